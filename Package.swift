@@ -1,0 +1,35 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Targets in the order of the byte path; a target imports only targets above it.
+let swift: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+let package = Package(
+    name: "librealtime",
+    products: [
+        .library(name: "Realtime", targets: ["Realtime"]),
+        .library(name: "realtime", type: .dynamic, targets: ["RealtimeABI"]),
+    ],
+    targets: [
+        .target(
+            name: "CShims",
+            linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("z"), .linkedLibrary("crypto")]),
+        .target(name: "Wire", dependencies: ["CShims"], swiftSettings: swift),
+        .target(name: "Session", dependencies: ["Wire"], swiftSettings: swift),
+        .target(name: "Engine", dependencies: ["Session", "Wire", "CShims"], swiftSettings: swift),
+        .target(name: "Realtime", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
+        .target(
+            name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
+        .executableTarget(name: "abigen", swiftSettings: swift),
+        .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: swift),
+        .testTarget(name: "SessionTests", dependencies: ["Session", "Wire"], swiftSettings: swift),
+        .testTarget(
+            name: "EngineTests", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
+        .testTarget(name: "RealtimeTests", dependencies: ["Realtime"], swiftSettings: swift),
+    ]
+)

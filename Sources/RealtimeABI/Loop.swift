@@ -1,0 +1,131 @@
+import CShims
+import Engine
+import Wire
+
+// Chapter: loop. One epoll descriptor, driven by whoever embeds it.
+
+/// An event loop: everything that happens to the objects made on it happens inside
+/// `rt_loop_dispatch` or `rt_loop_run` on the calling thread, or on the loop's own thread after
+/// `rt_loop_start`. Objects keep their loop alive, so it may be freed before them. Since 0.1.
+public typealias rt_loop = OpaquePointer
+
+/// A job or timer of the caller's. Runs on the loop's thread, one callback at a time. Since 0.1.
+public typealias rt_loop_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
+
+/// Makes a loop. It opens three descriptors (epoll, timerfd, eventfd) and starts no thread.
+/// Any thread. Since 0.1.
+/// - Parameter out: receives the loop; to be freed with `rt_loop_free`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_SYSTEM without descriptors.
+@_cdecl("rt_loop_new")
+public func rt_loop_new(_ out: UnsafeMutablePointer<rt_loop?>?) -> rt_status {
+    border {
+        let out = try required(out, "out")
+        out.pointee = LoopHandle.export(LoopHandle(try Loop()))
+    }
+}
+
+/// Gives the loop back. A running loop is stopped, without waiting for it; no callback begins
+/// after this call returned, its jobs and timers are destroyed without running. Objects made on
+/// it stay valid handles that answer RT_ERROR_CLOSED. NULL is accepted. Any thread. Since 0.1.
+@_cdecl("rt_loop_free")
+public func rt_loop_free(_ loop: rt_loop?) {
+    LoopHandle.release(loop) { $0.close() }
+}
+
+/// The loop's descriptor: readable when `rt_loop_dispatch` has work to do, timers included. Add it
+/// to a host's own loop (epoll, poll, asyncio, GLib, libuv) for reading; never read, write or close
+/// it. It stays the same for the loop's life. Any thread. Since 0.1.
+/// - Returns: the descriptor, or a negative `rt_status`.
+@_cdecl("rt_loop_fd")
+public func rt_loop_fd(_ loop: rt_loop?) -> Int32 {
+    borderValue { try LoopHandle.borrow(loop).loop.descriptor }
+}
+
+/// Waits up to `timeout_ms` for work, then does all that is ready: I/O, timers, jobs and their
+/// callbacks happen inside this call, on this thread. Any one thread at a time. Since 0.1.
+/// - Parameter timeout_ms: 0 does what is ready now, -1 waits without limit.
+/// - Returns: RT_OK, also when there was nothing to do; RT_ERROR_REENTRANT inside a callback of
+///   this loop; RT_ERROR_BUSY while another thread runs it; RT_ERROR_FORKED; RT_ERROR_CLOSED after
+///   `rt_loop_free`.
+@_cdecl("rt_loop_dispatch")
+public func rt_loop_dispatch(_ loop: rt_loop?, _ timeout_ms: Int32) -> rt_status {
+    border { try LoopHandle.borrow(loop).loop.dispatch(timeout: timeout_ms) }
+}
+
+/// Dispatches until `rt_loop_stop`. A stop that came before makes it return at once. Since 0.1.
+/// - Returns: RT_OK after a stop; otherwise as `rt_loop_dispatch`.
+@_cdecl("rt_loop_run")
+public func rt_loop_run(_ loop: rt_loop?) -> rt_status {
+    border { try LoopHandle.borrow(loop).loop.run() }
+}
+
+/// Makes `rt_loop_run`, or the loop's own thread, return after the current turn. Does not wait.
+/// Any thread, also inside a callback. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED.
+@_cdecl("rt_loop_stop")
+public func rt_loop_stop(_ loop: rt_loop?) -> rt_status {
+    border { try LoopHandle.borrow(loop).loop.stop() }
+}
+
+/// Runs the loop on a thread of its own, where all callbacks then happen. All signals are blocked
+/// on that thread. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_BUSY while the loop is run already; RT_ERROR_SYSTEM without a thread.
+@_cdecl("rt_loop_start")
+public func rt_loop_start(_ loop: rt_loop?) -> rt_status {
+    border { try LoopHandle.borrow(loop).loop.start() }
+}
+
+/// Stops the loop's own thread and waits until it has ended; no callback runs afterwards. The
+/// loop can be started again. Since 0.1.
+/// - Returns: RT_OK, also when there was no thread; RT_ERROR_REENTRANT inside a callback.
+@_cdecl("rt_loop_stop_and_wait")
+public func rt_loop_stop_and_wait(_ loop: rt_loop?) -> rt_status {
+    border { try LoopHandle.borrow(loop).loop.stopAndWait() }
+}
+
+/// Runs `fn` once on the loop's thread, in the next turn; jobs run in the order posted. If the
+/// loop is freed first, only `destroy` is called. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn`; RT_ERROR_FORKED; RT_ERROR_CLOSED.
+@_cdecl("rt_loop_post")
+public func rt_loop_post(
+    _ loop: rt_loop?, _ fn: rt_loop_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return border {
+        let fn = try required(fn, "fn")
+        try LoopHandle.borrow(loop).loop.post { fn(box.user) }
+    }
+}
+
+/// Runs `fn` after `delay_ms`, then every `interval_ms` if that is not 0. Monotonic clock; turns
+/// missed by a late host are not made up for. Any thread. Since 0.1.
+/// - Parameter delay_ms: 0 or more; 0 is the next turn.
+/// - Parameter interval_ms: 0 for a timer that fires once.
+/// - Parameter out_id: receives the id for `rt_loop_cancel_timer`; may be NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED; RT_ERROR_CLOSED.
+@_cdecl("rt_loop_add_timer")
+public func rt_loop_add_timer(
+    _ loop: rt_loop?, _ delay_ms: Int64, _ interval_ms: Int64, _ fn: rt_loop_fn?,
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out_id: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return border {
+        let fn = try required(fn, "fn")
+        let delay = try milliseconds(delay_ms, "delay_ms")
+        let interval = try milliseconds(interval_ms, "interval_ms")
+        let id = try LoopHandle.borrow(loop).loop.addTimer(after: delay, every: interval) {
+            fn(box.user)
+        }
+        out_id?.pointee = id
+    }
+}
+
+/// Cancels a timer: it does not fire after this returns on the loop's thread, and `destroy` of its
+/// user data is called. Any thread; from another one a call that had begun may still be running. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_NOT_FOUND when it has fired or was cancelled; RT_ERROR_FORKED.
+@_cdecl("rt_loop_cancel_timer")
+public func rt_loop_cancel_timer(_ loop: rt_loop?, _ id: UInt64) -> rt_status {
+    border { try LoopHandle.borrow(loop).loop.cancelTimer(id) }
+}

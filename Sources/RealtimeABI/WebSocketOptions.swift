@@ -1,0 +1,203 @@
+import Engine
+import Wire
+
+// Chapter: websocket options. All are set before rt_websocket_start.
+
+/// Adds a request header to the handshake; a name may be added more than once. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for a name that is no token, a value with CR, LF or
+///   NUL, or a header of the handshake itself; RT_ERROR_STATE after start.
+@_cdecl("rt_websocket_add_header")
+public func rt_websocket_add_header(
+    _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) { try $0.addHeader(name: text(name, "name"), value: text(value, "value")) }
+}
+
+/// Offers a subprotocol; first added, first preferred. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for no token or one offered already; RT_ERROR_STATE.
+@_cdecl("rt_websocket_add_subprotocol")
+public func rt_websocket_add_subprotocol(
+    _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) { try $0.addSubprotocol(text(name, "name")) }
+}
+
+/// Trusts the certificates of this PEM file instead of the system's. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or ""; RT_ERROR_STATE. A file that cannot
+///   be read is an RT_ERROR_TLS of the connection.
+@_cdecl("rt_websocket_set_ca_file")
+public func rt_websocket_set_ca_file(
+    _ websocket: rt_websocket?, _ path: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) { try $0.setCAFile(text(path, "path")) }
+}
+
+/// How long start may take until open: name resolution, connection, TLS and handshake together.
+/// Default 10,000; 0 is no limit. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_open_timeout_ms")
+public func rt_websocket_set_open_timeout_ms(
+    _ websocket: rt_websocket?, _ timeout_ms: Int64
+) -> rt_status {
+    configure(websocket) { $0.openTimeout = try milliseconds(timeout_ms, "timeout_ms") }
+}
+
+/// How long the closing handshake may take, from our close frame to the end of the connection.
+/// Default 10,000; 0 is no limit. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_close_timeout_ms")
+public func rt_websocket_set_close_timeout_ms(
+    _ websocket: rt_websocket?, _ timeout_ms: Int64
+) -> rt_status {
+    configure(websocket) { $0.closeTimeout = try milliseconds(timeout_ms, "timeout_ms") }
+}
+
+/// How often a ping is sent on an open connection. Default 20,000; 0 sends none. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_ping_interval_ms")
+public func rt_websocket_set_ping_interval_ms(
+    _ websocket: rt_websocket?, _ interval_ms: Int64
+) -> rt_status {
+    configure(websocket) { $0.pingInterval = try milliseconds(interval_ms, "interval_ms") }
+}
+
+/// How long a ping of the interval may stay unanswered before the connection fails with
+/// RT_ERROR_TIMEOUT. Time with receiving paused does not count. Default 20,000; 0 is no limit.
+/// Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_pong_timeout_ms")
+public func rt_websocket_set_pong_timeout_ms(
+    _ websocket: rt_websocket?, _ timeout_ms: Int64
+) -> rt_status {
+    configure(websocket) { $0.pongTimeout = try milliseconds(timeout_ms, "timeout_ms") }
+}
+
+/// The largest message accepted, in bytes after decompression; a larger one fails the connection
+/// with close code 1009. Default 64 MiB; 0 is no limit. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_max_message_bytes")
+public func rt_websocket_set_max_message_bytes(
+    _ websocket: rt_websocket?, _ bytes: Int
+) -> rt_status {
+    configure(websocket) { $0.limits.messageBytes = try size(bytes, "bytes") }
+}
+
+/// The largest handshake answer accepted, status line and headers, in bytes. Default 64 KiB;
+/// 1,024 or more. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT below 1,024; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_max_header_bytes")
+public func rt_websocket_set_max_header_bytes(
+    _ websocket: rt_websocket?, _ bytes: Int
+) -> rt_status {
+    configure(websocket) { $0.limits.headerBytes = try size(bytes, "bytes", atLeast: 1024) }
+}
+
+/// How many times its size on the wire a compressed message may grow, checked once it is past
+/// 64 KiB; above it the connection fails with close code 1009. Deflate reaches 1,032. Default 0:
+/// only `max_message_bytes` limits it. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_max_inflate_ratio")
+public func rt_websocket_set_max_inflate_ratio(
+    _ websocket: rt_websocket?, _ ratio: UInt32
+) -> rt_status {
+    configure(websocket) { $0.limits.inflateRatio = Int(ratio) }
+}
+
+/// Splits messages sent into frames of at most this many bytes of payload. Default 0: one frame a
+/// message. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_max_frame_bytes")
+public func rt_websocket_set_max_frame_bytes(
+    _ websocket: rt_websocket?, _ bytes: Int
+) -> rt_status {
+    configure(websocket) { $0.maxFrameBytes = try size(bytes, "bytes") }
+}
+
+/// Above this many unsent bytes the drained callback is armed: it comes once the buffer is empty
+/// again. Default 1 MiB. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_send_high_water_bytes")
+public func rt_websocket_set_send_high_water_bytes(
+    _ websocket: rt_websocket?, _ bytes: Int
+) -> rt_status {
+    configure(websocket) { $0.sendHighWater = try size(bytes, "bytes") }
+}
+
+/// A send that would take the unsent bytes above this limit answers RT_ERROR_BUFFER_FULL and takes
+/// nothing; with an empty buffer any message is accepted. Default 64 MiB; 0 is no limit. Before
+/// start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_send_limit_bytes")
+public func rt_websocket_set_send_limit_bytes(
+    _ websocket: rt_websocket?, _ bytes: Int
+) -> rt_status {
+    configure(websocket) { $0.sendLimit = try size(bytes, "bytes") }
+}
+
+/// Whether permessage-deflate is offered. Default true. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_compression")
+public func rt_websocket_set_compression(
+    _ websocket: rt_websocket?, _ enabled: Bool
+) -> rt_status {
+    configure(websocket) { $0.compression.enabled = enabled }
+}
+
+/// zlib's level for messages sent, 1 (fast) to 9 (small), 0 to send uncompressed while still
+/// accepting compressed messages. Default 1. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0–9; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_compression_level")
+public func rt_websocket_set_compression_level(
+    _ websocket: rt_websocket?, _ level: Int32
+) -> rt_status {
+    configure(websocket) { $0.compression.level = try number(level, "level", in: 0...9) }
+}
+
+/// Messages of fewer bytes are sent uncompressed. Default 100. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_compression_min_bytes")
+public func rt_websocket_set_compression_min_bytes(
+    _ websocket: rt_websocket?, _ bytes: Int
+) -> rt_status {
+    configure(websocket) { $0.compression.minimumBytes = try size(bytes, "bytes") }
+}
+
+/// The window of messages sent, as a power of two: `client_max_window_bits` of RFC 7692 §7.1.2.2.
+/// Default 15. The server may ask for less. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 9–15 (zlib cannot compress with 8);
+///   RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_client_max_window_bits")
+public func rt_websocket_set_client_max_window_bits(
+    _ websocket: rt_websocket?, _ bits: Int32
+) -> rt_status {
+    configure(websocket) { $0.compression.clientMaxWindowBits = try number(bits, "bits", in: 9...15) }
+}
+
+/// The window asked of the server for messages received: `server_max_window_bits` of RFC 7692
+/// §7.1.2.1. Default 15, which asks for nothing. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 8–15; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_server_max_window_bits")
+public func rt_websocket_set_server_max_window_bits(
+    _ websocket: rt_websocket?, _ bits: Int32
+) -> rt_status {
+    configure(websocket) { $0.compression.serverMaxWindowBits = try number(bits, "bits", in: 8...15) }
+}
+
+/// Compresses each message sent on its own: less memory, larger messages. Default false. Before
+/// start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_client_no_context_takeover")
+public func rt_websocket_set_client_no_context_takeover(
+    _ websocket: rt_websocket?, _ enabled: Bool
+) -> rt_status {
+    configure(websocket) { $0.compression.clientNoContextTakeover = enabled }
+}
+
+/// Asks the server to compress each of its messages on its own. Default false. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_server_no_context_takeover")
+public func rt_websocket_set_server_no_context_takeover(
+    _ websocket: rt_websocket?, _ enabled: Bool
+) -> rt_status {
+    configure(websocket) { $0.compression.serverNoContextTakeover = enabled }
+}
