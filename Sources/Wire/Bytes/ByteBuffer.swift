@@ -1,0 +1,98 @@
+/// A growing run of bytes with one owner: written at its end, read and consumed from its front.
+/// Storage is made at the first write and doubles; nothing is zeroed. Growth is bounded by callers,
+/// who check a limit before they append.
+package struct ByteBuffer: ~Copyable {
+    @usableFromInline package private(set) var storage: UnsafeMutableRawPointer?
+    package private(set) var capacity = 0
+    @usableFromInline package private(set) var head = 0
+    @usableFromInline package private(set) var tail = 0
+
+    package init() {}
+
+    deinit { storage?.deallocate() }
+
+    /// Bytes that were written and not consumed.
+    @inlinable package var count: Int { tail - head }
+    @inlinable package var isEmpty: Bool { tail == head }
+
+    /// The unconsumed bytes, valid until the next mutation.
+    @inlinable package var readable: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: storage.map { UnsafeRawPointer($0 + head) }, count: tail - head)
+    }
+
+    /// At least `minimum` writable bytes behind the readable ones; `commit` makes them readable.
+    package mutating func reserve(_ minimum: Int) -> UnsafeMutableRawBufferPointer {
+        if capacity - tail < minimum { makeRoom(for: minimum) }
+        return UnsafeMutableRawBufferPointer(
+            start: storage.map { $0 + tail }, count: capacity - tail)
+    }
+
+    /// Makes the first `count` bytes of the last `reserve` readable.
+    package mutating func commit(_ count: Int) {
+        precondition(count >= 0 && count <= capacity - tail, "commit beyond what was reserved")
+        tail += count
+    }
+
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress, bytes.count > 0 else { return }
+        reserve(bytes.count).baseAddress?.copyMemory(from: source, byteCount: bytes.count)
+        tail += bytes.count
+    }
+
+    package mutating func append(_ byte: UInt8) {
+        reserve(1)[0] = byte
+        tail += 1
+    }
+
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Takes `count` bytes away from the front.
+    package mutating func consume(_ count: Int) {
+        precondition(count >= 0 && count <= tail - head, "consume beyond what is readable")
+        head += count
+        if head == tail {
+            head = 0
+            tail = 0
+        }
+    }
+
+    /// Takes `count` bytes away from the end.
+    package mutating func removeLast(_ count: Int) {
+        precondition(count >= 0 && count <= tail - head, "remove beyond what is readable")
+        tail -= count
+    }
+
+    /// Empties the buffer; storage above `keeping` bytes goes back to the system.
+    package mutating func removeAll(keeping: Int) {
+        head = 0
+        tail = 0
+        if capacity > keeping {
+            storage?.deallocate()
+            storage = nil
+            capacity = 0
+        }
+    }
+
+    /// Moves the bytes to the front, or to storage at least twice as large, whichever makes room.
+    private mutating func makeRoom(for minimum: Int) {
+        let live = tail - head
+        let needed = live + minimum
+        if needed <= capacity, head >= live, let storage {
+            storage.copyMemory(from: storage + head, byteCount: live)
+        } else {
+            let grown = max(needed, capacity * 2, 256)
+            let fresh = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
+            if let storage {
+                fresh.copyMemory(from: storage + head, byteCount: live)
+                storage.deallocate()
+            }
+            storage = fresh
+            capacity = grown
+        }
+        head = 0
+        tail = live
+    }
+}

@@ -1,0 +1,45 @@
+/// What went wrong: a code to decide by and a sentence to read. The one error type of the library;
+/// the C ABI turns it into `rt_status` and `rt_last_error()`.
+public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The kinds of failure, with the numbers of the C ABI's `rt_status`; no number is ever reused.
+    public enum Code: Int32, Sendable, CaseIterable {
+        case invalidArgument = -1
+        case state = -2
+        case reentrant = -3
+        case forked = -4
+        case busy = -5
+        case system = -6
+        case invalidURL = -7
+        case unsupportedScheme = -8
+        case invalidHeader = -9
+        case invalidSubprotocol = -10
+        case invalidUTF8 = -11
+        case invalidCloseCode = -12
+        case closeReasonTooLong = -13
+        case closed = -14
+        case bufferFull = -15
+        case tooLarge = -16
+        case cancelled = -17
+        case notFound = -18
+        case resolve = -30
+        case connect = -31
+        case tls = -32
+        case proxy = -33
+        case timeout = -34
+        case handshake = -35
+        case httpStatus = -36
+        case protocolViolation = -37
+        case connectionLost = -38
+    }
+
+    public let code: Code
+    /// A sentence that names the culprit (host, option, header, limit), never a credential.
+    public let message: String
+
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    public var description: String { "\(message) (\(code))" }
+}
