@@ -1,0 +1,66 @@
+// ASCII rules that headers share (RFC 9110 §5.6), and text from outside made fit for a message.
+
+/// A byte that a token may hold (RFC 9110 §5.6.2).
+package func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        return true
+    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"),
+        UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"),
+        UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "^"), UInt8(ascii: "_"),
+        UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+        return true
+    default:
+        return false
+    }
+}
+
+/// SP or HTAB, the optional whitespace of RFC 9110 §5.6.3.
+package func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+extension UInt8 {
+    /// A to Z as a to z, anything else as it is.
+    package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+
+    package var isASCIIDigit: Bool { (0x30...0x39).contains(self) }
+}
+
+extension Collection where Element == UInt8 {
+    package var isToken: Bool { !isEmpty && allSatisfy(isTokenByte) }
+}
+
+extension BidirectionalCollection where Element == UInt8 {
+    /// Without the blanks at both ends.
+    package var trimmingBlanks: SubSequence {
+        guard let first = firstIndex(where: { !isBlank($0) }),
+            let last = lastIndex(where: { !isBlank($0) })
+        else { return self[endIndex...] }
+        return self[first...last]
+    }
+}
+
+extension StringProtocol {
+    /// Whether both are the same when A to Z count as a to z; other letters keep their case.
+    package func equalsIgnoringASCIICase(_ other: some StringProtocol) -> Bool {
+        utf8.lazy.map(\.asciiLowercased).elementsEqual(other.utf8.lazy.map(\.asciiLowercased))
+    }
+
+    /// The text in double quotes for an error message: cut after `limit` characters, and with what
+    /// a terminal or a log could take for a command spelt as an escape.
+    package func quoted(upTo limit: Int = 100) -> String {
+        var result = "\""
+        var length = 0
+        for scalar in unicodeScalars {
+            if length == limit { return result + "…\"" }
+            length += 1
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            default:
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+}
