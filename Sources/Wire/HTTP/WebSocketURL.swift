@@ -1,0 +1,216 @@
+import CShims
+
+/// A `ws` or `wss` URL (RFC 6455 §3), taken apart by libcurl's URL parser so that the connection
+/// is made to the very host that was checked here.
+package struct WebSocketURL: Equatable, Sendable {
+    /// The longest URL accepted, in bytes.
+    package static let lengthLimit = 65_536
+
+    package let isSecure: Bool
+    /// A name, an IPv4 address, or an IPv6 address without brackets and zone.
+    package let host: String
+    package let port: UInt16
+    /// Path and query as they go into the request: percent-encoded, at least "/".
+    package let target: String
+    /// Percent-decoded.
+    package let user: String?
+    /// Percent-decoded.
+    package let password: String?
+    /// The zone of a link-local IPv6 address (RFC 6874), which matters to this machine alone.
+    private let zone: String?
+
+    /// For the Host header: the port is left out when it is the scheme's own (RFC 6455 §4.1).
+    package var hostHeader: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
+    }
+
+    /// What libcurl connects to: scheme, host and port alone.
+    package var connectURL: String { "\(isSecure ? "https" : "http")://\(displayName)" }
+
+    /// Host and port, for messages.
+    package var displayName: String {
+        guard host.contains(":") else { return "\(host):\(port)" }
+        return "[\(host)\(zone.map { "%25" + $0 } ?? "")]:\(port)"
+    }
+
+    /// - Throws: `.unsupportedScheme`, or `.invalidURL` with what to change; the message shows the
+    ///   URL without its user, password and query.
+    package init(parsing text: String) throws(RealtimeError) {
+        isSecure = try checkText(text)
+        let parts = URLParts(text)
+        try parts.parse()
+        guard let host = try parts.string(CURLUPART_HOST), !host.isEmpty else {
+            throw invalid(text, "has no host")
+        }
+        if host.hasPrefix("[") {
+            self.host = String(host.dropFirst().dropLast())
+        } else {
+            // Percent-encoded bytes are decoded by now, so this sees what would be looked up.
+            guard host.utf8.allSatisfy({ isUnreserved($0) }) else {
+                throw invalid(
+                    text,
+                    "has a host with characters that no host name has; write an "
+                        + "international name in its xn-- form")
+            }
+            self.host = host
+        }
+        zone = try parts.string(CURLUPART_ZONEID)
+        port = try parsePort(parts.string(CURLUPART_PORT), of: text) ?? (isSecure ? 443 : 80)
+        user = try parts.string(CURLUPART_USER, decoded: true)
+        password = try parts.string(CURLUPART_PASSWORD, decoded: true)
+        if let user, user.contains(":") {
+            throw invalid(text, "has a user name with a colon, which RFC 7617 §2 forbids")
+        }
+        let query = try parts.string(CURLUPART_QUERY)
+        target = percentEncoded(
+            (try parts.string(CURLUPART_PATH) ?? "/") + (query.map { "?" + $0 } ?? ""))
+    }
+
+    /// The URL for a message: quoted, "***" for user and password and for the query, where tokens
+    /// are often kept. Text that is no URL is treated alike.
+    package static func redacted(_ text: String) -> String {
+        var bytes = text.utf8[...]
+        var scheme = ""
+        if let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+            bytes[colon...].starts(with: "://".utf8)
+        {
+            let start = bytes.index(colon, offsetBy: 3)
+            scheme = String(Substring(bytes[..<start]))
+            bytes = bytes[start...]
+        }
+        // The last "@", wherever it is: in a malformed URL a password may reach past a slash.
+        var userinfo = ""
+        if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
+            userinfo = "***"
+            bytes = bytes[at...]
+        }
+        var query = ""
+        if let mark = bytes.firstIndex(of: UInt8(ascii: "?")) {
+            query = "?***"
+            bytes = bytes[..<mark]
+        }
+        return (scheme + userinfo + String(Substring(bytes)) + query).quoted(upTo: 200)
+    }
+}
+
+private func invalid(_ text: String, _ fault: String) -> RealtimeError {
+    RealtimeError(.invalidURL, "The URL \(WebSocketURL.redacted(text)) \(fault)")
+}
+
+/// What libcurl's parser lets pass and RFC 6455 §3 or RFC 3986 does not. Whether it is `wss`.
+private func checkText(_ text: String) throws(RealtimeError) -> Bool {
+    let bytes = text.utf8
+    guard bytes.count <= WebSocketURL.lengthLimit else {
+        throw invalid(text, "has more than \(WebSocketURL.lengthLimit) bytes")
+    }
+    guard !bytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+        throw invalid(text, "has a space or control character; write it percent-encoded")
+    }
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), isScheme(bytes[..<colon]),
+        bytes[colon...].starts(with: "://".utf8)
+    else {
+        throw invalid(text, "does not begin with ws:// or wss://")
+    }
+    let scheme = text[..<colon]
+    let isSecure = scheme.equalsIgnoringASCIICase("wss")
+    guard isSecure || scheme.equalsIgnoringASCIICase("ws") else {
+        throw RealtimeError(
+            .unsupportedScheme,
+            "The URL \(WebSocketURL.redacted(text)) has the scheme \(scheme.quoted(upTo: 30)); "
+                + "a WebSocket's is ws or wss")
+    }
+    // libcurl skips a third slash; by RFC 3986 it means that the host is empty.
+    let authority = bytes[bytes.index(colon, offsetBy: 3)...]
+    guard let first = authority.first, !"/?#".utf8.contains(first) else {
+        throw invalid(text, "has no host")
+    }
+    guard !bytes.contains(UInt8(ascii: "#")) else {
+        throw invalid(text, "has a fragment, which RFC 6455 §3 forbids; write # as %23")
+    }
+    return isSecure
+}
+
+private func parsePort(_ digits: String?, of text: String) throws(RealtimeError) -> UInt16? {
+    guard let digits else { return nil }
+    guard let port = UInt16(digits), port > 0 else {
+        throw invalid(text, "has a port that is not in 1 to 65535")
+    }
+    return port
+}
+
+/// RFC 3986 §3.1.
+private func isScheme(_ bytes: Substring.UTF8View) -> Bool {
+    guard let first = bytes.first, (0x61...0x7A).contains(first.asciiLowercased) else {
+        return false
+    }
+    return bytes.allSatisfy { isAlphanumeric($0) || "+-.".utf8.contains($0) }
+}
+
+private func isAlphanumeric(_ byte: UInt8) -> Bool {
+    byte.isASCIIDigit || (0x61...0x7A).contains(byte.asciiLowercased)
+}
+
+/// RFC 3986 §2.3.
+private func isUnreserved(_ byte: UInt8) -> Bool {
+    isAlphanumeric(byte) || "-._~".utf8.contains(byte)
+}
+
+/// Encodes the bytes that neither path nor query may hold as they are (RFC 3986 §3.3, §3.4); "%"
+/// stays, since what is encoded already is left alone.
+private func percentEncoded(_ text: String) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var result: [UInt8] = []
+    for byte in text.utf8 {
+        if isUnreserved(byte) || "%!$&'()*+,;=:@/?".utf8.contains(byte) {
+            result.append(byte)
+        } else {
+            result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+    }
+    return String(decoding: result, as: UTF8.self)
+}
+
+/// A URL in libcurl's hands.
+private struct URLParts: ~Copyable {
+    /// nil, which libcurl answers with an error, when there was no memory for it.
+    private let handle: OpaquePointer?
+    private let text: String
+
+    init(_ text: String) {
+        handle = curl_url()
+        self.text = text
+    }
+
+    deinit { curl_url_cleanup(handle) }
+
+    func parse() throws(RealtimeError) {
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
+        let code = text.withCString { curl_url_set(handle, CURLUPART_URL, $0, flags) }
+        if code != CURLUE_OK { throw failure(code) }
+    }
+
+    /// The part as text, or nil when the URL has none.
+    func string(_ part: CURLUPart, decoded: Bool = false) throws(RealtimeError) -> String? {
+        var value: UnsafeMutablePointer<CChar>?
+        let code = curl_url_get(handle, part, &value, decoded ? UInt32(CURLU_URLDECODE) : 0)
+        defer { curl_free(value) }
+        switch code {
+        case CURLUE_OK:
+            guard let value else { return nil }
+            guard let string = String(validatingCString: value) else {
+                throw invalid(text, "has percent-encoded bytes that are not UTF-8")
+            }
+            return string
+        case CURLUE_NO_USER, CURLUE_NO_PASSWORD, CURLUE_NO_HOST, CURLUE_NO_PORT, CURLUE_NO_QUERY,
+            CURLUE_NO_ZONEID:
+            return nil
+        default:
+            throw failure(code)
+        }
+    }
+
+    private func failure(_ code: CURLUcode) -> RealtimeError {
+        invalid(text, "cannot be parsed: \(String(cString: curl_url_strerror(code)))")
+    }
+}

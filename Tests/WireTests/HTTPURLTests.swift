@@ -1,0 +1,126 @@
+import Testing
+
+@testable import Wire
+
+@Suite struct WebSocketURLTests {
+    struct Vector: Sendable {
+        var text: String
+        var connect: String
+        var host: String
+        var target: String
+    }
+
+    @Test(arguments: [
+        Vector(
+            text: "ws://example.com", connect: "http://example.com:80", host: "example.com",
+            target: "/"),
+        Vector(
+            text: "WSS://example.com/chat?a=b&c", connect: "https://example.com:443",
+            host: "example.com", target: "/chat?a=b&c"),
+        Vector(
+            text: "ws://h:9001/runCase?case=1&agent=x/y", connect: "http://h:9001",
+            host: "h:9001", target: "/runCase?case=1&agent=x/y"),
+        Vector(text: "wss://h:80/", connect: "https://h:80", host: "h:80", target: "/"),
+        Vector(text: "wss://h:443/", connect: "https://h:443", host: "h", target: "/"),
+        Vector(text: "ws://h:/x", connect: "http://h:80", host: "h", target: "/x"),
+        Vector(text: "ws://h?q", connect: "http://h:80", host: "h", target: "/?q"),
+        Vector(text: "ws://h/?", connect: "http://h:80", host: "h", target: "/?"),
+        Vector(
+            text: "ws://[::1]:8080/x", connect: "http://[::1]:8080", host: "[::1]:8080",
+            target: "/x"),
+        Vector(
+            text: "wss://[2001:db8::1]", connect: "https://[2001:db8::1]:443",
+            host: "[2001:db8::1]", target: "/"),
+        Vector(
+            text: "ws://[fe80::1%25eth0]/", connect: "http://[fe80::1%25eth0]:80",
+            host: "[fe80::1]", target: "/"),
+        Vector(
+            text: "ws://127.0.0.1:65535/a%20b%23", connect: "http://127.0.0.1:65535",
+            host: "127.0.0.1:65535", target: "/a%20b%23"),
+        Vector(
+            text: "ws://h/é?ü=\"|<>\\^`{}", connect: "http://h:80", host: "h",
+            target: "/%C3%A9?%C3%BC=%22%7C%3C%3E%5C%5E%60%7B%7D"),
+        Vector(
+            text: "ws://xn--bcher-kva.example/", connect: "http://xn--bcher-kva.example:80",
+            host: "xn--bcher-kva.example", target: "/"),
+        Vector(
+            text: "ws://a_b.c-d./", connect: "http://a_b.c-d.:80", host: "a_b.c-d.", target: "/"),
+    ])
+    func takesURLsApart(vector: Vector) throws {
+        let url = try WebSocketURL(parsing: vector.text)
+        #expect(url.connectURL == vector.connect)
+        #expect(url.hostHeader == vector.host)
+        #expect(url.target == vector.target)
+        #expect(url.isSecure == vector.connect.hasPrefix("https"))
+        #expect(vector.connect.hasSuffix("//" + url.displayName))
+        #expect(url.user == nil)
+        #expect(url.password == nil)
+    }
+
+    @Test func partsAreAsTheSocketNeedsThem() throws {
+        let url = try WebSocketURL(parsing: "ws://[fe80::1%25lo]:90/")
+        #expect(url.host == "fe80::1")
+        #expect(url.port == 90)
+        #expect(url.displayName == "[fe80::1%25lo]:90")
+    }
+
+    @Test(
+        arguments: [
+            ("ws://me:s%20e%2Fc@h/", "me", "s e/c"), ("ws://me@h/", "me", nil),
+            ("ws://m%C3%A9:@h/", "mé", ""), ("ws://:pw@h/", "", "pw"),
+        ] as [(String, String?, String?)])
+    func userinfoIsDecoded(text: String, user: String?, password: String?) throws {
+        let url = try WebSocketURL(parsing: text)
+        #expect(url.user == user)
+        #expect(url.password == password)
+        #expect(url.connectURL == "http://h:80")
+    }
+
+    @Test(arguments: [
+        "http://h/", "https://h/", "ftp://h/", "wsss://h/", "file:///x", "javascript://h",
+    ])
+    func otherSchemesAreUnsupported(text: String) {
+        let error = #expect(throws: RealtimeError.self) { try WebSocketURL(parsing: text) }
+        #expect(error?.code == .unsupportedScheme)
+        #expect(error?.message.contains("ws or wss") == true)
+    }
+
+    @Test(arguments: [
+        "", "h", "h/path", "//h/", "ws", "ws:", "ws:h", "ws:/h/", "ws:///h/", "ws:////h",
+        "ws://", "ws:///", "ws://?q", "ws://:80/", "ws://@/", "ws://@:80", "ws://u@/",
+        "localhost:8080/x", "mailto:a@b", "1ws://h/", "+ws://h/", "w s://h/", "://h", ":",
+        "ws://h/#", "ws://h/#frag", "ws://h#", "ws://h:0/", "ws://h:65536/", "ws://h:99999999999/",
+        "ws://h:-1/", "ws://h:8a/", "ws://h: 80/", "ws://h h/", " ws://h/", "ws://h/ ",
+        "ws://h/a b",
+        "ws://h/\t", "ws://h/\n", "ws://h\r\nX: y/", "ws://h/\u{0}", "ws://h/\u{7F}",
+        "ws://bücher.example/", "ws://%C3%A9/", "ws://%00/", "ws://h%0Ax/", "ws://h%2Fx/",
+        "ws://h%20x/", "ws://[::1/", "ws://[::g]/", "ws://[]/", "ws://::1/", "ws://[::1]x/",
+        "ws://a,b/", "ws://<h>/", "ws://h\\x/", "ws://a:b:c/", "ws://u%3Av:p@h/", "ws://u%00@h/",
+        "ws://u:%0A@h/", "ws://%FF@h/",
+    ])
+    func whatIsNoURLIsInvalid(text: String) {
+        let error = #expect(throws: RealtimeError.self) { try WebSocketURL(parsing: text) }
+        #expect(error?.code == .invalidURL)
+        #expect(error?.message.hasPrefix("The URL \"") == true)
+        #expect(error?.message.unicodeScalars.contains { $0.value < 0x20 } == false)
+    }
+
+    @Test func aURLHasALimit() throws {
+        let base = "ws://h/"
+        let room = WebSocketURL.lengthLimit - base.utf8.count
+        let longest = base + String(repeating: "x", count: room)
+        #expect(try WebSocketURL(parsing: longest).target.utf8.count == room + 1)
+        let error = #expect(throws: RealtimeError.self) { try WebSocketURL(parsing: longest + "x") }
+        #expect(error?.code == .invalidURL)
+    }
+
+    @Test(arguments: [
+        ("ws://me:secret@h/p?token=t", "\"ws://***@h/p?***\""),
+        ("ws://me:sec/ret@h/p", "\"ws://***@h/p\""), ("ws://me:s@cret@h/", "\"ws://***@h/\""),
+        ("me:secret@h", "\"***@h\""), ("ws://me:sec?ret@h/", "\"ws://***@h/\""),
+        ("ws://h/p", "\"ws://h/p\""), ("ws://h/\u{1B}", "\"ws://h/\\u{1b}\""), ("", "\"\""),
+    ])
+    func messagesShowNoCredential(text: String, redacted: String) {
+        #expect(WebSocketURL.redacted(text) == redacted)
+    }
+}
