@@ -1,0 +1,13 @@
+// zlib's init calls are macros with the library's version in them: here as functions.
+#ifndef RT_DEFLATE_H
+#define RT_DEFLATE_H
+
+#include <zlib.h>
+
+/// inflateInit2 for raw deflate (RFC 1951), a window of 2^bits bytes, 8 to 15.
+int shim_inflate_init(z_stream *stream, int window_bits);
+
+/// deflateInit2 for raw deflate, a window of 2^bits bytes, 9 to 15.
+int shim_deflate_init(z_stream *stream, int level, int window_bits, int memory_level);
+
+#endif
