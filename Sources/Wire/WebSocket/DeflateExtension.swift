@@ -1,0 +1,118 @@
+/// What a client asks for of permessage-deflate (RFC 7692 §7.1). The defaults ask for nothing.
+package struct DeflateOffer: Equatable, Sendable {
+    /// The window of what we compress, 9 to 15: less memory here and there.
+    package var clientMaxWindowBits = 15
+    /// The window of what the server compresses, 8 to 15.
+    package var serverMaxWindowBits = 15
+    /// We compress each message on its own.
+    package var clientNoContextTakeover = false
+    /// The server is to compress each message on its own.
+    package var serverNoContextTakeover = false
+
+    package init() {}
+
+    /// The offer for Sec-WebSocket-Extensions. `client_max_window_bits` is always in it, since
+    /// without it a server may not ask for a smaller window (RFC 7692 §7.1.2.2).
+    package var headerValue: String {
+        var value = "permessage-deflate"
+        if serverNoContextTakeover { value += "; server_no_context_takeover" }
+        if clientNoContextTakeover { value += "; client_no_context_takeover" }
+        if serverMaxWindowBits < 15 { value += "; server_max_window_bits=\(serverMaxWindowBits)" }
+        value += "; client_max_window_bits"
+        if clientMaxWindowBits < 15 { value += "=\(clientMaxWindowBits)" }
+        return value
+    }
+}
+
+/// What client and server agreed on.
+package struct DeflateParameters: Equatable, Sendable {
+    /// The window that our messages may use, 8 to 15. With 8 they go uncompressed, which a sender
+    /// may always choose (RFC 7692 §6): zlib cannot compress with so small a window.
+    package var clientMaxWindowBits: Int
+    /// The window that the server's messages use, 8 to 15.
+    package var serverMaxWindowBits: Int
+    package var clientNoContextTakeover: Bool
+    package var serverNoContextTakeover: Bool
+
+    package init(
+        clientMaxWindowBits: Int = 15, serverMaxWindowBits: Int = 15,
+        clientNoContextTakeover: Bool = false, serverNoContextTakeover: Bool = false
+    ) {
+        self.clientMaxWindowBits = clientMaxWindowBits
+        self.serverMaxWindowBits = serverMaxWindowBits
+        self.clientNoContextTakeover = clientNoContextTakeover
+        self.serverNoContextTakeover = serverNoContextTakeover
+    }
+
+    /// Whether our messages can be compressed under these parameters.
+    package var canCompress: Bool { clientMaxWindowBits > 8 }
+
+    /// Reads the server's Sec-WebSocket-Extensions, one string per header, against what was
+    /// offered. nil when the server chose no extension.
+    /// - Throws: `.handshake` for every answer that RFC 6455 §4.1 or RFC 7692 §7.1 tells a client
+    ///   to fail the connection for.
+    package static func agreed(
+        answer headers: [String], offer: DeflateOffer?
+    ) throws(RealtimeError) -> DeflateParameters? {
+        var agreed: DeflateParameters?
+        for header in headers {
+            for element in try ExtensionHeader.parse(header) {
+                guard let offer, element.name == "permessage-deflate" else {
+                    throw refused("chose the extension \(element.name.quoted()), not offered")
+                }
+                if agreed != nil { throw refused("chose permessage-deflate twice") }
+                agreed = try DeflateParameters(answer: element.parameters, offer: offer)
+            }
+        }
+        return agreed
+    }
+
+    private init(
+        answer: [ExtensionHeader.Parameter], offer: DeflateOffer
+    ) throws(RealtimeError) {
+        var seen: [String] = []
+        var clientBits: Int?
+        var serverBits: Int?
+        for parameter in answer {
+            guard !seen.contains(parameter.name) else {
+                throw refused("gave \(parameter.name) of permessage-deflate twice")
+            }
+            seen.append(parameter.name)
+            switch parameter.name {
+            case "client_no_context_takeover", "server_no_context_takeover":
+                if parameter.value != nil { throw refused("gave \(parameter.name) a value") }
+            case "client_max_window_bits": clientBits = try windowBits(parameter)
+            case "server_max_window_bits": serverBits = try windowBits(parameter)
+            default:
+                throw refused(
+                    "answered permessage-deflate with the unknown parameter "
+                        + parameter.name.quoted())
+            }
+        }
+        // An offer with either server parameter is accepted by repeating it (§7.1.1.1, §7.1.2.1).
+        if offer.serverMaxWindowBits < 15, (serverBits ?? 15) > offer.serverMaxWindowBits {
+            throw refused("did not keep to server_max_window_bits=\(offer.serverMaxWindowBits)")
+        }
+        serverNoContextTakeover = seen.contains("server_no_context_takeover")
+        if offer.serverNoContextTakeover, !serverNoContextTakeover {
+            throw refused("did not accept server_no_context_takeover")
+        }
+        serverMaxWindowBits = serverBits ?? 15
+        // Of the client's two we may always do more than was asked: a smaller window, no context.
+        clientMaxWindowBits = min(clientBits ?? 15, offer.clientMaxWindowBits)
+        clientNoContextTakeover =
+            offer.clientNoContextTakeover || seen.contains("client_no_context_takeover")
+    }
+}
+
+/// A decimal number from 8 to 15 without leading zeros (RFC 7692 §7.1.2).
+private func windowBits(_ parameter: ExtensionHeader.Parameter) throws(RealtimeError) -> Int {
+    for bits in 8...15 where parameter.value == String(bits) { return bits }
+    throw refused(
+        "gave \(parameter.name) \(parameter.value.map { "the value " + $0.quoted() } ?? "no value")"
+            + "; RFC 7692 has 8 to 15")
+}
+
+private func refused(_ fault: String) -> RealtimeError {
+    RealtimeError(.handshake, "The server \(fault) (Sec-WebSocket-Extensions)")
+}
