@@ -1,0 +1,164 @@
+/// The client's side of the opening handshake (RFC 6455 §4.1): the request, and the check of what
+/// comes back.
+package struct ClientHandshake: Sendable {
+    package struct Outcome: Equatable, Sendable {
+        /// The subprotocol that the server chose, "" without.
+        package var subprotocol: String
+        /// The server's Sec-WebSocket-Extensions as it came, "" without.
+        package var extensions: String
+        package var deflate: DeflateParameters?
+    }
+
+    /// The User-Agent when the caller sets none.
+    package static let userAgent = "librealtime/0.1"
+
+    private let url: WebSocketURL
+    private let key: String
+    private let subprotocols: [String]
+    private let fields: [HeaderField]
+    private let deflate: DeflateOffer?
+
+    /// - Parameters:
+    ///   - nonce: 16 random bytes, fresh for each connection.
+    ///   - subprotocols: each passed `validate(subprotocol:)`, none twice.
+    ///   - fields: each passed `validate(fieldName:value:)`.
+    package init(
+        url: WebSocketURL, nonce: [UInt8], subprotocols: [String], fields: [HeaderField],
+        deflate: DeflateOffer?
+    ) {
+        precondition(nonce.count == 16, "RFC 6455 §4.1 has a nonce of 16 bytes")
+        self.url = url
+        self.key = base64(nonce)
+        self.subprotocols = subprotocols
+        self.fields = fields
+        self.deflate = deflate
+    }
+
+    /// The request as it goes to the server.
+    package var request: [UInt8] {
+        var text = "GET \(url.target) HTTP/1.1\r\n"
+        func add(_ name: String, _ value: String) { text += "\(name): \(value)\r\n" }
+        func isSet(_ name: String) -> Bool {
+            fields.contains { $0.name.equalsIgnoringASCIICase(name) }
+        }
+        add("Host", url.hostHeader)
+        add("Upgrade", "websocket")
+        add("Connection", "Upgrade")
+        add("Sec-WebSocket-Key", key)
+        add("Sec-WebSocket-Version", "13")
+        if !subprotocols.isEmpty {
+            add("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", "))
+        }
+        if let deflate { add("Sec-WebSocket-Extensions", deflate.headerValue) }
+        if url.user != nil || url.password != nil, !isSet("Authorization") {
+            // RFC 7617 §2
+            let credentials = "\(url.user ?? ""):\(url.password ?? "")"
+            add("Authorization", "Basic " + base64(Array(credentials.utf8)))
+        }
+        if !isSet("User-Agent") { add("User-Agent", Self.userAgent) }
+        for field in fields { add(field.name, field.value) }
+        return Array((text + "\r\n").utf8)
+    }
+
+    /// Checks the server's answer by every rule of RFC 6455 §4.1 and RFC 7692 §7.1.
+    /// - Throws: `.httpStatus` when the server answered anything but 101, `.handshake` when it
+    ///   broke a rule.
+    package func verify(_ head: ResponseHead) throws(RealtimeError) -> Outcome {
+        guard head.status == 101 else { throw unexpectedStatus(head) }
+        guard head.minorVersion >= 1 else {
+            throw failure("answered with HTTP/1.0, which has no upgrade")
+        }
+        guard head.hasToken("websocket", in: "Upgrade") else {
+            throw failure("answered 101 without \"Upgrade: websocket\"")
+        }
+        guard head.hasToken("upgrade", in: "Connection") else {
+            throw failure("answered 101 without \"Connection: Upgrade\"")
+        }
+        try verifyAccept(head.values("Sec-WebSocket-Accept"))
+        let extensions = head.values("Sec-WebSocket-Extensions")
+        return Outcome(
+            subprotocol: try chosenSubprotocol(head.values("Sec-WebSocket-Protocol")),
+            extensions: extensions.joined(separator: ", "),
+            deflate: try DeflateParameters.agreed(answer: extensions, offer: deflate))
+    }
+
+    private func verifyAccept(_ values: [String]) throws(RealtimeError) {
+        let guid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        guard let digest = sha1(Array((key + guid).utf8)) else {
+            throw RealtimeError(.system, "libcrypto made no SHA-1 digest for the handshake")
+        }
+        guard let value = values.first else {
+            throw failure("answered 101 without Sec-WebSocket-Accept")
+        }
+        guard values.count == 1, value == base64(digest) else {
+            throw failure("answered with a Sec-WebSocket-Accept that does not fit the key sent")
+        }
+    }
+
+    private func chosenSubprotocol(_ values: [String]) throws(RealtimeError) -> String {
+        // Nchan answers an offer it knows nothing of with an empty value: none chosen.
+        let values = values.filter { !$0.isEmpty }
+        guard let value = values.first else { return "" }
+        guard values.count == 1 else { throw failure("chose more than one subprotocol") }
+        guard subprotocols.contains(value) else {
+            throw failure("chose the subprotocol \(value.quoted()), which was not offered")
+        }
+        return value
+    }
+
+    private func unexpectedStatus(_ head: ResponseHead) -> RealtimeError {
+        var answer = String(head.status)
+        if !head.reason.isEmpty { answer += " " + head.reason.quoted() }
+        var message = "\(url.displayName) answered the WebSocket handshake with \(answer)"
+        if (300...399).contains(head.status), let location = head.values("Location").first {
+            message += "; it is not followed to \(WebSocketURL.redacted(location))"
+        }
+        return RealtimeError(.httpStatus, message)
+    }
+
+    private func failure(_ fault: String) -> RealtimeError {
+        RealtimeError(.handshake, "\(url.displayName) \(fault)")
+    }
+}
+
+/// Headers that are the handshake's own, and those that would announce a body it does not have.
+private let ownedNames = [
+    "Host", "Upgrade", "Connection", "Content-Length", "Transfer-Encoding",
+]
+
+extension ClientHandshake {
+    /// Checks a caller's header.
+    /// - Throws: `.invalidHeader`, naming the header and never its value.
+    package static func validate(fieldName name: String, value: String) throws(RealtimeError) {
+        guard name.utf8.isToken else {
+            throw RealtimeError(
+                .invalidHeader,
+                "The header name \(name.quoted()) is not a token (RFC 9110 §5.6.2)")
+        }
+        let isOwned =
+            ownedNames.contains { $0.equalsIgnoringASCIICase(name) }
+            || name.utf8.count >= 14
+                && name.prefix(14).equalsIgnoringASCIICase("Sec-WebSocket-")
+        if isOwned {
+            throw RealtimeError(
+                .invalidHeader, "The header \(name.quoted()) is set by the handshake itself")
+        }
+        // RFC 9110 §5.5; a tab is the one control character allowed.
+        guard !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
+            throw RealtimeError(
+                .invalidHeader,
+                "The value of the header \(name.quoted()) has a CR, LF, NUL or other control "
+                    + "character")
+        }
+    }
+
+    /// Checks a subprotocol to offer.
+    /// - Throws: `.invalidSubprotocol` for what is no token (RFC 6455 §4.1).
+    package static func validate(subprotocol name: String) throws(RealtimeError) {
+        guard name.utf8.isToken else {
+            throw RealtimeError(
+                .invalidSubprotocol,
+                "The subprotocol \(name.quoted()) is not a token (RFC 6455 §4.1)")
+        }
+    }
+}
