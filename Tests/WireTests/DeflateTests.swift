@@ -84,7 +84,7 @@ private func records(_ count: Int) -> [UInt8] {
                 hello
             ),
             ([0x00], []), ([], []),
-            // A BFINAL block without the empty one behind it; two of them; the flush with BFINAL set.
+            // A BFINAL block without an empty one behind it; two of them; the flush with BFINAL.
             ([0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00], hello),
             (
                 [

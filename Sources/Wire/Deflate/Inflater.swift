@@ -12,7 +12,7 @@ package struct Inflater: ~Copyable {
         case ratio
     }
 
-    /// Up to this many bytes a message may grow by any ratio: a short run of equal bytes is no bomb.
+    /// Up to here a message may grow by any ratio: a short run of equal bytes is no bomb.
     package static let ratioFreeBytes = 65_536
 
     private let windowBits: Int
