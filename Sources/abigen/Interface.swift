@@ -1,0 +1,128 @@
+/// The C interface as data: what `include/realtime.abi.json` holds, and what every printer prints.
+/// Declarations are listed by kind; a chapter names its own in the order of the source.
+struct Interface: Codable, Equatable {
+    var library: String
+    var version: String
+    var chapters: [Chapter] = []
+    var handles: [Handle] = []
+    var aliases: [Alias] = []
+    var enums: [Enumeration] = []
+    var structs: [Structure] = []
+    var callbacks: [Callback] = []
+    var functions: [Function] = []
+}
+
+/// One source file of RealtimeABI, and one section of the header.
+struct Chapter: Codable, Equatable {
+    /// The file's name without its extension; what the declarations' `chapter` names.
+    var name: String
+    var title: String
+    var summary: String
+    /// The names declared in it, in source order.
+    var declarations: [String] = []
+}
+
+/// A doc comment, taken apart.
+struct Documentation: Codable, Equatable {
+    /// One string a paragraph, without line breaks.
+    var paragraphs: [String] = []
+    var parameters: [ParameterText] = []
+    var returns: String?
+
+    struct ParameterText: Codable, Equatable {
+        var name: String
+        var text: String
+    }
+}
+
+/// An opaque type: `typedef struct rt_x rt_x;`.
+struct Handle: Codable, Equatable {
+    var name: String
+    var chapter: String
+    var documentation: Documentation
+    var since: String
+}
+
+/// A number's own name: `typedef int32_t rt_x;`.
+struct Alias: Codable, Equatable {
+    var name: String
+    var type: CType
+    var chapter: String
+    var documentation: Documentation
+    var since: String
+}
+
+/// The named values of an alias.
+struct Enumeration: Codable, Equatable {
+    /// The Swift enum's name: the group of its constants.
+    var group: String
+    /// The alias whose values these are, which is the type that functions take and return.
+    var alias: String
+    var chapter: String
+    var documentation: Documentation
+    var since: String
+    var constants: [Constant] = []
+
+    struct Constant: Codable, Equatable {
+        /// The name in C: `RT_LOG_DEBUG`.
+        var name: String
+        /// The name inside its group: `DEBUG`.
+        var short: String
+        var value: Int32
+        var documentation: Documentation
+        var since: String
+    }
+}
+
+struct Structure: Codable, Equatable {
+    var name: String
+    var chapter: String
+    var documentation: Documentation
+    var since: String
+    var fields: [Field] = []
+
+    struct Field: Codable, Equatable {
+        var name: String
+        var type: CType
+        var documentation: Documentation
+    }
+}
+
+struct Parameter: Codable, Equatable {
+    var name: String
+    var type: CType
+}
+
+/// A named function-pointer type.
+struct Callback: Codable, Equatable {
+    var name: String
+    var chapter: String
+    var documentation: Documentation
+    var since: String
+    var parameters: [Parameter]
+    var result: CType
+}
+
+/// An exported function.
+struct Function: Codable, Equatable {
+    var name: String
+    var chapter: String
+    var documentation: Documentation
+    var since: String
+    var parameters: [Parameter]
+    var result: CType
+}
+
+/// A type as C spells it: `const char *` is base `char`, one pointer, constant.
+struct CType: Codable, Hashable {
+    /// A C type's name, or a name this interface declares.
+    var base: String
+    var pointers = 0
+    /// Whether the base is `const`.
+    var constant = false
+    /// Whether NULL may occur. Every pointer that a function takes is nullable: it is checked.
+    var nullable = false
+
+    static let void = CType(base: "void")
+    var isVoid: Bool { self == .void }
+}

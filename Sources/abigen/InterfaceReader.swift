@@ -1,0 +1,288 @@
+import Foundation
+
+/// Reads the interface from the symbol graph, the sources behind it, and the C structs. Collects
+/// every refusal, so that one run names them all.
+struct InterfaceReader {
+    private let sources: SourceFiles
+    private var types = TypeMapping()
+    private var interface: Interface
+    private var refusals: [Refusal] = []
+    private var structs: [StructReader.Found]
+
+    /// A top-level symbol and where it is declared.
+    private struct Item {
+        var symbol: SymbolGraph.Symbol
+        var place: Place
+        var cases: [(symbol: SymbolGraph.Symbol, place: Place)] = []
+    }
+
+    init(sources: SourceFiles, structs: [StructReader.Found], library: String, version: String) {
+        self.sources = sources
+        self.structs = structs
+        interface = Interface(library: library, version: version)
+    }
+
+    static func read(
+        _ graph: SymbolGraph, sources: SourceFiles, structs: [StructReader.Found],
+        library: String, version: String
+    ) throws -> Interface {
+        var reader = InterfaceReader(
+            sources: sources, structs: structs, library: library, version: version)
+        for item in try reader.items(of: graph) {
+            try reader.collect(at: item.place) { reader in try reader.add(item) }
+        }
+        for found in reader.structs {
+            reader.refusals.append(Refusal(found.place, "nothing uses '\(found.structure.name)'"))
+        }
+        guard reader.refusals.isEmpty else { throw Failure.refused(reader.refusals) }
+        return reader.interface
+    }
+
+    private mutating func collect(
+        at place: Place, _ work: (inout InterfaceReader) throws -> Void
+    ) throws {
+        do {
+            try work(&self)
+        } catch let refusal as Refusal {
+            refusals.append(refusal)
+        }
+    }
+
+    // MARK: Order
+
+    /// The public declarations, chapter by chapter, in source order.
+    private func items(of graph: SymbolGraph) throws -> [Item] {
+        var items: [Item] = []
+        var cases: [String: [(symbol: SymbolGraph.Symbol, place: Place)]] = [:]
+        for symbol in graph.symbols where symbol.accessLevel == "public" {
+            // The initialiser that the compiler adds to an enum has no source.
+            guard symbol.kind.identifier != "swift.init" else { continue }
+            let place = try sources.place(of: symbol)
+            if symbol.pathComponents.count == 1 {
+                items.append(Item(symbol: symbol, place: place))
+            } else {
+                cases[symbol.pathComponents[0], default: []].append((symbol, place))
+            }
+        }
+        for index in items.indices {
+            let inside = cases[items[index].symbol.name] ?? []
+            items[index].cases = inside.sorted { $0.place.line < $1.place.line }
+        }
+        return items.sorted {
+            $0.place.stem == $1.place.stem
+                ? $0.place.line < $1.place.line
+                : Naming.chapterComesFirst($0.place.stem, $1.place.stem)
+        }
+    }
+
+    // MARK: One declaration
+
+    private mutating func add(_ item: Item) throws {
+        try openChapter(of: item.place)
+        switch item.symbol.kind.identifier {
+        case "swift.typealias": try addTypealias(item)
+        case "swift.enum": try addEnumeration(item)
+        case "swift.func": try addFunction(item)
+        default: throw Refusal(item.place, "C has no '\(item.symbol.declaration)'")
+        }
+    }
+
+    /// A chapter's title and summary are in its file: `// Chapter: loop. One epoll descriptor.`
+    private mutating func openChapter(of place: Place) throws {
+        guard interface.chapters.last?.name != place.stem else { return }
+        let mark = "// Chapter: "
+        let line = try sources.contents(of: place.file).first { $0.hasPrefix(mark) }
+        guard let words = line?.dropFirst(mark.count), let stop = words.firstIndex(of: ".") else {
+            throw Refusal(Place(file: place.file, line: 1), "a '\(mark)title. Summary.' is missing")
+        }
+        let summary = words[words.index(after: stop)...].trimmingCharacters(in: .whitespaces)
+        let title = String(words[..<stop])
+        interface.chapters.append(Chapter(name: place.stem, title: title, summary: summary))
+    }
+
+    private mutating func enter(_ name: String, prefix: String, at place: Place) throws {
+        guard name.hasPrefix(prefix) else {
+            throw Refusal(place, "'\(name)' must begin with '\(prefix)'")
+        }
+        let last = interface.chapters.count - 1
+        interface.chapters[last].declarations.append(name)
+    }
+
+    private mutating func addTypealias(_ item: Item) throws {
+        let name = item.symbol.name
+        try enter(name, prefix: Naming.functionPrefix, at: item.place)
+        let (documentation, since) = try documented(item.symbol, at: item.place)
+        let chapter = item.place.stem
+        let text = try sources.text(from: item.place)
+        guard let equals = text.firstIndex(of: "=") else {
+            throw Refusal(item.place, "no '=' after '\(name)'")
+        }
+        let type = text[text.index(after: equals)...].drop { $0.isWhitespace }
+        if type.hasPrefix("@convention(c)") {
+            let list = type.dropFirst("@convention(c)".count).drop { $0.isWhitespace }
+            let signature = try Signature(parsing: list, at: item.place)
+            let parameters = try self.parameters(signature, of: name, at: item.place)
+            types.declared[name] = .callback
+            interface.callbacks.append(
+                Callback(
+                    name: name, chapter: chapter, documentation: documentation, since: since,
+                    parameters: parameters,
+                    result: try types.type(signature.result, at: item.place)))
+            return
+        }
+        let word = type.prefix { !$0.isNewline }.trimmingCharacters(in: .whitespaces)
+        if word == "OpaquePointer" {
+            types.declared[name] = .handle
+            interface.handles.append(
+                Handle(name: name, chapter: chapter, documentation: documentation, since: since))
+        } else if let scalar = TypeMapping.scalars[word] {
+            types.declared[name] = .alias
+            interface.aliases.append(
+                Alias(
+                    name: name, type: CType(base: scalar), chapter: chapter,
+                    documentation: documentation, since: since))
+        } else {
+            throw Refusal(item.place, "C has no '\(word)'; a closure type needs @convention(c)")
+        }
+    }
+
+    private mutating func addEnumeration(_ item: Item) throws {
+        let group = item.symbol.name
+        try enter(group, prefix: Naming.constantPrefix, at: item.place)
+        let (documentation, since) = try documented(item.symbol, at: item.place)
+        let heading = try sources.text(from: item.place).prefix { $0 != "{" }
+        guard heading.contains(/:\s*Int32\s*$/) else {
+            throw Refusal(item.place, "'\(group)' must have the raw type Int32")
+        }
+        let first = documentation.paragraphs.first ?? ""
+        guard let match = first.firstMatch(of: /^Values of `(\w+)`/),
+            interface.aliases.contains(where: {
+                $0.name == match.1 && $0.type == CType(base: "int32_t")
+            })
+        else {
+            let rule = "begin the doc comment with 'Values of `x`', x being an Int32 alias above it"
+            throw Refusal(item.place, rule)
+        }
+        var enumeration = Enumeration(
+            group: group, alias: String(match.1), chapter: item.place.stem,
+            documentation: documentation, since: since)
+        var values: Set<Int32> = []
+        for (symbol, place) in item.cases {
+            try collect(at: place) { reader in
+                let constant = try reader.constant(symbol, at: place, of: enumeration)
+                guard values.insert(constant.value).inserted else {
+                    throw Refusal(place, "the value \(constant.value) is taken")
+                }
+                enumeration.constants.append(constant)
+            }
+        }
+        interface.enums.append(enumeration)
+    }
+
+    private func constant(
+        _ symbol: SymbolGraph.Symbol, at place: Place, of enumeration: Enumeration
+    ) throws -> Enumeration.Constant {
+        guard symbol.kind.identifier == "swift.enum.case" else {
+            throw Refusal(place, "C has no '\(symbol.declaration)' in an enum")
+        }
+        let line = try sources.text(from: place).prefix { !$0.isNewline }
+        guard let match = line.firstMatch(of: /case\s+(\w+)\s*=\s*(-?[0-9]+)\s*$/),
+            match.1 == symbol.name, let value = Int32(match.2)
+        else {
+            throw Refusal(place, "write 'case NAME = number' on a line of its own")
+        }
+        let doc = try comment(of: symbol, at: place)
+        return Enumeration.Constant(
+            name: Naming.constant(symbol.name, of: enumeration.group), short: symbol.name,
+            value: value, documentation: doc.documentation,
+            since: doc.since ?? enumeration.since)
+    }
+
+    private mutating func addFunction(_ item: Item) throws {
+        let declaration = item.symbol.declaration
+        guard let match = declaration.firstMatch(of: /@_cdecl\("(\w+)"\)\s+func\s+(\w+)/) else {
+            throw Refusal(item.place, "a public function needs @_cdecl: '\(declaration)'")
+        }
+        let name = String(match.1)
+        guard match.2 == match.1 else {
+            throw Refusal(item.place, "the Swift name '\(match.2)' differs from '\(name)'")
+        }
+        try enter(name, prefix: Naming.functionPrefix, at: item.place)
+        let (documentation, since) = try documented(item.symbol, at: item.place)
+        let list = declaration[match.range.upperBound...].drop { $0.isWhitespace }
+        let signature = try Signature(parsing: list, at: item.place)
+        let parameters = try self.parameters(signature, of: name, at: item.place)
+        for parameter in parameters where !parameter.type.nullable {
+            let type = parameter.type
+            guard type.pointers == 0, types.declared[type.base] != .callback else {
+                let advice = "'\(parameter.name)' must be optional: a C caller can pass NULL"
+                throw Refusal(item.place, advice)
+            }
+        }
+        for parameter in documentation.parameters
+        where !parameters.contains(where: { $0.name == parameter.name }) {
+            throw Refusal(item.place, "no parameter is called '\(parameter.name)'")
+        }
+        interface.functions.append(
+            Function(
+                name: name, chapter: item.place.stem, documentation: documentation, since: since,
+                parameters: parameters, result: try types.type(signature.result, at: item.place)))
+    }
+
+    // MARK: Parts of a declaration
+
+    private mutating func parameters(
+        _ signature: Signature, of owner: String, at place: Place
+    ) throws -> [Parameter] {
+        try signature.arguments.map { argument in
+            guard !Naming.reserved.contains(argument.name) else {
+                throw Refusal(place, "'\(argument.name)' is a word of C or C++")
+            }
+            try declareStructs(in: argument.type, before: owner, at: place)
+            return Parameter(
+                name: argument.name, type: try types.type(argument.type, at: place))
+        }
+    }
+
+    /// A struct has no place in Swift's order: it comes before the first declaration that uses it.
+    private mutating func declareStructs(
+        in type: String, before owner: String, at place: Place
+    ) throws {
+        let words = type.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init)
+        guard let index = structs.firstIndex(where: { words.contains($0.structure.name) })
+        else { return }
+        let found = structs.remove(at: index)
+        var structure = found.structure
+        structure.chapter = place.stem
+        structure.fields = try structure.fields.map { field in
+            var field = field
+            field.type = try types.field(field.type.base, at: found.place)
+            return field
+        }
+        types.declared[structure.name] = .structure
+        interface.structs.append(structure)
+        let last = interface.chapters.count - 1
+        let position = interface.chapters[last].declarations.firstIndex(of: owner) ?? 0
+        interface.chapters[last].declarations.insert(structure.name, at: position)
+    }
+
+    /// A declaration's doc comment and its "Since", which it must have.
+    private func documented(
+        _ symbol: SymbolGraph.Symbol, at place: Place
+    ) throws -> (Documentation, since: String) {
+        let doc = try comment(of: symbol, at: place)
+        guard let since = doc.since else {
+            throw Refusal(place, "the doc comment of '\(symbol.name)' has no 'Since'")
+        }
+        return (doc.documentation, since)
+    }
+
+    private func comment(of symbol: SymbolGraph.Symbol, at place: Place) throws -> DocComment {
+        guard let comment = symbol.docComment, let first = comment.lines.first else {
+            throw Refusal(place, "'\(symbol.name)' has no doc comment")
+        }
+        let start = Place(
+            file: place.file, line: first.range.map { $0.start.line + 1 } ?? place.line)
+        return try DocComment(lines: comment.lines.map(\.text), at: start)
+    }
+}

@@ -1,0 +1,39 @@
+/// The names and the order that the sources cannot say by themselves; nothing else is decided here.
+enum Naming {
+    /// Chapters in the header's order; those not listed follow by name.
+    static let chapterOrder = [
+        "General", "Loop", "WebSocket", "WebSocketOptions", "WebSocketCallbacks",
+    ]
+
+    /// A constant is its enum's name, `_`, its case's name. The results are written everywhere, so
+    /// their constants are shorter: `RT_OK`, `RT_ERROR_CLOSED`.
+    static let constantPrefixes = ["RT_STATUS": "RT"]
+
+    /// What every exported name begins with.
+    static let functionPrefix = "rt_"
+    static let constantPrefix = "RT_"
+
+    static func constant(_ name: String, of group: String) -> String {
+        "\(constantPrefixes[group] ?? group)_\(name)"
+    }
+
+    static func chapterComesFirst(_ one: String, _ other: String) -> Bool {
+        func rank(_ name: String) -> Int {
+            chapterOrder.firstIndex(of: name) ?? chapterOrder.count
+        }
+        return (rank(one), one) < (rank(other), other)
+    }
+
+    /// Words that cannot name a parameter or field in C23 or C++20.
+    static let reserved: Set<String> = [
+        "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char",
+        "class", "concept", "const", "constexpr", "continue", "decltype", "default", "delete",
+        "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+        "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
+        "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public",
+        "register", "requires", "restrict", "return", "short", "signed", "sizeof", "static",
+        "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid",
+        "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile",
+        "while", "xor",
+    ]
+}

@@ -1,0 +1,80 @@
+/// Swift's types as C spells them. A type that is not here cannot cross the border.
+struct TypeMapping {
+    /// Numbers, by their Swift names. `Int` is an object's size in every signature we have.
+    static let scalars: [String: String] = [
+        "Bool": "bool", "CChar": "char", "Double": "double", "Float": "float", "Int": "size_t",
+        "Int8": "int8_t", "Int16": "int16_t", "Int32": "int32_t", "Int64": "int64_t",
+        "UInt8": "uint8_t", "UInt16": "uint16_t", "UInt32": "uint32_t", "UInt64": "uint64_t",
+    ]
+
+    /// What the interface has declared so far.
+    enum Declared {
+        case handle, alias, callback, structure
+    }
+
+    var declared: [String: Declared] = [:]
+
+    /// The C type of `swift`; the reason as a sentence if C has none.
+    func type(_ swift: String, at place: Place) throws -> CType {
+        if swift == "Void" || swift == "()" { return .void }
+        if swift.hasSuffix("?") {
+            var type = try type(String(swift.dropLast()), at: place)
+            guard type.pointers > 0 || declared[type.base] == .callback else {
+                throw Refusal(place, "'\(swift)' cannot be NULL in C")
+            }
+            type.nullable = true
+            return type
+        }
+        if let pointee = argument(of: "UnsafePointer", in: swift) {
+            return try pointer(to: pointee, constant: true, at: place)
+        }
+        if let pointee = argument(of: "UnsafeMutablePointer", in: swift) {
+            return try pointer(to: pointee, constant: false, at: place)
+        }
+        if swift == "UnsafeRawPointer" {
+            return CType(base: "void", pointers: 1, constant: true)
+        }
+        if swift == "UnsafeMutableRawPointer" { return CType(base: "void", pointers: 1) }
+        if let scalar = TypeMapping.scalars[swift] { return CType(base: scalar) }
+        switch declared[swift] {
+        case .handle: return CType(base: swift, pointers: 1)
+        case .alias, .callback: return CType(base: swift)
+        case .structure: throw Refusal(place, "struct '\(swift)' crosses by pointer only")
+        case nil: throw Refusal(place, "C has no '\(swift)', or it is declared further down")
+        }
+    }
+
+    /// A C scalar or alias as a header field spells it.
+    func field(_ name: String, at place: Place) throws -> CType {
+        guard TypeMapping.scalars.values.contains(name) || declared[name] == .alias else {
+            throw Refusal(place, "a field must be a number, not '\(name)'")
+        }
+        return CType(base: name)
+    }
+
+    private func pointer(to pointee: String, constant: Bool, at place: Place) throws -> CType {
+        var type =
+            declared[pointee] == .structure
+            ? CType(base: pointee) : try type(pointee, at: place)
+        guard declared[type.base] != .callback, !type.isVoid else {
+            throw Refusal(place, "a pointer to '\(pointee)' is not supported")
+        }
+        if type.pointers > 0 {
+            guard !constant, type.nullable else {
+                let advice = "use UnsafeMutablePointer<\(pointee)?>"
+                throw Refusal(place, "a pointer to '\(pointee)' is an output: \(advice)")
+            }
+        } else {
+            type.constant = constant
+        }
+        type.pointers += 1
+        type.nullable = false
+        return type
+    }
+
+    /// `T` of `Name<T>`.
+    private func argument(of generic: String, in swift: String) -> String? {
+        guard swift.hasPrefix(generic + "<"), swift.hasSuffix(">") else { return nil }
+        return String(swift.dropFirst(generic.count + 1).dropLast())
+    }
+}
