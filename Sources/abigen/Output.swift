@@ -1,0 +1,58 @@
+import Foundation
+
+/// The generated files, and whether the tree has them as they should be.
+enum Output {
+    struct File {
+        var path: String
+        var text: String
+    }
+
+    static func files(for interface: Interface) throws -> [File] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        let json = try encoder.encode(interface)
+        return [
+            File(
+                path: "include/realtime.abi.json",
+                text: String(decoding: json, as: UTF8.self) + "\n"),
+            File(path: "include/realtime.h", text: HeaderPrinter.print(interface)),
+            File(
+                path: "bindings/python/src/librealtime/_abi.py",
+                text: PythonPrinter.print(interface)),
+        ]
+    }
+
+    /// Writes what differs, so that a file's date tells when it changed.
+    static func write(_ files: [File], under root: URL) throws {
+        for file in files where current(file, under: root) != file.text {
+            let url = root.appendingPathComponent(file.path)
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try file.text.write(to: url, atomically: true, encoding: .utf8)
+            print("wrote \(file.path)")
+        }
+    }
+
+    /// Shows how the tree differs from a fresh print.
+    static func areUpToDate(_ files: [File], under root: URL) throws -> Bool {
+        let stale = files.filter { current($0, under: root) != $0.text }
+        for file in stale {
+            let fresh = FileManager.default.temporaryDirectory
+                .appendingPathComponent("abigen-\(UUID().uuidString)")
+            try file.text.write(to: fresh, atomically: true, encoding: .utf8)
+            defer { try? FileManager.default.removeItem(at: fresh) }
+            let tree = root.appendingPathComponent(file.path)
+            let exists = FileManager.default.fileExists(atPath: tree.path)
+            try Toolchain.run([
+                "diff", "-u", "--label", "\(file.path) (tree)", "--label",
+                "\(file.path) (fresh)", exists ? tree.path : "/dev/null", fresh.path,
+            ])
+        }
+        if !stale.isEmpty { print("not up to date: run 'swift run abigen' and commit") }
+        return stale.isEmpty
+    }
+
+    private static func current(_ file: File, under root: URL) -> String? {
+        try? String(contentsOf: root.appendingPathComponent(file.path), encoding: .utf8)
+    }
+}
