@@ -1,0 +1,86 @@
+/// Validates UTF-8 (RFC 3629) as it arrives, at any split, and fails at the first byte that no
+/// continuation can make valid: surrogates, overlong forms and values above U+10FFFF fail at their
+/// second byte.
+package struct UTF8Validator: Sendable {
+    /// Continuation bytes still missing, and the range the next one must fall in.
+    private var missing: UInt8 = 0
+    private var lowest: UInt8 = 0x80
+    private var highest: UInt8 = 0xBF
+
+    package init() {}
+
+    /// Whether the bytes so far end at a character's border.
+    package var isComplete: Bool { missing == 0 }
+
+    package mutating func reset() { self = UTF8Validator() }
+
+    /// Takes the next bytes; false at the first invalid one, after which the validator is spent.
+    package mutating func accepts(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var index = 0
+        let end = bytes.count
+        while index < end {
+            if missing == 0 {
+                index = UTF8Validator.skipASCII(bytes, from: index)
+                if index == end { return true }
+            }
+            guard step(bytes[index]) else { return false }
+            index += 1
+        }
+        return true
+    }
+
+    /// Whether `bytes` is valid UTF-8 from start to end.
+    package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let ascii = skipASCII(bytes, from: 0)
+        if ascii == bytes.count { return true }
+        var validator = UTF8Validator()
+        return validator.accepts(UnsafeRawBufferPointer(rebasing: bytes[ascii...]))
+            && validator.isComplete
+    }
+
+    /// The index of the first byte at or after `start` that is not ASCII; 32 bytes a step.
+    private static func skipASCII(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+        guard let base = bytes.baseAddress else { return start }
+        var index = start
+        let end = bytes.count
+        let high: UInt64 = 0x8080_8080_8080_8080
+        while end - index >= 32 {
+            let at = base + index
+            let a = at.loadUnaligned(as: UInt64.self) | (at + 8).loadUnaligned(as: UInt64.self)
+            let b =
+                (at + 16).loadUnaligned(as: UInt64.self) | (at + 24).loadUnaligned(as: UInt64.self)
+            if (a | b) & high != 0 { break }
+            index += 32
+        }
+        while end - index >= 8 {
+            let word = (base + index).loadUnaligned(as: UInt64.self) & high
+            if word != 0 { return index + UInt64(littleEndian: word).trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < end, (base + index).load(as: UInt8.self) < 0x80 { index += 1 }
+        return index
+    }
+
+    /// RFC 3629 §4, the table of well-formed sequences.
+    private mutating func step(_ byte: UInt8) -> Bool {
+        if missing > 0 {
+            guard byte >= lowest, byte <= highest else { return false }
+            missing -= 1
+            lowest = 0x80
+            highest = 0xBF
+            return true
+        }
+        switch byte {
+        case 0x00...0x7F: break
+        case 0xC2...0xDF: missing = 1
+        case 0xE0: (missing, lowest) = (2, 0xA0)
+        case 0xED: (missing, highest) = (2, 0x9F)
+        case 0xE1...0xEF: missing = 2
+        case 0xF0: (missing, lowest) = (3, 0x90)
+        case 0xF1...0xF3: missing = 3
+        case 0xF4: (missing, highest) = (3, 0x8F)
+        default: return false
+        }
+        return true
+    }
+}

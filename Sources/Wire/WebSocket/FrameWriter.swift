@@ -1,0 +1,91 @@
+/// Masking keys, RFC 6455 §5.3: unpredictable, one a frame. They come from a strong generator in
+/// bulk, so that a frame costs no system call; the sessions of one loop share them.
+package final class MaskKeys {
+    private var pool: [UInt32]
+    private var used: Int
+    private let refill: (UnsafeMutableRawBufferPointer) -> Void
+
+    /// - Parameter refill: fills the buffer with unpredictable bytes.
+    package init(refill: @escaping (UnsafeMutableRawBufferPointer) -> Void) {
+        self.refill = refill
+        pool = [UInt32](repeating: 0, count: 256)
+        used = pool.count
+    }
+
+    package func next() -> UInt32 {
+        if used == pool.count {
+            pool.withUnsafeMutableBytes { refill($0) }
+            used = 0
+        }
+        let key = pool[used]
+        // A used key must not be found in memory later.
+        pool[used] = 0
+        used += 1
+        return key
+    }
+}
+
+/// Writes a client's frames, masked, RFC 6455 §5.2 and §5.3.
+package enum FrameWriter {
+    /// The longest header: two bytes, eight of length, four of key.
+    package static let maximumHeaderSize = 14
+
+    /// Appends one frame to `output`: header, key and masked payload in one pass.
+    package static func write(
+        _ opcode: Opcode, isFinal: Bool, isCompressed: Bool, payload: UnsafeRawBufferPointer,
+        key: UInt32, into output: inout ByteBuffer
+    ) {
+        let room = output.reserve(maximumHeaderSize + payload.count)
+        guard let base = room.baseAddress else { return }
+        var size = 2
+        let first = (isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue
+        base.storeBytes(of: first, as: UInt8.self)
+        let length = payload.count
+        if length < 126 {
+            base.storeBytes(of: 0x80 | UInt8(length), toByteOffset: 1, as: UInt8.self)
+        } else if length < 65536 {
+            base.storeBytes(of: 0x80 | 126, toByteOffset: 1, as: UInt8.self)
+            base.storeBytes(of: UInt16(length).bigEndian, toByteOffset: 2, as: UInt16.self)
+            size = 4
+        } else {
+            base.storeBytes(of: 0x80 | 127, toByteOffset: 1, as: UInt8.self)
+            base.storeBytes(of: UInt64(length).bigEndian, toByteOffset: 2, as: UInt64.self)
+            size = 10
+        }
+        base.storeBytes(of: key, toByteOffset: size, as: UInt32.self)
+        size += 4
+        if let source = payload.baseAddress {
+            mask(source, count: length, key: key, into: base + size)
+        }
+        output.commit(size + length)
+    }
+
+    /// Copies `count` bytes from `source` to `target`, each XORed with the key's byte in memory
+    /// order; 32 bytes a step.
+    static func mask(
+        _ source: UnsafeRawPointer, count: Int, key: UInt32, into target: UnsafeMutableRawPointer
+    ) {
+        let wide = UInt64(key) | UInt64(key) << 32
+        let block = SIMD4<UInt64>(repeating: wide)
+        var index = 0
+        while count - index >= 32 {
+            let masked = (source + index).loadUnaligned(as: SIMD4<UInt64>.self) ^ block
+            (target + index).storeBytes(of: masked, as: SIMD4<UInt64>.self)
+            index += 32
+        }
+        while count - index >= 8 {
+            let masked = (source + index).loadUnaligned(as: UInt64.self) ^ wide
+            (target + index).storeBytes(of: masked, as: UInt64.self)
+            index += 8
+        }
+        var rest = wide
+        while index < count {
+            // `key` is in memory order: its lowest address masks the first byte.
+            let byte = withUnsafeBytes(of: rest) { $0[0] }
+            let masked = (source + index).load(as: UInt8.self) ^ byte
+            (target + index).storeBytes(of: masked, as: UInt8.self)
+            rest = UInt64(littleEndian: rest.littleEndian >> 8)
+            index += 1
+        }
+    }
+}
