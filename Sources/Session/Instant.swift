@@ -1,0 +1,38 @@
+/// A point on a monotonic clock. Machines never read a clock: they are told `now`.
+package struct Instant: Hashable, Comparable, Sendable {
+    package var nanoseconds: UInt64
+
+    package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
+
+    package static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
+
+    /// Later by `duration`; the end of time when that overflows, the same for a negative one.
+    package static func + (instant: Instant, duration: Duration) -> Instant {
+        let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(duration.clampedNanoseconds)
+        return Instant(nanoseconds: overflow ? .max : sum)
+    }
+
+    /// The time from `earlier` to `later`, zero when they are the wrong way round.
+    package static func - (later: Instant, earlier: Instant) -> Duration {
+        guard later > earlier else { return .zero }
+        return .nanoseconds(Int64(clamping: later.nanoseconds - earlier.nanoseconds))
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, 0 for negative durations and at most `UInt64.max`.
+    package var clampedNanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return .max }
+        let (sum, carried) = whole.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000))
+        return carried ? .max : sum
+    }
+
+    /// For messages: "10 s", "1500 ms".
+    package var readable: String {
+        let milliseconds = clampedNanoseconds / 1_000_000
+        return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
+    }
+}

@@ -1,0 +1,33 @@
+package import Wire
+
+/// Compresses messages sent, RFC 7692 §7.2.1. zlib's state is made at the first message.
+package struct MessageCompressor: ~Copyable {
+    private let level: Int
+    private let agreed: DeflateParameters
+    private var deflater: Deflater?
+    private var scratch = ByteBuffer()
+
+    /// Nil when messages go uncompressed: by level 0, or since zlib has no window of 8 bits.
+    package init?(_ configuration: CompressionConfiguration, agreed: DeflateParameters) {
+        guard configuration.level > 0, agreed.canCompress else { return nil }
+        level = configuration.level
+        self.agreed = agreed
+    }
+
+    /// The compressed message, valid until the next call. It must be sent, even where it is not
+    /// smaller: zlib's window holds it from now on.
+    package mutating func compress(
+        _ message: UnsafeRawBufferPointer
+    ) throws(RealtimeError) -> UnsafeRawBufferPointer {
+        if deflater == nil {
+            deflater = try Deflater(
+                level: level, windowBits: agreed.clientMaxWindowBits,
+                noContextTakeover: agreed.clientNoContextTakeover)
+        }
+        try deflater?.deflate(message, into: &scratch)
+        return scratch.readable
+    }
+
+    /// Call when the compressed bytes were copied; a large scratch buffer is given back.
+    package mutating func didSend() { scratch.removeAll(keeping: 4096) }
+}

@@ -1,0 +1,274 @@
+package import Wire
+
+/// The life of a WebSocket after its handshake: messages in and out, pings, the closing handshake.
+/// A machine without I/O: bytes and the time come in as arguments, bytes to write wait in
+/// `outgoing`, and `wakeUp` says when `timeReached` wants to be called.
+package struct WebSocketSession: ~Copyable {
+    /// What the next bytes of the input meant.
+    package enum Step: Equatable {
+        case needMoreBytes
+        /// A message, as a range of the input.
+        case message(MessageKind, Range<Int>)
+        /// A message, as a range of `assembled`.
+        case assembledMessage(MessageKind, Range<Int>)
+        /// One of our pings was answered after this long.
+        case pong(Duration)
+        /// Something that concerns nobody outside: go on.
+        case nothing
+        /// The peer's close frame. Ours is in `outgoing` or was sent before; the server closes the
+        /// connection next (RFC 6455 §7.1.1).
+        case closed(CloseCode, reason: String)
+        /// The peer broke the protocol while the connection was open; a close frame is in `outgoing`.
+        case failed(ProtocolFailure)
+    }
+
+    /// What passing time brought.
+    package enum OnTime: Equatable {
+        case nothing
+        /// A ping is in `outgoing`.
+        case pinged
+        /// No pong in time; a close frame is in `outgoing`.
+        case failed(RealtimeError)
+        /// The closing handshake took too long: drop the connection.
+        case closeTimedOut
+    }
+
+    package enum State: Equatable {
+        case open
+        /// Our close frame is queued, the peer's is awaited.
+        case closing
+        /// The peer's close frame came, or it broke the protocol: nothing more is read. The end of
+        /// the connection is awaited.
+        case finished
+    }
+
+    package private(set) var state = State.open
+    /// Bytes for the peer, in order.
+    package var outgoing = ByteBuffer()
+
+    private let configuration: WebSocketConfiguration
+    private var reader: MessageReader
+    private var compressor: MessageCompressor?
+    private var heartbeat: Heartbeat
+    private let keys: MaskKeys
+    private var closeDeadline: Instant?
+    /// The payload of a ping that came while `outgoing` was crowded; answered when it drains.
+    private var delayedPong: [UInt8]?
+
+    /// Above this many waiting bytes only the last ping is answered (RFC 6455 §5.5.3), so that a
+    /// peer that pings and does not read cannot make us queue without end.
+    private static let crowdedBytes = 64 << 10
+
+    package init(
+        configuration: WebSocketConfiguration, deflate: DeflateParameters?, keys: MaskKeys,
+        now: Instant
+    ) {
+        self.configuration = configuration
+        self.keys = keys
+        reader = MessageReader(limits: configuration.limits, deflate: deflate)
+        heartbeat = Heartbeat(
+            interval: configuration.pingInterval, timeout: configuration.pongTimeout, now: now)
+        compressor = deflate.flatMap {
+            MessageCompressor(configuration.compression, agreed: $0)
+        }
+    }
+
+    /// The bytes that `assembledMessage` ranges speak of; valid until the next `next`.
+    package var assembled: UnsafeRawBufferPointer { reader.assembled }
+
+    /// Call after assembled messages were handed on.
+    package mutating func discardDelivered() { reader.discardDelivered() }
+
+    // MARK: Receiving
+
+    /// Reads on from `offset`, which it moves, up to the next thing to know. Messages that arrive
+    /// after we began to close are read and dropped.
+    package mutating func next(
+        _ input: UnsafeRawBufferPointer, _ offset: inout Int, now: Instant
+    ) -> Step {
+        if state == .finished {
+            offset = input.count
+            return .needMoreBytes
+        }
+        do throws(ProtocolFailure) {
+            switch try reader.next(input, &offset) {
+            case .needMoreBytes: return .needMoreBytes
+            case .message(let kind, let range):
+                return state == .open ? .message(kind, range) : .nothing
+            case .assembledMessage(let kind, let range):
+                if state == .open { return .assembledMessage(kind, range) }
+                reader.discardDelivered()
+                return .nothing
+            case .control(let opcode): return try received(opcode, now)
+            }
+        } catch {
+            offset = input.count
+            return fail(error, now)
+        }
+    }
+
+    private mutating func received(
+        _ opcode: Opcode, _ now: Instant
+    ) throws(ProtocolFailure) -> Step {
+        switch opcode {
+        case .ping:
+            answerPing()
+            return .nothing
+        case .pong:
+            return heartbeat.received(pong: reader.control, now: now).map { .pong($0) } ?? .nothing
+        case .close:
+            return try receivedClose(now)
+        case .continuation, .text, .binary:
+            return .nothing
+        }
+    }
+
+    private mutating func answerPing() {
+        // Nothing may follow our close frame (RFC 6455 §5.5.1).
+        guard state == .open else { return }
+        if outgoing.count > WebSocketSession.crowdedBytes {
+            delayedPong = Array(reader.control)
+        } else {
+            FrameWriter.write(
+                .pong, isFinal: true, isCompressed: false, payload: reader.control,
+                key: keys.next(), into: &outgoing)
+        }
+    }
+
+    /// RFC 6455 §5.5.1 and §7.4: checks the peer's close frame and answers with the same code.
+    private mutating func receivedClose(_ now: Instant) throws(ProtocolFailure) -> Step {
+        let (code, reason) = try ClosePayload.parse(reader.control)
+        if state == .open { queueClose(code == .noStatus ? nil : code, reason: "", now) }
+        state = .finished
+        return .closed(code, reason: reason)
+    }
+
+    private mutating func fail(_ failure: ProtocolFailure, _ now: Instant) -> Step {
+        if state == .open { queueClose(failure.code, reason: "", now) }
+        state = .finished
+        return .failed(failure)
+    }
+
+    // MARK: Sending
+
+    /// Queues a message as one frame, or as several by `maxFrameBytes`. Text must be valid UTF-8.
+    package mutating func send(
+        _ kind: MessageKind, _ payload: UnsafeRawBufferPointer
+    ) throws(RealtimeError) {
+        guard state == .open else { throw WebSocketSession.isClosing }
+        let opcode: Opcode = kind == .text ? .text : .binary
+        if payload.count >= configuration.compression.minimumBytes,
+            let compressed = try compressor?.compress(payload)
+        {
+            writeFrames(opcode, compressed, isCompressed: true)
+            compressor?.didSend()
+        } else {
+            writeFrames(opcode, payload, isCompressed: false)
+        }
+    }
+
+    private mutating func writeFrames(
+        _ opcode: Opcode, _ payload: UnsafeRawBufferPointer, isCompressed: Bool
+    ) {
+        let limit = configuration.maxFrameBytes == 0 ? Int.max : configuration.maxFrameBytes
+        var start = 0
+        repeat {
+            let end = start + min(limit, payload.count - start)
+            FrameWriter.write(
+                start == 0 ? opcode : .continuation, isFinal: end == payload.count,
+                isCompressed: isCompressed && start == 0,
+                payload: UnsafeRawBufferPointer(rebasing: payload[start..<end]), key: keys.next(),
+                into: &outgoing)
+            start = end
+        } while start < payload.count
+    }
+
+    /// Queues a ping of the caller's; an empty payload is replaced by one of our own.
+    package mutating func ping(
+        _ payload: UnsafeRawBufferPointer, now: Instant
+    ) throws(RealtimeError) {
+        guard state == .open else { throw WebSocketSession.isClosing }
+        guard payload.count <= 125 else {
+            throw RealtimeError(
+                .tooLarge, "ping payload of \(payload.count) bytes, 125 are allowed")
+        }
+        sendPing(heartbeat.ping(payload, now: now))
+    }
+
+    private mutating func sendPing(_ payload: [UInt8]) {
+        payload.withUnsafeBytes {
+            FrameWriter.write(
+                .ping, isFinal: true, isCompressed: false, payload: $0, key: keys.next(),
+                into: &outgoing)
+        }
+    }
+
+    /// Begins the closing handshake behind what is queued. Closing again changes nothing.
+    package mutating func close(_ code: CloseCode?, reason: String, now: Instant) {
+        guard state == .open else { return }
+        queueClose(code, reason: reason, now)
+        state = .closing
+    }
+
+    private mutating func queueClose(_ code: CloseCode?, reason: String, _ now: Instant) {
+        ClosePayload.bytes(code, reason: reason).withUnsafeBytes {
+            FrameWriter.write(
+                .close, isFinal: true, isCompressed: false, payload: $0, key: keys.next(),
+                into: &outgoing)
+        }
+        delayedPong = nil
+        if configuration.closeTimeout > .zero { closeDeadline = now + configuration.closeTimeout }
+    }
+
+    /// The transport took `count` bytes of `outgoing`.
+    package mutating func didWrite(_ count: Int) {
+        outgoing.consume(count)
+        guard outgoing.isEmpty else { return }
+        outgoing.removeAll(keeping: WebSocketSession.crowdedBytes)
+        if let payload = delayedPong, state == .open {
+            delayedPong = nil
+            payload.withUnsafeBytes {
+                FrameWriter.write(
+                    .pong, isFinal: true, isCompressed: false, payload: $0, key: keys.next(),
+                    into: &outgoing)
+            }
+        }
+    }
+
+    // MARK: Time
+
+    /// When `timeReached` is next wanted; nil for never.
+    package var wakeUp: Instant? {
+        state == .open ? heartbeat.wakeUp : closeDeadline
+    }
+
+    package mutating func timeReached(_ now: Instant) -> OnTime {
+        guard state == .open else {
+            guard let closeDeadline, now >= closeDeadline else { return .nothing }
+            return .closeTimedOut
+        }
+        switch heartbeat.timeReached(now) {
+        case .nothing: return .nothing
+        case .ping(let payload):
+            sendPing(payload)
+            return .pinged
+        case .timedOut:
+            queueClose(.internalError, reason: "no pong", now)
+            state = .finished
+            return .failed(
+                RealtimeError(
+                    .timeout,
+                    "\(configuration.url.displayName) did not answer a ping within"
+                        + " \(configuration.pongTimeout.readable) (pong_timeout)"))
+        }
+    }
+
+    /// While receiving is paused nobody reads pongs, so their timeout stands still.
+    package mutating func setPaused(_ isPaused: Bool, now: Instant) {
+        heartbeat.setPaused(isPaused, now: now)
+    }
+
+    private static var isClosing: RealtimeError {
+        RealtimeError(.closed, "the connection is closing")
+    }
+}
