@@ -1,12 +1,12 @@
-// What Swift cannot import from C: variadic functions, macros with casts, zlib's init macros.
+// What Swift cannot import from C: variadic functions, macros with casts, and zlib's init macros.
 #ifndef CSHIMS_H
 #define CSHIMS_H
 
 #include <curl/curl.h>
 #include <zlib.h>
 
-#include "rt_deflate.h"
-#include "rt_hash.h"
+#include "rt_error.h"
+#include "rt_platform.h"
 #include "rt_types.h"
 
 #endif

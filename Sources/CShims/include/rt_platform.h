@@ -1,0 +1,68 @@
+// Linux: what the Glibc module lacks (macros with casts, epoll_event's packed union, eventfd) and
+// libcurl's variadic setters.
+#ifndef RT_PLATFORM_H
+#define RT_PLATFORM_H
+
+#include <curl/curl.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// epoll. Interests and events are bit sets of these.
+enum { RT_EPOLL_IN = 1, RT_EPOLL_OUT = 4, RT_EPOLL_ERROR = 8, RT_EPOLL_HANG_UP = 16 };
+
+typedef struct rt_ready {
+  uint64_t token;
+  uint32_t events;
+} rt_ready;
+
+int rt_epoll_create(void);
+int rt_epoll_add(int epoll, int fd, uint32_t events, uint64_t token);
+int rt_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token);
+int rt_epoll_remove(int epoll, int fd);
+/// Fills up to `capacity` entries; the count, 0 on a timeout or a signal, or -1 with errno.
+int rt_epoll_wait(int epoll, rt_ready *ready, int capacity, int timeout_ms);
+
+int rt_eventfd_create(void);
+int rt_timerfd_create(void);
+/// Absolute on the monotonic clock; 0 disarms.
+int rt_timerfd_set(int fd, uint64_t nanoseconds);
+/// Reads the counter of an eventfd or timerfd away.
+void rt_counter_drain(int fd);
+void rt_eventfd_signal(int fd);
+uint64_t rt_monotonic_nanoseconds(void);
+
+/// send() without SIGPIPE.
+ssize_t rt_send(int fd, const void *data, size_t length);
+
+/// Fills the buffer from libcrypto's generator, which the kernel seeds; never fails.
+void rt_random_bytes(void *buffer, size_t length);
+
+/// Counts forks seen by this process; the first call installs the handler.
+uint32_t rt_fork_generation(void);
+
+/// Starts `run(user)` on a detached-or-joinable thread with all signals blocked; 0 or an errno.
+int rt_thread_start(uintptr_t *out, void (*run)(void *user), void *user);
+void rt_thread_join(uintptr_t thread);
+void rt_thread_detach(uintptr_t thread);
+/// A number that no two living threads share; never 0.
+uintptr_t rt_thread_self(void);
+
+/// libcurl, without its variadic functions.
+CURLcode rt_curl_global_init(void);
+CURLcode rt_curl_set_long(CURL *easy, CURLoption option, long value);
+CURLcode rt_curl_set_pointer(CURL *easy, CURLoption option, void *value);
+CURLcode rt_curl_set_string(CURL *easy, CURLoption option, const char *value);
+typedef int (*rt_curl_close_socket_fn)(void *user, curl_socket_t socket);
+CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *user);
+CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out);
+CURLcode rt_curl_private(CURL *easy, void **out);
+
+typedef int (*rt_curl_socket_fn)(CURL *easy, curl_socket_t socket, int what, void *user,
+                                 void *socket_user);
+typedef int (*rt_curl_timer_fn)(CURLM *multi, long timeout_ms, void *user);
+CURLMcode rt_curl_multi_set_socket(CURLM *multi, rt_curl_socket_fn fn, void *user);
+CURLMcode rt_curl_multi_set_timer(CURLM *multi, rt_curl_timer_fn fn, void *user);
+/// The next finished transfer and its result; NULL when there is none.
+CURL *rt_curl_multi_next_done(CURLM *multi, CURLcode *result);
+
+#endif

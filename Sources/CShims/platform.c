@@ -1,0 +1,199 @@
+#define _GNU_SOURCE
+#include "rt_platform.h"
+
+#include <errno.h>
+#include <openssl/rand.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+_Static_assert(RT_EPOLL_IN == EPOLLIN && RT_EPOLL_OUT == EPOLLOUT, "epoll's own numbers");
+_Static_assert(RT_EPOLL_ERROR == EPOLLERR && RT_EPOLL_HANG_UP == EPOLLHUP, "epoll's own numbers");
+
+int rt_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+static int control(int epoll, int operation, int fd, uint32_t events, uint64_t token) {
+  struct epoll_event event = {.events = events, .data.u64 = token};
+  return epoll_ctl(epoll, operation, fd, &event);
+}
+
+int rt_epoll_add(int epoll, int fd, uint32_t events, uint64_t token) {
+  return control(epoll, EPOLL_CTL_ADD, fd, events, token);
+}
+
+int rt_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token) {
+  return control(epoll, EPOLL_CTL_MOD, fd, events, token);
+}
+
+int rt_epoll_remove(int epoll, int fd) { return control(epoll, EPOLL_CTL_DEL, fd, 0, 0); }
+
+enum { BATCH = 128 };
+
+int rt_epoll_wait(int epoll, rt_ready *ready, int capacity, int timeout_ms) {
+  struct epoll_event events[BATCH];
+  int count = epoll_wait(epoll, events, capacity < BATCH ? capacity : BATCH, timeout_ms);
+  if (count < 0) return errno == EINTR ? 0 : -1;
+  for (int i = 0; i < count; i++) {
+    ready[i].token = events[i].data.u64;
+    ready[i].events = events[i].events;
+  }
+  return count;
+}
+
+int rt_eventfd_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+int rt_timerfd_create(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); }
+
+int rt_timerfd_set(int fd, uint64_t nanoseconds) {
+  // The kernel takes seconds as a signed number; a date past that is as good as never.
+  const uint64_t longest = (uint64_t)INT64_MAX;
+  if (nanoseconds > longest) nanoseconds = longest;
+  struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(nanoseconds / 1000000000),
+                                         .tv_nsec = (long)(nanoseconds % 1000000000)}};
+  return timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+void rt_counter_drain(int fd) {
+  uint64_t count;
+  while (read(fd, &count, sizeof count) < 0 && errno == EINTR) {
+  }
+}
+
+void rt_eventfd_signal(int fd) {
+  uint64_t one = 1;
+  while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+uint64_t rt_monotonic_nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+ssize_t rt_send(int fd, const void *data, size_t length) {
+  return send(fd, data, length, MSG_NOSIGNAL);
+}
+
+void rt_random_bytes(void *buffer, size_t length) {
+  if (RAND_bytes(buffer, (int)length) == 1) return;
+  // Without libcrypto's generator every byte is the kernel's.
+  for (size_t filled = 0; filled < length;) {
+    ssize_t count = getrandom((char *)buffer + filled, length - filled, 0);
+    if (count > 0) filled += (size_t)count;
+    else if (errno != EINTR) abort();
+  }
+}
+
+static _Atomic uint32_t forks;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+uint32_t rt_fork_generation(void) {
+  pthread_once(&fork_once, watch_forks);
+  return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+struct start {
+  void (*run)(void *user);
+  void *user;
+};
+
+static void *run_thread(void *argument) {
+  struct start start = *(struct start *)argument;
+  free(argument);
+  start.run(start.user);
+  return NULL;
+}
+
+int rt_thread_start(uintptr_t *out, void (*run)(void *user), void *user) {
+  struct start *start = malloc(sizeof *start);
+  if (!start) return ENOMEM;
+  *start = (struct start){run, user};
+  // The host's signals belong to the host's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int failure = pthread_create(&thread, NULL, run_thread, start);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (failure) {
+    free(start);
+    return failure;
+  }
+  pthread_setname_np(thread, "realtime-loop");
+  *out = (uintptr_t)thread;
+  return 0;
+}
+
+void rt_thread_join(uintptr_t thread) { pthread_join((pthread_t)thread, NULL); }
+void rt_thread_detach(uintptr_t thread) { pthread_detach((pthread_t)thread); }
+uintptr_t rt_thread_self(void) { return (uintptr_t)pthread_self(); }
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+static CURLcode curl_result;
+
+static void init_curl(void) { curl_result = curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+CURLcode rt_curl_global_init(void) {
+  pthread_once(&curl_once, init_curl);
+  return curl_result;
+}
+
+CURLcode rt_curl_set_long(CURL *easy, CURLoption option, long value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode rt_curl_set_pointer(CURL *easy, CURLoption option, void *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode rt_curl_set_string(CURL *easy, CURLoption option, const char *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *user) {
+  CURLcode result = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, fn);
+  return result ? result : curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, user);
+}
+
+CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out) {
+  return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, out);
+}
+
+CURLcode rt_curl_private(CURL *easy, void **out) {
+  return curl_easy_getinfo(easy, CURLINFO_PRIVATE, out);
+}
+
+CURLMcode rt_curl_multi_set_socket(CURLM *multi, rt_curl_socket_fn fn, void *user) {
+  CURLMcode result = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, fn);
+  return result ? result : curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, user);
+}
+
+CURLMcode rt_curl_multi_set_timer(CURLM *multi, rt_curl_timer_fn fn, void *user) {
+  CURLMcode result = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, fn);
+  return result ? result : curl_multi_setopt(multi, CURLMOPT_TIMERDATA, user);
+}
+
+CURL *rt_curl_multi_next_done(CURLM *multi, CURLcode *result) {
+  int left;
+  for (CURLMsg *message; (message = curl_multi_info_read(multi, &left));) {
+    if (message->msg == CURLMSG_DONE) {
+      *result = message->data.result;
+      return message->easy_handle;
+    }
+  }
+  return NULL;
+}

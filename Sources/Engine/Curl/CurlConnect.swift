@@ -1,0 +1,185 @@
+import CShims
+import Glibc
+import Wire
+
+/// Who waits for a connection.
+protocol CurlConnectOwner: AnyObject {
+    func connected(_ transport: Transport)
+    func connectFailed(_ error: RealtimeError)
+    /// The loop is over.
+    func loopClosed()
+}
+
+/// One connection being made by libcurl: name resolution, happy eyeballs, TLS, proxies
+/// (`CURLOPT_CONNECT_ONLY`). Afterwards a plain socket is taken over for good and the easy handle
+/// is freed; under TLS the handle stays, for `curl_easy_recv` and `curl_easy_send`.
+final class CurlConnect {
+    let easy: UnsafeMutableRawPointer
+    private let multi: CurlMulti
+    private weak var owner: (any CurlConnectOwner)?
+    private let isSecure: Bool
+    private let displayName: String
+    private let errorText: UnsafeMutablePointer<CChar>
+    private let socketKeeper = SocketKeeper()
+    private var isOpen = true
+    /// The bytes of a TLS write that must be repeated: OpenSSL wants the same ones at the same place.
+    private var staged: UnsafeMutableRawBufferPointer?
+    private var stagedCount = 0
+    private static let recordBytes = 16 << 10
+
+    init(
+        to url: WebSocketURL, caFile: String?, multi: CurlMulti, owner: any CurlConnectOwner
+    ) throws(RealtimeError) {
+        guard let easy = curl_easy_init() else {
+            throw RealtimeError(.system, "libcurl could not make a handle")
+        }
+        self.easy = easy
+        self.multi = multi
+        self.owner = owner
+        isSecure = url.isSecure
+        displayName = url.displayName
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        configure(url, caFile)
+        try multi.add(self)
+    }
+
+    private func configure(_ url: WebSocketURL, _ caFile: String?) {
+        _ = rt_curl_set_string(easy, CURLOPT_URL, url.connectURL)
+        _ = rt_curl_set_long(easy, CURLOPT_CONNECT_ONLY, 1)
+        _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
+        // A proxy must tunnel: it cannot forward a WebSocket.
+        _ = rt_curl_set_long(easy, CURLOPT_HTTPPROXYTUNNEL, 1)
+        // WebSocket over HTTP/1.1 alone: this decides what TLS offers (ALPN).
+        _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        // The connection's own timer ends an attempt; libcurl's default would end it at 300 s.
+        _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
+        if let caFile {
+            _ = rt_curl_set_string(easy, CURLOPT_CAINFO, caFile)
+            // A directory of the system's would still be trusted beside the file.
+            _ = rt_curl_set_pointer(easy, CURLOPT_CAPATH, nil)
+        }
+        _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+        _ = rt_curl_set_pointer(
+            easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
+        _ = rt_curl_set_close_socket(
+            easy, { SocketKeeper.close($0, $1) },
+            Unmanaged.passUnretained(socketKeeper).toOpaque())
+    }
+
+    deinit { close() }
+
+    /// Drops the attempt or the connection.
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        owner = nil
+        multi.remove(self)
+        curl_easy_cleanup(easy)
+        errorText.deallocate()
+        staged?.deallocate()
+    }
+
+    func multiClosed() {
+        let owner = owner
+        close()
+        owner?.loopClosed()
+    }
+
+    /// libcurl is done with it.
+    func finished(_ result: CURLcode) {
+        guard let owner else { return }
+        guard result == CURLE_OK else {
+            owner.connectFailed(error(result))
+            return
+        }
+        var socket: curl_socket_t = CURL_SOCKET_BAD
+        guard rt_curl_active_socket(easy, &socket) == CURLE_OK, socket != CURL_SOCKET_BAD else {
+            owner.connectFailed(
+                RealtimeError(.connect, "libcurl connected to \(displayName) without a socket"))
+            return
+        }
+        if isSecure {
+            owner.connected(Transport(curl: self, descriptor: socket))
+        } else {
+            socketKeeper.kept = socket
+            close()
+            owner.connected(Transport(plain: socket))
+        }
+    }
+
+    private func error(_ result: CURLcode) -> RealtimeError {
+        let detail = String(cString: errorText)
+        let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
+        let code: RealtimeError.Code
+        switch result {
+        case CURLE_COULDNT_RESOLVE_HOST: code = .resolve
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: code = .proxy
+        case CURLE_OPERATION_TIMEDOUT: code = .timeout
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE,
+            CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CRL_BADFILE,
+            CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_INITFAILED:
+            code = .tls
+        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: code = .system
+        default: code = .connect
+        }
+        return RealtimeError(code, "cannot connect to \(displayName): \(cause)")
+    }
+
+    // MARK: TLS
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Transport.ReadResult {
+        // One TLS record a call: fill the buffer, since epoll does not see what OpenSSL holds.
+        var total = 0
+        while total < buffer.count {
+            var count = 0
+            let result = curl_easy_recv(
+                easy, buffer.baseAddress.map { $0 + total }, buffer.count - total, &count)
+            if result == CURLE_AGAIN { break }
+            guard result == CURLE_OK, count > 0 else {
+                // What came before the end counts; the end is seen again by the next read.
+                if total > 0 { return .bytes(total, isDrained: false) }
+                if result == CURLE_OK { return .end }
+                return .failed(String(cString: curl_easy_strerror(result)))
+            }
+            total += count
+        }
+        if total == 0 { return .wouldBlock }
+        return .bytes(total, isDrained: total < buffer.count)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Transport.WriteResult {
+        if staged == nil {
+            let fresh = UnsafeMutableRawBufferPointer.allocate(
+                byteCount: min(CurlConnect.recordBytes, bytes.count), alignment: 16)
+            fresh.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<fresh.count]))
+            staged = fresh
+            stagedCount = fresh.count
+        }
+        var count = 0
+        let result = curl_easy_send(easy, staged?.baseAddress, stagedCount, &count)
+        if result == CURLE_AGAIN { return .wouldBlock }
+        staged?.deallocate()
+        staged = nil
+        guard result == CURLE_OK else { return .failed }
+        return .bytes(count)
+    }
+}
+
+/// Keeps one socket open when libcurl wants it closed: the one that was taken over.
+private final class SocketKeeper {
+    var kept: curl_socket_t = CURL_SOCKET_BAD
+
+    static func close(_ user: UnsafeMutableRawPointer?, _ socket: curl_socket_t) -> Int32 {
+        if let user {
+            let me = Unmanaged<SocketKeeper>.fromOpaque(user).takeUnretainedValue()
+            if me.kept == socket {
+                // Once: a later socket of libcurl's may get the same number.
+                me.kept = CURL_SOCKET_BAD
+                return 0
+            }
+        }
+        return Glibc.close(socket)
+    }
+}

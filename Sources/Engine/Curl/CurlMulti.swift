@@ -1,0 +1,102 @@
+import CShims
+import Session
+import Wire
+
+/// libcurl's multi handle on a loop: its sockets are in the loop's epoll, its one timer in the
+/// loop's heap (`curl_multi_socket_action`).
+final class CurlMulti: TimerTarget {
+    private let multi: UnsafeMutableRawPointer
+    private unowned let loop: Loop
+    private let timer = LoopTimer()
+    private var connects: [ObjectIdentifier: CurlConnect] = [:]
+    private var isOpen = true
+
+    init(loop: Loop) throws(RealtimeError) {
+        let code = rt_curl_global_init()
+        guard code == CURLE_OK, let multi = curl_multi_init() else {
+            throw RealtimeError(.system, "libcurl could not be initialised")
+        }
+        self.multi = multi
+        self.loop = loop
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        _ = rt_curl_multi_set_socket(multi, CurlMulti.socketChanged, me)
+        _ = rt_curl_multi_set_timer(multi, CurlMulti.timerChanged, me)
+    }
+
+    deinit { close() }
+
+    func add(_ connect: CurlConnect) throws(RealtimeError) {
+        let code = curl_multi_add_handle(multi, connect.easy)
+        guard code == CURLM_OK else {
+            throw RealtimeError(.system, "libcurl: \(String(cString: curl_multi_strerror(code)))")
+        }
+        connects[ObjectIdentifier(connect)] = connect
+    }
+
+    func remove(_ connect: CurlConnect) {
+        guard isOpen, connects.removeValue(forKey: ObjectIdentifier(connect)) != nil else { return }
+        curl_multi_remove_handle(multi, connect.easy)
+    }
+
+    /// Ends everything: what still connects is told.
+    func close() {
+        guard isOpen else { return }
+        let left = connects.values
+        for connect in left { connect.multiClosed() }
+        connects = [:]
+        isOpen = false
+        curl_multi_cleanup(multi)
+    }
+
+    /// The loop's epoll says a socket of libcurl's is ready.
+    func ready(_ socket: Int32, _ events: UInt32) {
+        var mask: Int32 = 0
+        if events & PollEvents.readable != 0 { mask |= CURL_CSELECT_IN }
+        if events & PollEvents.writable != 0 { mask |= CURL_CSELECT_OUT }
+        if events & PollEvents.broken != 0 { mask |= CURL_CSELECT_ERR }
+        act(socket, mask)
+    }
+
+    func timeReached(_ now: Instant) { act(CURL_SOCKET_BAD, 0) }
+
+    private func act(_ socket: curl_socket_t, _ mask: Int32) {
+        guard isOpen else { return }
+        var running: Int32 = 0
+        _ = curl_multi_socket_action(multi, socket, mask, &running)
+        var result = CURLE_OK
+        while isOpen, let easy = rt_curl_multi_next_done(multi, &result) {
+            var owner: UnsafeMutableRawPointer?
+            _ = rt_curl_private(easy, &owner)
+            guard let owner else { continue }
+            Unmanaged<CurlConnect>.fromOpaque(owner).takeUnretainedValue().finished(result)
+        }
+    }
+
+    // MARK: What libcurl calls
+
+    private static let socketChanged: rt_curl_socket_fn = { _, socket, what, user, known in
+        guard let user else { return 0 }
+        let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
+        var events: UInt32 = 0
+        if what == CURL_POLL_IN || what == CURL_POLL_INOUT { events |= PollEvents.readable }
+        if what == CURL_POLL_OUT || what == CURL_POLL_INOUT {
+            events |= PollEvents.writable
+        }
+        me.loop.watchCurl(socket, events: events, isNew: known == nil)
+        // Any pointer but NULL marks the socket as known.
+        _ = curl_multi_assign(me.multi, socket, events == 0 ? nil : user)
+        return 0
+    }
+
+    private static let timerChanged: rt_curl_timer_fn = { _, milliseconds, user in
+        guard let user else { return 0 }
+        let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
+        if milliseconds < 0 {
+            me.loop.disarm(me.timer)
+        } else {
+            let delay = Duration.milliseconds(Int64(milliseconds))
+            me.loop.arm(me.timer, me, at: Loop.now() + delay)
+        }
+        return 0
+    }
+}

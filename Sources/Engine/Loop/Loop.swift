@@ -1,0 +1,324 @@
+import CShims
+import Glibc
+package import Session
+import Synchronization
+package import Wire
+
+/// Something with a descriptor on a loop.
+protocol LoopSource: AnyObject {
+    /// Its descriptor is ready for `events` (`RT_EPOLL_*`).
+    func ready(_ events: UInt32)
+    /// The turn that `Loop.schedule` asked for.
+    func turn()
+    /// The loop is over: let go of the descriptor.
+    func loopClosed()
+}
+
+/// An event loop: one epoll descriptor over sockets, a timerfd and an eventfd, and one libcurl multi
+/// handle. It does nothing by itself; whoever embeds it drives it with `dispatch` or `run`, or gives
+/// it a thread with `start`.
+///
+/// One thread at a time owns the loop's world: the one that dispatches, or one that makes a short
+/// call between two turns. `enter` claims it, `post` is the door for everyone else.
+///
+/// Unchecked because that claim, an atomic, guards the plain fields; the compiler cannot see it.
+package final class Loop: @unchecked Sendable {
+    /// The epoll descriptor; readable when `dispatch` has work to do.
+    package let descriptor: Int32
+    private let timerDescriptor: Int32
+    private let wakeDescriptor: Int32
+
+    // The door; see LoopDoor.swift.
+    let owner = Atomic<UInt>(0)
+    let jobs = Mutex<[Job]>([])
+    let jobCount = Atomic<Int>(0)
+    private let wakePending = Atomic<Bool>(false)
+    let callerTimers = Mutex(CallerTimers())
+    let isClosed = Atomic<Bool>(false)
+    let stopRequested = Atomic<Bool>(false)
+    let thread = Mutex<LoopThread?>(nil)
+    let joining = Mutex<Void>(())
+    private let forkGeneration: UInt32
+
+    // The world: owner only.
+    private var timers = TimerHeap()
+    private var timerArmedAt: Instant?
+    private var slots: [Slot] = []
+    private var freeSlots: [Int] = []
+    private var scheduled: [any LoopSource] = []
+    private var scheduledNow: [any LoopSource] = []
+    private var curlMulti: CurlMulti?
+    private var receiveStorage: UnsafeMutableRawBufferPointer?
+    /// The messages of one read that are handed on together; empty between two reads.
+    @exclusivity(unchecked) var batch: [rt_message] = []
+    /// Masking keys for all connections of the loop.
+    let maskKeys = MaskKeys { rt_random_bytes($0.baseAddress, $0.count) }
+    private let readyEvents: UnsafeMutablePointer<rt_ready>
+    private static let eventsPerTurn: Int32 = 128
+
+    private struct Slot {
+        var source: (any LoopSource)?
+        var generation: UInt32
+    }
+
+    /// epoll tokens: a slot's index and generation, or one of these; a curl socket has bit 62 set.
+    private static let timerToken = UInt64.max
+    private static let wakeToken = UInt64.max - 1
+    private static let curlBit: UInt64 = 1 << 62
+
+    /// What one connection may read in one turn, so that none starves the others.
+    static let bytesPerTurn = 1 << 20
+    /// One read; one buffer of this size serves all connections of the loop.
+    static let receiveBytes = 256 << 10
+
+    package init() throws(RealtimeError) {
+        descriptor = rt_epoll_create()
+        timerDescriptor = descriptor < 0 ? -1 : rt_timerfd_create()
+        wakeDescriptor = timerDescriptor < 0 ? -1 : rt_eventfd_create()
+        let made =
+            wakeDescriptor >= 0
+            && rt_epoll_add(descriptor, timerDescriptor, PollEvents.readable, Loop.timerToken)
+                == 0
+            && rt_epoll_add(descriptor, wakeDescriptor, PollEvents.readable, Loop.wakeToken)
+                == 0
+        let cause = errno
+        forkGeneration = rt_fork_generation()
+        readyEvents = .allocate(capacity: Int(Loop.eventsPerTurn))
+        guard made else { throw Loop.systemError("making a loop's descriptors", cause) }
+    }
+
+    deinit {
+        for descriptor in [wakeDescriptor, timerDescriptor, descriptor] where descriptor >= 0 {
+            _ = Glibc.close(descriptor)
+        }
+        receiveStorage?.deallocate()
+        readyEvents.deallocate()
+    }
+
+    /// Now, on the monotonic clock.
+    package static func now() -> Instant { Instant(nanoseconds: rt_monotonic_nanoseconds()) }
+
+    /// Whether this process is a fork of the one that made the loop.
+    package var isForked: Bool { forkGeneration != rt_fork_generation() }
+
+    package func checkUsable() throws(RealtimeError) {
+        if isForked {
+            throw RealtimeError(
+                .forked, "this loop was made before a fork; make a new one in the child process")
+        }
+        if isClosed.load(ordering: .acquiring) {
+            throw RealtimeError(.closed, "the loop was freed")
+        }
+    }
+
+    static func systemError(_ what: String, _ code: Int32) -> RealtimeError {
+        RealtimeError(.system, "\(what): \(String(cString: strerror(code))) (errno \(code))")
+    }
+
+    // MARK: Driving
+
+    /// Waits up to `timeout` milliseconds, -1 for ever, and does all that is ready.
+    package func dispatch(timeout: Int32) throws(RealtimeError) {
+        guard timeout >= -1 else {
+            throw RealtimeError(.invalidArgument, "timeout_ms is \(timeout), -1 or more is expected")
+        }
+        try beginDispatch()
+        defer { endDispatch() }
+        try turn(timeout)
+    }
+
+    /// Dispatches until `stop`.
+    package func run() throws(RealtimeError) {
+        try beginDispatch()
+        defer { endDispatch() }
+        while !stopRequested.exchange(false, ordering: .acquiringAndReleasing) {
+            try turn(-1)
+            if isClosed.load(ordering: .acquiring) {
+                throw RealtimeError(.closed, "the loop was freed while it ran")
+            }
+        }
+    }
+
+    private func turn(_ timeout: Int32) throws(RealtimeError) {
+        let wait = scheduled.isEmpty ? timeout : 0
+        let count = rt_epoll_wait(descriptor, readyEvents, Loop.eventsPerTurn, wait)
+        guard count >= 0 else { throw Loop.systemError("waiting for events", errno) }
+        for index in 0..<Int(count) where !isClosed.load(ordering: .relaxed) {
+            handle(readyEvents[index])
+        }
+        runTimers()
+        runJobs()
+        runScheduled()
+        if isClosed.load(ordering: .acquiring) { tearDown() }
+        armTimerDescriptor()
+    }
+
+    private func handle(_ ready: rt_ready) {
+        switch ready.token {
+        case Loop.timerToken:
+            rt_counter_drain(timerDescriptor)
+            timerArmedAt = nil
+        case Loop.wakeToken:
+            // Cleared before the jobs run: whoever posts from now on wakes us again.
+            rt_counter_drain(wakeDescriptor)
+            wakePending.store(false, ordering: .sequentiallyConsistent)
+        case let token where token & Loop.curlBit != 0:
+            curlMulti?.ready(Int32(truncatingIfNeeded: token), ready.events)
+        case let token:
+            let index = Int(UInt32(truncatingIfNeeded: token))
+            guard index < slots.count, slots[index].generation == UInt32(token >> 32) else { return }
+            slots[index].source?.ready(ready.events)
+        }
+    }
+
+    private func runTimers() {
+        guard timers.earliest != nil else { return }
+        let now = Loop.now()
+        while !isClosed.load(ordering: .relaxed), let target = timers.popDue(now) {
+            target.timeReached(now)
+        }
+    }
+
+    private func runJobs() {
+        guard jobCount.load(ordering: .acquiring) > 0 else { return }
+        let batch = jobs.withLock { queue -> [Job] in
+            defer { queue = [] }
+            return queue
+        }
+        for job in batch {
+            // One at a time, so that a job's own posts cannot overtake its successors.
+            if !isClosed.load(ordering: .acquiring) { job.run() }
+            jobCount.subtract(1, ordering: .releasing)
+        }
+    }
+
+    private func runScheduled() {
+        guard !scheduled.isEmpty else { return }
+        swap(&scheduled, &scheduledNow)
+        for source in scheduledNow where !isClosed.load(ordering: .relaxed) { source.turn() }
+        scheduledNow.removeAll(keepingCapacity: true)
+    }
+
+    private func armTimerDescriptor() {
+        guard timers.earliest != timerArmedAt else { return }
+        timerArmedAt = timers.earliest
+        // 0 disarms, which is also why a due time of 0 becomes 1.
+        _ = rt_timerfd_set(timerDescriptor, timerArmedAt.map { max($0.nanoseconds, 1) } ?? 0)
+    }
+
+    /// Before the claim is given up: what was scheduled must make the descriptor readable.
+    func settle() {
+        if !scheduled.isEmpty { wake() }
+        armTimerDescriptor()
+    }
+
+    /// Makes the descriptor readable. Any thread; coalesced until the next turn.
+    func wake() {
+        if !wakePending.exchange(true, ordering: .sequentiallyConsistent) {
+            rt_eventfd_signal(wakeDescriptor)
+        }
+    }
+
+    // MARK: For what lives on the loop; owner only
+
+    /// Has `source.turn()` called once, at the end of this turn or in the next.
+    func schedule(_ source: any LoopSource) { scheduled.append(source) }
+
+    func arm(_ timer: LoopTimer, _ target: any TimerTarget, at deadline: Instant) {
+        timers.arm(timer, target, at: deadline)
+    }
+
+    func disarm(_ timer: LoopTimer) { timers.disarm(timer) }
+
+    /// Watches a descriptor; the token is for `modify` and `remove`.
+    func add(
+        _ source: any LoopSource, descriptor socket: Int32, events: UInt32
+    ) throws(RealtimeError) -> UInt64 {
+        let index = freeSlots.popLast() ?? slots.count
+        if index == slots.count { slots.append(Slot(source: nil, generation: 0)) }
+        slots[index].source = source
+        let token = UInt64(slots[index].generation) << 32 | UInt64(index)
+        guard rt_epoll_add(descriptor, socket, events, token) == 0 else {
+            let cause = errno
+            release(slot: index)
+            throw Loop.systemError("watching a socket", cause)
+        }
+        return token
+    }
+
+    func modify(_ token: UInt64, descriptor socket: Int32, events: UInt32) {
+        _ = rt_epoll_modify(descriptor, socket, events, token)
+    }
+
+    func remove(_ token: UInt64, descriptor socket: Int32) {
+        _ = rt_epoll_remove(descriptor, socket)
+        release(slot: Int(UInt32(truncatingIfNeeded: token)))
+    }
+
+    private func release(slot index: Int) {
+        slots[index].source = nil
+        // 30 bits, so that a token never reaches the curl bit.
+        slots[index].generation = (slots[index].generation + 1) & 0x3FFF_FFFF
+        freeSlots.append(index)
+    }
+
+    /// Watches a socket of libcurl's: `events` 0 stops.
+    func watchCurl(_ socket: Int32, events: UInt32, isNew: Bool) {
+        let token = Loop.curlBit | UInt64(UInt32(bitPattern: socket))
+        if events == 0 {
+            _ = rt_epoll_remove(descriptor, socket)
+        } else if isNew {
+            _ = rt_epoll_add(descriptor, socket, events, token)
+        } else {
+            _ = rt_epoll_modify(descriptor, socket, events, token)
+        }
+    }
+
+    /// libcurl's multi handle, made at the first connection.
+    func curl() throws(RealtimeError) -> CurlMulti {
+        if let curlMulti { return curlMulti }
+        let made = try CurlMulti(loop: self)
+        curlMulti = made
+        return made
+    }
+
+    /// The buffer that every read of this loop goes into; valid until the next read.
+    func receiveBuffer() -> UnsafeMutableRawBufferPointer {
+        if let receiveStorage { return receiveStorage }
+        let made = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Loop.receiveBytes, alignment: 64)
+        receiveStorage = made
+        return made
+    }
+
+    // MARK: The end
+
+    /// Ends the loop: nothing of it runs any more. Any thread.
+    package func close() {
+        guard !isForked, !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        detachThread()
+        if claimForCall() {
+            tearDown()
+            endCall()
+        } else {
+            // Whoever dispatches tears down at the end of this turn.
+            wake()
+        }
+    }
+
+    private func tearDown() {
+        let jobs = jobs.withLock { queue -> [Job] in
+            defer { queue = [] }
+            return queue
+        }
+        jobCount.subtract(jobs.count, ordering: .releasing)
+        let callers = callerTimers.withLock { $0.removeAll() }
+        timers.removeAll()
+        for slot in slots { slot.source?.loopClosed() }
+        scheduled = []
+        curlMulti?.close()
+        curlMulti = nil
+        // User data is destroyed here, outside every lock.
+        withExtendedLifetime((jobs, callers)) {}
+    }
+}

@@ -1,0 +1,104 @@
+import CShims
+import Glibc
+import Session
+import Synchronization
+package import Wire
+
+/// Work that another thread handed over.
+///
+/// Unchecked because it crosses threads exactly once, through the loop's queue.
+struct Job: @unchecked Sendable {
+    let run: () -> Void
+}
+
+// The claim on the loop's world. `owner` is 0, or the number of the thread that holds it, with the
+// lowest bit set while that thread dispatches (thread numbers are addresses, so the bit is free).
+extension Loop {
+    /// How a call gets in.
+    enum Entry {
+        /// This thread holds the loop already: it is in a callback.
+        case inside
+        /// The loop was free and is held now; `endCall` gives it back.
+        case claimed
+        /// Another thread holds it, or has work queued that must come first: post.
+        case elsewhere
+    }
+
+    private static let dispatching: UInt = 1
+
+    var isOwner: Bool { owner.load(ordering: .relaxed) & ~Loop.dispatching == rt_thread_self() }
+
+    /// Whether the owner dispatches, so that this may be inside a callback.
+    var isDispatching: Bool { owner.load(ordering: .relaxed) & Loop.dispatching != 0 }
+
+    func enter() -> Entry {
+        if isOwner { return .inside }
+        // Work queued before this call must be done before it, or one thread's sends would overtake
+        // each other.
+        guard jobCount.load(ordering: .acquiring) == 0 else { return .elsewhere }
+        let free = owner.compareExchange(
+            expected: 0, desired: rt_thread_self(), ordering: .acquiring)
+        return free.exchanged ? .claimed : .elsewhere
+    }
+
+    func endCall() {
+        settle()
+        owner.store(0, ordering: .releasing)
+    }
+
+    /// Claims the loop for a call that cannot be posted, waiting for other short calls; false while
+    /// a thread dispatches.
+    func claimForCall() -> Bool { claim(rt_thread_self()) }
+
+    private func claim(_ desired: UInt) -> Bool {
+        while true {
+            let (claimed, current) = owner.compareExchange(
+                expected: 0, desired: desired, ordering: .acquiring)
+            if claimed { return true }
+            if current & Loop.dispatching != 0 || current == rt_thread_self() { return false }
+            // A short call of another thread: over in a moment.
+            sched_yield()
+        }
+    }
+
+    func beginDispatch() throws(RealtimeError) {
+        try checkUsable()
+        if isOwner {
+            throw RealtimeError(
+                .reentrant, "a callback of this loop cannot dispatch, run or wait for it")
+        }
+        guard claim(rt_thread_self() | Loop.dispatching) else {
+            throw RealtimeError(.busy, "another thread is running this loop")
+        }
+    }
+
+    func endDispatch() { endCall() }
+
+    /// Runs `work` on the loop's world: at once when this thread may, else in the next turn.
+    func perform(_ work: @escaping () -> Void) {
+        switch enter() {
+        case .inside: work()
+        case .claimed:
+            work()
+            endCall()
+        case .elsewhere: enqueue(work)
+        }
+    }
+
+    /// Runs `job` on the loop's thread in the next turn, in the order posted. Any thread.
+    package func post(_ job: @escaping () -> Void) throws(RealtimeError) {
+        try checkUsable()
+        enqueue(job)
+    }
+
+    func enqueue(_ job: @escaping () -> Void) {
+        let job = Job(run: job)
+        jobs.withLock { queue in
+            // After `close` nobody would take it out again.
+            if isClosed.load(ordering: .acquiring) { return }
+            queue.append(job)
+            jobCount.add(1, ordering: .releasing)
+        }
+        wake()
+    }
+}

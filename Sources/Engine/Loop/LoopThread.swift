@@ -1,0 +1,102 @@
+import CShims
+import Glibc
+import Synchronization
+package import Wire
+
+/// A loop's own thread.
+struct LoopThread: Sendable {
+    let number: UInt
+    let isOver: OverFlag
+}
+
+/// Set by the thread when it has left the loop.
+final class OverFlag: Sendable {
+    let value = Atomic<Bool>(false)
+}
+
+/// What the thread is started with.
+private final class LoopThreadStart {
+    let loop: Loop
+    let isOver: OverFlag
+
+    init(_ loop: Loop, _ isOver: OverFlag) {
+        self.loop = loop
+        self.isOver = isOver
+    }
+}
+
+extension Loop {
+    /// Makes `run` return after the current turn. Any thread.
+    package func stop() throws(RealtimeError) {
+        try checkUsable()
+        stopRequested.store(true, ordering: .releasing)
+        wake()
+    }
+
+    /// Runs the loop on a thread of its own. Any thread.
+    package func start() throws(RealtimeError) {
+        try checkUsable()
+        guard owner.load(ordering: .acquiring) & 1 == 0 else {
+            throw RealtimeError(.busy, "the loop is run already")
+        }
+        let failure = thread.withLock { current -> RealtimeError? in
+            if let old = current {
+                // One that was stopped without waiting may be over by now.
+                guard old.isOver.value.load(ordering: .acquiring) else {
+                    return RealtimeError(.busy, "the loop has a thread already")
+                }
+                rt_thread_join(old.number)
+                current = nil
+            }
+            stopRequested.store(false, ordering: .releasing)
+            let isOver = OverFlag()
+            let start = Unmanaged.passRetained(LoopThreadStart(self, isOver))
+            var number: UInt = 0
+            let code = rt_thread_start(&number, { Loop.threadMain($0) }, start.toOpaque())
+            guard code == 0 else {
+                start.release()
+                return Loop.systemError("starting the loop's thread", code)
+            }
+            current = LoopThread(number: number, isOver: isOver)
+            return nil
+        }
+        if let failure { throw failure }
+    }
+
+    private static func threadMain(_ user: UnsafeMutableRawPointer?) {
+        guard let user else { return }
+        let start = Unmanaged<LoopThreadStart>.fromOpaque(user).takeRetainedValue()
+        do throws(RealtimeError) {
+            try start.loop.run()
+        } catch {
+            if error.code != .closed { Log.write(.error, "the loop's thread ended: \(error)") }
+        }
+        start.isOver.value.store(true, ordering: .releasing)
+    }
+
+    /// Stops the loop's thread and waits for its end.
+    package func stopAndWait() throws(RealtimeError) {
+        try checkUsable()
+        if isOwner {
+            throw RealtimeError(.reentrant, "a callback of this loop cannot wait for its end")
+        }
+        // A second caller waits here until the first has joined the thread.
+        joining.withLock { _ in
+            guard let current = thread.withLock({ $0 }) else { return }
+            stopRequested.store(true, ordering: .releasing)
+            wake()
+            rt_thread_join(current.number)
+            thread.withLock { $0 = nil }
+            stopRequested.store(false, ordering: .releasing)
+        }
+    }
+
+    /// The loop is being freed: its thread ends by itself.
+    func detachThread() {
+        let old = thread.withLock { current -> LoopThread? in
+            defer { current = nil }
+            return current
+        }
+        if let old { rt_thread_detach(old.number) }
+    }
+}

@@ -1,0 +1,9 @@
+import CShims
+
+/// What epoll watches for and reports: a bit set.
+enum PollEvents {
+    static let readable = UInt32(RT_EPOLL_IN)
+    static let writable = UInt32(RT_EPOLL_OUT)
+    /// The socket failed or both sides ended it; reported whether asked for or not.
+    static let broken = UInt32(RT_EPOLL_ERROR) | UInt32(RT_EPOLL_HANG_UP)
+}

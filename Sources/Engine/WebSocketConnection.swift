@@ -1,0 +1,258 @@
+import CShims
+package import Session
+import Synchronization
+package import Wire
+
+/// Where a connection stands; the numbers are the C ABI's.
+public enum WebSocketState: Int32, Sendable {
+    case new = 0
+    case connecting = 1
+    case open = 2
+    case closing = 3
+    case closed = 4
+}
+
+/// A WebSocket on a loop: the hands to `WebSocketSession`'s brain. Calls come from any thread; the
+/// connection's own work (WebSocketDriver.swift) happens on the loop's.
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and
+/// configuration and handlers to the caller until `start`.
+package final class WebSocketConnection: @unchecked Sendable {
+    package let loop: Loop
+    var configuration: WebSocketConfiguration
+    var handlers = WebSocketHandlers()
+
+    // Any thread.
+    private let stateNumber = Atomic<Int32>(WebSocketState.new.rawValue)
+    /// Why no message may be delivered; 0 when one may.
+    let gate = Atomic<UInt8>(0)
+    let outgoingBytes = Atomic<Int>(0)
+    let postedBytes = Atomic<Int>(0)
+    let roundTrip = Atomic<Int64>(-1)
+    /// A send took the unsent bytes above the high-water mark: the drained handler is owed.
+    let owesDrained = Atomic<Bool>(false)
+
+    // The loop's owner only.
+    var phase = Phase.idle
+    /// Exclusive access is by the loop's claim; the dynamic check would cost a tenth of a message.
+    @exclusivity(unchecked) var session: WebSocketSession?
+    let timer = LoopTimer()
+    var openDeadline: Instant?
+    var isScheduled = false
+    var watch = Watch()
+    /// Bytes that were read and then not wanted, by a pause.
+    var held = ByteBuffer()
+    /// How it ends, known before it has ended.
+    var ending: Ending?
+    /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
+    var wantsRead = false
+    var startFailure: RealtimeError?
+
+    enum Phase {
+        case idle
+        case connecting(CurlConnect)
+        case handshaking(Transport, Handshaking)
+        case open(Transport)
+        case over
+    }
+
+    struct Ending {
+        var code: CloseCode
+        var reason: String
+        var isClean: Bool
+    }
+
+    enum Gate {
+        static let paused: UInt8 = 1
+        static let closing: UInt8 = 2
+        /// The user gave it back: no callback at all.
+        static let abandoned: UInt8 = 4
+    }
+
+    package init(url: String, on loop: Loop) throws(RealtimeError) {
+        try loop.checkUsable()
+        self.loop = loop
+        configuration = try WebSocketConfiguration(url: url)
+    }
+
+    package var state: WebSocketState {
+        WebSocketState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
+    }
+
+    func setState(_ state: WebSocketState) {
+        stateNumber.store(state.rawValue, ordering: .releasing)
+    }
+
+    /// Bytes queued and not yet taken by the kernel.
+    package var bufferedBytes: Int {
+        outgoingBytes.load(ordering: .relaxed) + postedBytes.load(ordering: .relaxed)
+    }
+
+    package var sendHighWaterBytes: Int { configuration.sendHighWater }
+
+    /// The last round trip, -1 before the first.
+    package var roundTripMicroseconds: Int64 { roundTrip.load(ordering: .relaxed) }
+
+    // MARK: Before start
+
+    package func configure(_ change: (inout WebSocketConfiguration) throws -> Void) throws {
+        try checkNew("an option")
+        try change(&configuration)
+    }
+
+    package func setHandlers(_ change: (inout WebSocketHandlers) -> Void) throws(RealtimeError) {
+        try checkNew("a callback")
+        change(&handlers)
+    }
+
+    private func checkNew(_ what: String) throws(RealtimeError) {
+        try loop.checkUsable()
+        guard state == .new else {
+            throw RealtimeError(.state, "\(what) must be set before the connection is started")
+        }
+    }
+
+    /// Starts connecting.
+    package func start() throws(RealtimeError) {
+        try loop.checkUsable()
+        let started = stateNumber.compareExchange(
+            expected: WebSocketState.new.rawValue, desired: WebSocketState.connecting.rawValue,
+            ordering: .acquiringAndReleasing)
+        guard started.exchanged else {
+            throw RealtimeError(.state, "the connection was started before")
+        }
+        loop.perform { [self] in begin() }
+    }
+
+    // MARK: Use
+
+    /// Queues a message. Any thread.
+    package func send(
+        _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer
+    ) throws(RealtimeError) {
+        try checkOpen()
+        let limit = configuration.sendLimit
+        let buffered = bufferedBytes
+        if limit > 0, buffered > 0, bytes.count > limit - buffered {
+            throw RealtimeError(
+                .bufferFull,
+                "\(buffered) bytes wait to be sent and \(bytes.count) more would pass the limit of"
+                    + " \(limit) (send_limit); wait until it has drained")
+        }
+        if kind == .text, !UTF8Validator.isValid(bytes) {
+            throw RealtimeError(.invalidUTF8, "the text to send is not valid UTF-8")
+        }
+        if buffered + bytes.count > configuration.sendHighWater {
+            owesDrained.store(true, ordering: .relaxed)
+        }
+        switch loop.enter() {
+        case .inside: try sendNow(kind, bytes)
+        case .claimed:
+            defer { loop.endCall() }
+            try sendNow(kind, bytes)
+        case .elsewhere:
+            let copy = Array(bytes)
+            postedBytes.add(copy.count, ordering: .relaxed)
+            loop.enqueue { [self] in
+                // Once closing began it is dropped, as the close callback tells.
+                copy.withUnsafeBytes { try? sendNow(kind, $0) }
+                postedBytes.subtract(copy.count, ordering: .relaxed)
+            }
+        }
+    }
+
+    /// Sends a ping; an empty payload is replaced by one of the library's. Any thread.
+    package func ping(_ payload: UnsafeRawBufferPointer) throws(RealtimeError) {
+        try checkOpen()
+        guard payload.count <= 125 else {
+            throw RealtimeError(
+                .tooLarge, "a ping's payload has \(payload.count) bytes, 125 are allowed")
+        }
+        let copy = Array(payload)
+        loop.perform { [self] in
+            // Refused only once closing began.
+            copy.withUnsafeBytes { try? session?.ping($0, now: Loop.now()) }
+            queued()
+        }
+    }
+
+    /// Closes in order. Any thread; closing again changes nothing.
+    /// - Parameter code: 0 for a close frame without a code.
+    package func close(code: UInt16, reason: String) throws(RealtimeError) {
+        guard code == 0 || CloseCode(rawValue: code).mayBeSent else {
+            throw RealtimeError(
+                .invalidCloseCode,
+                "close code \(code) must not be sent; use 1000 or one of 3000-4999")
+        }
+        guard reason.utf8.count <= ClosePayload.maximumReasonBytes else {
+            throw RealtimeError(
+                .closeReasonTooLong,
+                "the close reason has \(reason.utf8.count) bytes, 123 are allowed")
+        }
+        guard code != 0 || reason.isEmpty else {
+            throw RealtimeError(.invalidArgument, "a close reason needs a close code")
+        }
+        try loop.checkUsable()
+        switch state {
+        case .new: throw RealtimeError(.state, "the connection was not started")
+        case .closing, .closed: return
+        case .connecting, .open: break
+        }
+        gate.bitwiseOr(Gate.closing, ordering: .acquiringAndReleasing)
+        setStateUnlessClosed(.closing)
+        loop.perform { [self] in
+            closeNow(code == 0 ? nil : CloseCode(rawValue: code), reason)
+        }
+    }
+
+    /// Stops receiving. Any thread; from another than the loop's one message may still come.
+    package func pause() throws(RealtimeError) {
+        try loop.checkUsable()
+        let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
+        if old & Gate.paused == 0 { loop.perform { [self] in pauseChanged() } }
+    }
+
+    /// Goes on receiving. Any thread.
+    package func resume() throws(RealtimeError) {
+        try loop.checkUsable()
+        let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
+        if old & Gate.paused != 0 { loop.perform { [self] in pauseChanged() } }
+    }
+
+    /// Drops the connection; no callback begins after this returned. Any thread.
+    package func abandon() {
+        guard !loop.isForked else { return }
+        gate.bitwiseOr(Gate.abandoned, ordering: .acquiringAndReleasing)
+        loop.perform { [self] in abandonNow() }
+    }
+
+    private func checkOpen() throws(RealtimeError) {
+        try loop.checkUsable()
+        switch state {
+        case .open: return
+        case .new, .connecting:
+            throw RealtimeError(.state, "the connection is not open yet")
+        case .closing, .closed:
+            throw RealtimeError(.closed, "the connection is closing or closed")
+        }
+    }
+
+    /// False when another thread closed it meanwhile.
+    func becomeOpen() -> Bool {
+        stateNumber.compareExchange(
+            expected: WebSocketState.connecting.rawValue, desired: WebSocketState.open.rawValue,
+            ordering: .acquiringAndReleasing
+        ).exchanged
+    }
+
+    /// The loop's thread may end it while another closes it: closed stays closed.
+    private func setStateUnlessClosed(_ new: WebSocketState) {
+        var current = stateNumber.load(ordering: .acquiring)
+        while current != WebSocketState.closed.rawValue {
+            let change = stateNumber.compareExchange(
+                expected: current, desired: new.rawValue, ordering: .acquiringAndReleasing)
+            if change.exchanged { return }
+            current = change.original
+        }
+    }
+}

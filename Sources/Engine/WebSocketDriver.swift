@@ -1,0 +1,351 @@
+import CShims
+import Session
+import Synchronization
+import Wire
+
+// The connection's work, all on the loop's thread: connecting, the handshake, writing, the end.
+// Receiving is in WebSocketReceiver.swift.
+
+/// The handshake under way.
+final class Handshaking {
+    let handshake: ClientHandshake
+    var reader: ResponseHeadReader
+    let request: [UInt8]
+    var sent = 0
+
+    init(_ handshake: ClientHandshake, headerLimit: Int) {
+        self.handshake = handshake
+        reader = ResponseHeadReader(limit: headerLimit)
+        request = handshake.request
+    }
+}
+
+/// What epoll watches for a connection.
+struct Watch {
+    /// Nil while it watches nothing: a socket that only hung up would be reported without end.
+    var token: UInt64?
+    var events: UInt32 = 0
+    var isWriteBlocked = false
+}
+
+extension WebSocketConnection {
+    /// Unsent bytes from which a send writes at once, instead of at the end of the turn.
+    static var eagerWriteBytes: Int { 64 << 10 }
+
+    private var isAbandoned: Bool { gate.load(ordering: .acquiring) & Gate.abandoned != 0 }
+
+    /// Whether the user wants to hear of anything.
+    var mayCall: Bool { !isAbandoned && !loop.isClosed.load(ordering: .acquiring) }
+
+    func scheduleTurn() {
+        guard !isScheduled else { return }
+        isScheduled = true
+        loop.schedule(self)
+    }
+
+    // MARK: Connecting
+
+    func begin() {
+        guard case .idle = phase, gate.load(ordering: .acquiring) & ~Gate.paused == 0 else { return }
+        if configuration.openTimeout > .zero {
+            openDeadline = Loop.now() + configuration.openTimeout
+        }
+        do throws(RealtimeError) {
+            let connect = try CurlConnect(
+                to: configuration.url, caFile: configuration.caFile, multi: loop.curl(),
+                owner: self)
+            phase = .connecting(connect)
+            Log.write(.info, "connecting to \(configuration.url.displayName)")
+        } catch {
+            // Told in the next turn, never inside start.
+            startFailure = error
+            scheduleTurn()
+        }
+        updateTimer()
+    }
+
+    func sendHandshake(_ transport: Transport, _ handshaking: Handshaking) {
+        while handshaking.sent < handshaking.request.count, !watch.isWriteBlocked {
+            let result = handshaking.request.withUnsafeBytes {
+                transport.write(UnsafeRawBufferPointer(rebasing: $0[handshaking.sent...]))
+            }
+            switch result {
+            case .bytes(let count): handshaking.sent += count
+            case .wouldBlock: watch.isWriteBlocked = true
+            // The reader sees the end, and what the server said before it.
+            case .failed: return
+            }
+        }
+    }
+
+    // MARK: Sending
+
+    func sendNow(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
+        guard session != nil else {
+            throw RealtimeError(.closed, "the connection is closing or closed")
+        }
+        try session?.send(kind, bytes)
+        queued()
+    }
+
+    /// Something was put into `outgoing`.
+    func queued() {
+        guard let waiting = session?.outgoing.count else { return }
+        if waiting >= WebSocketConnection.eagerWriteBytes { flush() } else { publishOutgoing() }
+        scheduleTurn()
+    }
+
+    /// Writes what waits until the kernel takes no more.
+    func flush() {
+        guard case .open(let transport) = phase else { return }
+        writing: while !watch.isWriteBlocked {
+            guard let waiting = session?.outgoing.readable, !waiting.isEmpty else { break }
+            switch transport.write(waiting) {
+            case .bytes(let count): session?.didWrite(count)
+            case .wouldBlock: watch.isWriteBlocked = true
+            case .failed:
+                // Nothing more can be sent; reading tells why, after what the peer sent before.
+                session?.outgoing.removeAll(keeping: 0)
+                wantsRead = true
+                break writing
+            }
+        }
+        publishOutgoing()
+    }
+
+    private func publishOutgoing() {
+        outgoingBytes.store(session?.outgoing.count ?? 0, ordering: .relaxed)
+    }
+
+    private func tellDrained() {
+        guard owesDrained.load(ordering: .relaxed), bufferedBytes == 0 else { return }
+        owesDrained.store(false, ordering: .relaxed)
+        if case .open = phase, mayCall { handlers.drained?() }
+    }
+
+    // MARK: Closing
+
+    func closeNow(_ code: CloseCode?, _ reason: String) {
+        switch phase {
+        case .idle, .connecting, .handshaking:
+            dropTransport()
+            ending = Ending(code: .abnormal, reason: "", isClean: false)
+            scheduleTurn()
+        case .open:
+            session?.close(code, reason: reason, now: Loop.now())
+            queued()
+        case .over: break
+        }
+    }
+
+    func pauseChanged() {
+        let isPaused = gate.load(ordering: .acquiring) & Gate.paused != 0
+        session?.setPaused(isPaused, now: Loop.now())
+        if !isPaused { wantsRead = true }
+        scheduleTurn()
+    }
+
+    func abandonNow() {
+        if case .open(let transport) = phase, session?.state == .open {
+            // Best effort: what the kernel takes at once.
+            session?.close(.goingAway, reason: "", now: Loop.now())
+            if let waiting = session?.outgoing.readable { _ = transport.write(waiting) }
+        }
+        dropTransport()
+        setState(.closed)
+        if loop.isDispatching {
+            // The bytes of the callback we are in may be the session's: release after it returned.
+            scheduleTurn()
+        } else {
+            release()
+        }
+    }
+
+    /// Lets go of everything but the object.
+    private func release() {
+        session = nil
+        held.removeAll(keeping: 0)
+        handlers = WebSocketHandlers()
+    }
+
+    /// Closes the descriptor and forgets the timer; `over` from here on.
+    private func dropTransport() {
+        loop.disarm(timer)
+        switch phase {
+        case .idle, .over: break
+        case .connecting(let connect): connect.close()
+        case .handshaking(let transport, _), .open(let transport):
+            if let token = watch.token { loop.remove(token, descriptor: transport.descriptor) }
+            watch = Watch()
+            transport.close()
+        }
+        phase = .over
+        outgoingBytes.store(0, ordering: .relaxed)
+    }
+
+    /// Reports a failure; the close callback follows with `finish`.
+    func report(_ error: RealtimeError) {
+        Log.write(.info, error.message)
+        if mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 { handlers.error?(error) }
+    }
+
+    func fail(_ error: RealtimeError) {
+        report(error)
+        finish(Ending(code: .abnormal, reason: "", isClean: false))
+    }
+
+    /// The end: the last callback.
+    func finish(_ how: Ending) {
+        if case .over = phase, state == .closed { return }
+        dropTransport()
+        setState(.closed)
+        Log.write(.info, "\(configuration.url.displayName) closed with \(how.code)")
+        if mayCall { handlers.close?(how.code, how.reason, how.isClean) }
+        ending = nil
+        scheduleTurn()
+    }
+
+    // MARK: Bookkeeping after every piece of work
+
+    func settle() {
+        flush()
+        tellDrained()
+        updateInterest()
+        updateTimer()
+    }
+
+    private func updateInterest() {
+        let transport: Transport
+        var events: UInt32 = 0
+        switch phase {
+        case .idle, .connecting, .over: return
+        case .handshaking(let current, _):
+            transport = current
+            events = PollEvents.readable
+        case .open(let current):
+            transport = current
+            if gate.load(ordering: .acquiring) & Gate.paused == 0 {
+                events = PollEvents.readable
+            }
+        }
+        if watch.isWriteBlocked { events |= PollEvents.writable }
+        guard events != watch.events else { return }
+        do throws(RealtimeError) {
+            if let token = watch.token, events == 0 {
+                loop.remove(token, descriptor: transport.descriptor)
+                watch.token = nil
+            } else if let token = watch.token {
+                loop.modify(token, descriptor: transport.descriptor, events: events)
+            } else {
+                watch.token = try loop.add(
+                    self, descriptor: transport.descriptor, events: events)
+            }
+            watch.events = events
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func updateTimer() {
+        let wanted: Instant?
+        switch phase {
+        case .idle, .over: wanted = nil
+        case .connecting, .handshaking: wanted = openDeadline
+        case .open: wanted = session?.wakeUp
+        }
+        guard let wanted else { return loop.disarm(timer) }
+        if !timer.isArmed || timer.deadline != wanted { loop.arm(timer, self, at: wanted) }
+    }
+}
+
+extension WebSocketConnection: LoopSource {
+    func ready(_ events: UInt32) {
+        if events & PollEvents.writable != 0 {
+            watch.isWriteBlocked = false
+            if case .handshaking(let transport, let handshaking) = phase {
+                sendHandshake(transport, handshaking)
+            }
+        }
+        if events & ~PollEvents.writable != 0 { receive() }
+        settle()
+    }
+
+    func turn() {
+        isScheduled = false
+        if let failure = startFailure {
+            startFailure = nil
+            return fail(failure)
+        }
+        guard case .over = phase else {
+            if wantsRead {
+                wantsRead = false
+                receive()
+            }
+            return settle()
+        }
+        if let ending, state != .closed { finish(ending) }
+        if isAbandoned {
+            release()
+        } else {
+            session = nil
+            held.removeAll(keeping: 0)
+        }
+    }
+
+    func loopClosed() {
+        dropTransport()
+        setState(.closed)
+        release()
+    }
+}
+
+extension WebSocketConnection: TimerTarget {
+    func timeReached(_ now: Instant) {
+        switch phase {
+        case .idle, .over: return
+        case .connecting: failOpening("connecting")
+        case .handshaking: failOpening("waiting for the handshake's answer")
+        case .open: sessionTimeReached(now)
+        }
+        settle()
+    }
+
+    private func failOpening(_ what: String) {
+        fail(
+            RealtimeError(
+                .timeout,
+                "\(configuration.url.displayName) was not open within"
+                    + " \(configuration.openTimeout.readable) (open_timeout), while \(what)"))
+    }
+
+    private func sessionTimeReached(_ now: Instant) {
+        switch session?.timeReached(now) {
+        case nil, .nothing: break
+        case .pinged: queued()
+        case .failed(let error):
+            setState(.closing)
+            report(error)
+            // The peer is silent: one try to tell it, no waiting for an answer.
+            flush()
+            finish(Ending(code: .internalError, reason: "", isClean: false))
+        case .closeTimedOut:
+            finish(ending ?? Ending(code: .abnormal, reason: "", isClean: false))
+        }
+    }
+}
+
+extension WebSocketConnection: CurlConnectOwner {
+    func connected(_ transport: Transport) {
+        var nonce = [UInt8](repeating: 0, count: 16)
+        nonce.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
+        let handshake = ClientHandshake(
+            url: configuration.url, nonce: nonce, subprotocols: configuration.subprotocols,
+            fields: configuration.fields, deflate: configuration.compression.offer)
+        let handshaking = Handshaking(handshake, headerLimit: configuration.limits.headerBytes)
+        phase = .handshaking(transport, handshaking)
+        sendHandshake(transport, handshaking)
+        settle()
+    }
+
+    func connectFailed(_ error: RealtimeError) { fail(error) }
+}

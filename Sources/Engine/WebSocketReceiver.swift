@@ -1,0 +1,215 @@
+import CShims
+import Session
+import Synchronization
+import Wire
+
+// The byte path of a message: one read into the loop's buffer, the session's steps over it, the
+// handler with a pointer into it.
+extension WebSocketConnection {
+    /// Reads until the socket is empty or this turn's share is used up.
+    func receive() {
+        var share = Loop.bytesPerTurn
+        while share > 0 {
+            guard let transport = readable else { return }
+            if !held.isEmpty {
+                held.consume(take(held.readable))
+                if !held.isEmpty { return }
+                continue
+            }
+            let buffer = loop.receiveBuffer()
+            switch transport.read(into: buffer) {
+            case .bytes(let count, let isDrained):
+                share -= count
+                let input = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+                let used = take(input)
+                if used < count {
+                    // Paused in the middle: at most one read is held.
+                    held.append(UnsafeRawBufferPointer(rebasing: input[used...]))
+                }
+                if isDrained { return }
+            case .wouldBlock: return
+            case .end: return ended(nil)
+            case .failed(let why): return ended(why)
+            }
+        }
+        // epoll tells again of bytes in the socket, not of those in the TLS library.
+        if let transport = readable, transport.isBuffered {
+            wantsRead = true
+            scheduleTurn()
+        }
+    }
+
+    /// The transport, unless receiving is paused or over.
+    private var readable: Transport? {
+        switch phase {
+        case .handshaking(let transport, _): transport
+        case .open(let transport):
+            gate.load(ordering: .acquiring) & Gate.paused == 0 ? transport : nil
+        case .idle, .connecting, .over: nil
+        }
+    }
+
+    /// Takes what was read; the count of bytes used, fewer than all when a handler paused.
+    private func take(_ input: UnsafeRawBufferPointer) -> Int {
+        guard case .handshaking(let transport, let handshaking) = phase else {
+            return deliver(input, from: 0)
+        }
+        do throws(RealtimeError) {
+            switch try handshaking.reader.read(input) {
+            case .needMoreBytes: return input.count
+            case .head(let head, let used):
+                let outcome = try handshaking.handshake.verify(head)
+                opened(transport, outcome)
+                return deliver(input, from: used)
+            }
+        } catch {
+            fail(error)
+            return input.count
+        }
+    }
+
+    private func opened(_ transport: Transport, _ outcome: ClientHandshake.Outcome) {
+        session = WebSocketSession(
+            configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
+            now: Loop.now())
+        phase = .open(transport)
+        guard becomeOpen() else { return }
+        Log.write(.info, "\(configuration.url.displayName) is open")
+        let isPaused = gate.load(ordering: .acquiring) & Gate.paused != 0
+        if isPaused { session?.setPaused(true, now: Loop.now()) }
+        if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
+    }
+
+    /// Walks the session over `input` and hands on what it finds.
+    private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
+        if handlers.messages != nil { return deliverBatches(input, from: start) }
+        let now = Loop.now()
+        let handler = handlers.message
+        var offset = start
+        while true {
+            let blocked = gate.load(ordering: .acquiring)
+            if blocked & ~Gate.closing != 0 {
+                return blocked & Gate.abandoned != 0 ? input.count : offset
+            }
+            guard let step = session?.next(input, &offset, now: now) else { return input.count }
+            switch step {
+            case .message(let kind, let range):
+                if mayDeliver { handler?(kind, UnsafeRawBufferPointer(rebasing: input[range])) }
+            case .assembledMessage(let kind, let range):
+                if mayDeliver, let bytes = session?.assembled {
+                    handler?(kind, UnsafeRawBufferPointer(rebasing: bytes[range]))
+                }
+                session?.discardDelivered()
+            case .needMoreBytes: return input.count
+            case .nothing: break
+            case .pong, .closed, .failed: handle(step)
+            }
+        }
+    }
+
+    /// The same, with the messages that share a base pointer handed on together.
+    private func deliverBatches(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
+        let now = Loop.now()
+        var offset = start
+        var isAssembled = false
+        while true {
+            let blocked = gate.load(ordering: .acquiring)
+            if blocked & ~Gate.closing != 0 {
+                deliverBatch(input, isAssembled: isAssembled)
+                return blocked & Gate.abandoned != 0 ? input.count : offset
+            }
+            guard let step = session?.next(input, &offset, now: now) else { return input.count }
+            switch step {
+            case .message(let kind, let range):
+                if isAssembled { deliverBatch(input, isAssembled: true) }
+                isAssembled = false
+                loop.batch.append(rt_message(kind, range))
+            case .assembledMessage(let kind, let range):
+                if !isAssembled { deliverBatch(input, isAssembled: false) }
+                isAssembled = true
+                loop.batch.append(rt_message(kind, range))
+                // What is assembled must not outgrow one read by much.
+                if range.upperBound >= Loop.receiveBytes { deliverBatch(input, isAssembled: true) }
+            case .needMoreBytes:
+                deliverBatch(input, isAssembled: isAssembled)
+                return input.count
+            case .nothing: break
+            case .pong, .closed, .failed:
+                deliverBatch(input, isAssembled: isAssembled)
+                handle(step)
+            }
+        }
+    }
+
+    private func deliverBatch(_ input: UnsafeRawBufferPointer, isAssembled: Bool) {
+        guard !loop.batch.isEmpty else { return }
+        let bytes = isAssembled ? session?.assembled : input
+        // Empty messages alone may have no buffer behind them.
+        let base = bytes?.baseAddress ?? WebSocketConnection.emptyBase
+        if mayDeliver, let handler = handlers.messages {
+            loop.batch.withUnsafeBufferPointer { handler(base, $0) }
+        }
+        loop.batch.removeAll(keepingCapacity: true)
+        if isAssembled { session?.discardDelivered() }
+    }
+
+    /// What stands for the address of nothing.
+    static var emptyBase: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped }
+
+    /// Whether a message may be handed on: not while closing, paused or given back.
+    private var mayDeliver: Bool {
+        gate.load(ordering: .acquiring) & ~Gate.paused == 0
+            && !loop.isClosed.load(ordering: .acquiring)
+    }
+
+    private func handle(_ step: WebSocketSession.Step) {
+        switch step {
+        case .pong(let time):
+            let (seconds, attoseconds) = time.components
+            roundTrip.store(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, ordering: .relaxed)
+            if mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 { handlers.pong?(time) }
+        case .closed(let code, let reason):
+            setState(.closing)
+            ending = Ending(code: code, reason: reason, isClean: true)
+        case .failed(let failure):
+            setState(.closing)
+            ending = Ending(code: failure.code, reason: "", isClean: false)
+            report(
+                RealtimeError(
+                    failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
+                    "\(configuration.url.displayName) sent what is not allowed: \(failure.message)"
+                        + " (closed with \(failure.code))"))
+        case .needMoreBytes, .message, .assembledMessage, .nothing: break
+        }
+    }
+
+    /// The peer ended the stream.
+    private func ended(_ why: String?) {
+        let name = configuration.url.displayName
+        let cause = why.map { ": \($0)" } ?? ""
+        switch phase {
+        case .handshaking:
+            fail(
+                RealtimeError(
+                    .connectionLost, "\(name) ended the connection during the handshake\(cause)"))
+        case .open:
+            if let ending { return finish(ending) }
+            if session?.state == .open {
+                report(
+                    RealtimeError(
+                        .connectionLost,
+                        "\(name) ended the connection without a closing handshake\(cause)"))
+            }
+            finish(Ending(code: .abnormal, reason: "", isClean: false))
+        case .idle, .connecting, .over: break
+        }
+    }
+}
+
+extension rt_message {
+    fileprivate init(_ kind: MessageKind, _ range: Range<Int>) {
+        self.init(
+            offset: UInt64(range.lowerBound), length: UInt64(range.count), kind: kind.rawValue,
+            reserved: 0)
+    }
+}
