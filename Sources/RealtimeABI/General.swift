@@ -1,4 +1,3 @@
-public import CShims
 import Engine
 import Wire
 

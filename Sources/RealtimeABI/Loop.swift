@@ -29,7 +29,7 @@ public func rt_loop_new(_ out: UnsafeMutablePointer<rt_loop?>?) -> rt_status {
 /// it stay valid handles that answer RT_ERROR_CLOSED. NULL is accepted. Any thread. Since 0.1.
 @_cdecl("rt_loop_free")
 public func rt_loop_free(_ loop: rt_loop?) {
-    LoopHandle.release(loop) { $0.close() }
+    LoopHandle.release(loop) { $0.loop.close() }
 }
 
 /// The loop's descriptor: readable when `rt_loop_dispatch` has work to do, timers included. Add it

@@ -116,7 +116,7 @@ public func rt_websocket_free(_ websocket: rt_websocket?) {
 ///   on a freed loop. All that goes wrong later comes to the error callback.
 @_cdecl("rt_websocket_start")
 public func rt_websocket_start(_ websocket: rt_websocket?) -> rt_status {
-    handle(websocket) { try $0.start() }
+    connection(websocket) { try $0.start() }
 }
 
 /// Queues a text message; it is written at the end of the loop's turn. `text` is copied. Any thread;

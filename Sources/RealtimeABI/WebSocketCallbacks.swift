@@ -1,4 +1,5 @@
 import Engine
+import Session
 import Wire
 
 // Chapter: websocket callbacks. All are set before rt_websocket_start; NULL takes one away.
@@ -11,7 +12,7 @@ public func rt_websocket_on_open(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return handle(websocket) { try $0.setOpen(box) }
+    return connection(websocket) { try $0.setOpen(box) }
 }
 
 /// Sets the callback for single messages; takes the batch callback's place. Before start. Since 0.1.
@@ -22,7 +23,7 @@ public func rt_websocket_on_message(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return handle(websocket) { try $0.setMessage(box) }
+    return connection(websocket) { try $0.setMessage(box) }
 }
 
 /// Sets the callback for all messages of one read together, for runtimes where each call costs;
@@ -34,7 +35,7 @@ public func rt_websocket_on_messages(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return handle(websocket) { try $0.setMessages(box) }
+    return connection(websocket) { try $0.setMessages(box) }
 }
 
 /// Sets the callback for a failure. Before start. Since 0.1.
@@ -45,7 +46,7 @@ public func rt_websocket_on_error(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return handle(websocket) { try $0.setError(box) }
+    return connection(websocket) { try $0.setError(box) }
 }
 
 /// Sets the callback for the end of the connection. Before start. Since 0.1.
@@ -56,7 +57,7 @@ public func rt_websocket_on_close(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return handle(websocket) { try $0.setClose(box) }
+    return connection(websocket) { try $0.setClose(box) }
 }
 
 /// Sets the callback for a send buffer that has emptied. Before start. Since 0.1.
@@ -67,7 +68,7 @@ public func rt_websocket_on_drained(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return handle(websocket) { try $0.setDrained(box) }
+    return connection(websocket) { try $0.setDrained(box) }
 }
 
 /// Sets the callback for answered pings. Before start. Since 0.1.
@@ -78,5 +79,5 @@ public func rt_websocket_on_pong(
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return handle(websocket) { try $0.setPong(box) }
+    return connection(websocket) { try $0.setPong(box) }
 }

@@ -1,4 +1,5 @@
 import Engine
+import Session
 import Wire
 
 // Chapter: websocket options. All are set before rt_websocket_start.

@@ -1,0 +1,138 @@
+import CShims
+import Engine
+import Session
+import Wire
+
+// The border between C and Swift: the one place where an error becomes a status and a text, and
+// where arguments from C are checked. Nothing here is exported.
+
+/// Runs a call and turns its error into a status and `rt_last_error()`.
+func border(_ body: () throws -> Void) -> rt_status {
+    borderValue {
+        try body()
+        return RT_STATUS.OK.rawValue
+    }
+}
+
+/// The same for calls that return a number of their own, at least 0.
+func borderValue(_ body: () throws -> Int32) -> Int32 {
+    do {
+        return try body()
+    } catch {
+        // Everything below throws this one type; closures written at the border lose it.
+        return LastError.set(error as? RealtimeError ?? RealtimeError(.system, "\(error)"))
+    }
+}
+
+/// The thread's last error text.
+enum LastError {
+    static var text: UnsafePointer<CChar> { rt_error_get() }
+
+    static func set(_ error: RealtimeError) -> rt_status {
+        var message = error.message
+        message.withUTF8 { utf8 in
+            utf8.withMemoryRebound(to: CChar.self) { rt_error_set($0.baseAddress, $0.count) }
+        }
+        return error.code.rawValue
+    }
+}
+
+func required<T>(_ value: T?, _ name: String) throws(RealtimeError) -> T {
+    guard let value else { throw RealtimeError(.invalidArgument, "\(name) is NULL") }
+    return value
+}
+
+func text(_ pointer: UnsafePointer<CChar>?, _ name: String) throws(RealtimeError) -> String {
+    let pointer = try required(pointer, name)
+    guard let text = String(validatingCString: pointer) else {
+        throw RealtimeError(.invalidUTF8, "\(name) is not valid UTF-8")
+    }
+    return text
+}
+
+/// Bytes as C hands them over: NULL is fine for none.
+func bytes<T: BitwiseCopyable>(
+    _ pointer: UnsafePointer<T>?, _ length: Int, _ name: String
+) throws(RealtimeError) -> UnsafeRawBufferPointer {
+    guard length >= 0 else {
+        throw RealtimeError(.tooLarge, "the length of \(name) is above SIZE_MAX / 2")
+    }
+    if length == 0 { return UnsafeRawBufferPointer(start: nil, count: 0) }
+    return UnsafeRawBufferPointer(start: try required(pointer, name), count: length)
+}
+
+func milliseconds(_ value: Int64, _ name: String) throws(RealtimeError) -> Duration {
+    guard value >= 0 else {
+        throw RealtimeError(.invalidArgument, "\(name) is \(value), 0 or more is expected")
+    }
+    return .milliseconds(value)
+}
+
+func size(_ value: Int, _ name: String, atLeast least: Int = 0) throws(RealtimeError) -> Int {
+    guard value >= least else {
+        let given = value < 0 ? "above SIZE_MAX / 2" : String(value)
+        throw RealtimeError(.invalidArgument, "\(name) is \(given), \(least) or more is expected")
+    }
+    return value
+}
+
+func number(
+    _ value: Int32, _ name: String, in range: ClosedRange<Int>
+) throws(RealtimeError) -> Int {
+    guard range.contains(Int(value)) else {
+        throw RealtimeError(
+            .invalidArgument,
+            "\(name) is \(value), \(range.lowerBound) to \(range.upperBound) is expected")
+    }
+    return Int(value)
+}
+
+/// Texts that live as long as the library.
+enum StaticText {
+    static var version: UnsafePointer<CChar> { pointer(LibraryVersion.text) }
+
+    private static func pointer(_ text: StaticString) -> UnsafePointer<CChar> {
+        UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+    }
+
+    static func name(of status: rt_status) -> UnsafePointer<CChar> {
+        guard let status = RT_STATUS(rawValue: status) else { return pointer("RT_ERROR_UNKNOWN") }
+        return pointer(name(status))
+    }
+
+    private static func name(_ status: RT_STATUS) -> StaticString {
+        switch status {
+        case .OK: "RT_OK"
+        case .ERROR_INVALID_ARGUMENT: "RT_ERROR_INVALID_ARGUMENT"
+        case .ERROR_STATE: "RT_ERROR_STATE"
+        case .ERROR_REENTRANT: "RT_ERROR_REENTRANT"
+        case .ERROR_FORKED: "RT_ERROR_FORKED"
+        case .ERROR_BUSY: "RT_ERROR_BUSY"
+        case .ERROR_SYSTEM: "RT_ERROR_SYSTEM"
+        case .ERROR_INVALID_URL: "RT_ERROR_INVALID_URL"
+        case .ERROR_UNSUPPORTED_SCHEME: "RT_ERROR_UNSUPPORTED_SCHEME"
+        case .ERROR_INVALID_HEADER: "RT_ERROR_INVALID_HEADER"
+        case .ERROR_INVALID_SUBPROTOCOL: "RT_ERROR_INVALID_SUBPROTOCOL"
+        case .ERROR_INVALID_UTF8: "RT_ERROR_INVALID_UTF8"
+        case .ERROR_INVALID_CLOSE_CODE: "RT_ERROR_INVALID_CLOSE_CODE"
+        case .ERROR_CLOSE_REASON_TOO_LONG: "RT_ERROR_CLOSE_REASON_TOO_LONG"
+        case .ERROR_CLOSED: "RT_ERROR_CLOSED"
+        case .ERROR_BUFFER_FULL: "RT_ERROR_BUFFER_FULL"
+        case .ERROR_TOO_LARGE: "RT_ERROR_TOO_LARGE"
+        case .ERROR_CANCELLED: "RT_ERROR_CANCELLED"
+        case .ERROR_NOT_FOUND: "RT_ERROR_NOT_FOUND"
+        case .ERROR_RESOLVE: "RT_ERROR_RESOLVE"
+        case .ERROR_CONNECT: "RT_ERROR_CONNECT"
+        case .ERROR_TLS: "RT_ERROR_TLS"
+        case .ERROR_PROXY: "RT_ERROR_PROXY"
+        case .ERROR_TIMEOUT: "RT_ERROR_TIMEOUT"
+        case .ERROR_HANDSHAKE: "RT_ERROR_HANDSHAKE"
+        case .ERROR_HTTP_STATUS: "RT_ERROR_HTTP_STATUS"
+        case .ERROR_PROTOCOL: "RT_ERROR_PROTOCOL"
+        case .ERROR_CONNECTION_LOST: "RT_ERROR_CONNECTION_LOST"
+        }
+    }
+}
+
+/// What stands for the address of an empty message: never NULL.
+var emptyBase: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped }

@@ -1,0 +1,129 @@
+import CShims
+import Engine
+import Session
+import Wire
+
+/// A C callback with its user data. `destroy` runs exactly once, when the last reference goes: after
+/// the last call that could receive the data, or at once when the setter fails.
+///
+/// Unchecked because the C contract says that `user` may be used on the loop's thread and destroyed
+/// on any.
+final class CallbackBox<Function>: @unchecked Sendable {
+    let function: Function?
+    let user: UnsafeMutableRawPointer?
+    private let destroy: rt_destroy_fn?
+
+    init(_ function: Function?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?) {
+        self.function = function
+        self.user = user
+        self.destroy = destroy
+    }
+
+    deinit { destroy?(user) }
+}
+
+/// Runs a change of a WebSocket's options.
+func configure(
+    _ websocket: rt_websocket?,
+    _ change: (inout WebSocketConfiguration) throws -> Void
+) -> rt_status {
+    border { try WebSocketHandle.borrow(websocket).connection.configure(change) }
+}
+
+/// Runs a call on a WebSocket.
+func connection(
+    _ websocket: rt_websocket?, _ body: (WebSocketConnection) throws -> Void
+) -> rt_status {
+    border { try body(WebSocketHandle.borrow(websocket).connection) }
+}
+
+func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeError) {
+    guard let level = LogLevel(rawValue: level) else {
+        throw RealtimeError(.invalidArgument, "level is \(level), 0 to 4 is expected")
+    }
+    guard let function = box.function else { return Log.set(.off, nil) }
+    Log.set(level) { level, line in
+        line.withCString { function(level.rawValue, $0, box.user) }
+    }
+}
+
+// Each wraps a C function into the engine's handler; NULL takes the handler away.
+extension WebSocketConnection {
+    func setOpen(_ box: CallbackBox<rt_websocket_open_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.open = box.function.map { function in
+                { subprotocol, extensions in
+                    subprotocol.withCString { subprotocol in
+                        extensions.withCString { function(subprotocol, $0, box.user) }
+                    }
+                }
+            }
+        }
+    }
+
+    func setMessage(_ box: CallbackBox<rt_websocket_message_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.messages = nil
+            handlers.message = box.function.map { function in
+                { kind, bytes in
+                    let base = bytes.baseAddress ?? emptyBase
+                    function(
+                        kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
+                        box.user)
+                }
+            }
+        }
+    }
+
+    func setMessages(_ box: CallbackBox<rt_websocket_messages_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.message = nil
+            handlers.messages = box.function.map { function in
+                { base, messages in
+                    function(
+                        base.assumingMemoryBound(to: UInt8.self), messages.baseAddress,
+                        messages.count, box.user)
+                }
+            }
+        }
+    }
+
+    func setError(_ box: CallbackBox<rt_websocket_error_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.error = box.function.map { function in
+                { error in
+                    error.message.withCString { function(error.code.rawValue, $0, box.user) }
+                }
+            }
+        }
+    }
+
+    func setClose(_ box: CallbackBox<rt_websocket_close_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.close = box.function.map { function in
+                { code, reason, isClean in
+                    reason.withCString {
+                        function(code.rawValue, $0, reason.utf8.count, isClean, box.user)
+                    }
+                }
+            }
+        }
+    }
+
+    func setDrained(_ box: CallbackBox<rt_websocket_drained_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.drained = box.function.map { function in { function(box.user) } }
+        }
+    }
+
+    func setPong(_ box: CallbackBox<rt_websocket_pong_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.pong = box.function.map { function in
+                { roundTrip in
+                    let (seconds, attoseconds) = roundTrip.components
+                    function(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, box.user)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Engine
+import Wire
+
+/// What an opaque C handle points to: a retained Swift object.
+protocol Handle: AnyObject {
+    static var name: String { get }
+    /// The loop it lives on: after a fork the child may not touch it.
+    var loop: Loop { get }
+}
+
+extension Handle {
+    static func export(_ handle: Self) -> OpaquePointer {
+        OpaquePointer(Unmanaged.passRetained(handle).toOpaque())
+    }
+
+    static func borrow(_ pointer: OpaquePointer?) throws(RealtimeError) -> Self {
+        let pointer = try required(pointer, name)
+        return Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
+    }
+
+    /// Ends a handle: `end` stops its work, then the reference goes. In a forked child nothing is
+    /// released, since the descriptors are the parent's too.
+    static func release(_ pointer: OpaquePointer?, _ end: (Self) -> Void) {
+        guard let pointer else { return }
+        let unmanaged = Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer))
+        let handle = unmanaged.takeUnretainedValue()
+        guard !handle.loop.isForked else { return }
+        end(handle)
+        unmanaged.release()
+    }
+}
+
+final class LoopHandle: Handle {
+    static let name = "loop"
+    let loop: Loop
+
+    init(_ loop: Loop) { self.loop = loop }
+}
+
+final class WebSocketHandle: Handle {
+    static let name = "websocket"
+    let connection: WebSocketConnection
+    var loop: Loop { connection.loop }
+
+    init(_ connection: WebSocketConnection) { self.connection = connection }
+}
