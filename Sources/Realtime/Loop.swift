@@ -1,0 +1,79 @@
+internal import Engine
+public import Wire
+
+/// An event loop: what happens to the objects made on it happens on its thread, one callback at a
+/// time. `Loop.shared` runs by itself and is what most programs want; a loop of one's own is driven
+/// by `run`, by `dispatch` from a host's loop that watches `descriptor`, or by `start`. All members
+/// may be used on any thread.
+public final class Loop: Sendable {
+    let engine: Engine.Loop
+
+    /// The loop of the process, on a thread of its own that starts at the first use.
+    public static let shared: Loop = {
+        do throws(RealtimeError) {
+            let loop = try Loop()
+            try loop.start()
+            return loop
+        } catch {
+            preconditionFailure("the shared loop could not be started: \(error)")
+        }
+    }()
+
+    /// Makes a loop. It opens three descriptors and starts no thread.
+    /// - Throws: `.system` without descriptors.
+    public init() throws(RealtimeError) { engine = try Engine.Loop() }
+
+    deinit { engine.close() }
+
+    /// Readable when `dispatch` has work to do; for a host's own loop. Never read or close it.
+    public var descriptor: Int32 { engine.descriptor }
+
+    /// Waits up to `timeout` for work, nil for ever, then does all that is ready on this thread.
+    /// - Throws: `.reentrant` inside a callback of this loop, `.busy` while another thread runs it.
+    public func dispatch(timeout: Duration? = .zero) throws(RealtimeError) {
+        guard let timeout else { return try engine.dispatch(timeout: -1) }
+        let milliseconds = timeout / .milliseconds(1)
+        try engine.dispatch(timeout: Int32(max(0, min(milliseconds.rounded(.up), 2_147_483_647))))
+    }
+
+    /// Dispatches until `stop`.
+    public func run() throws(RealtimeError) { try engine.run() }
+
+    /// Makes `run`, or the loop's own thread, end after the current turn. Does not wait.
+    public func stop() throws(RealtimeError) { try engine.stop() }
+
+    /// Runs the loop on a thread of its own.
+    public func start() throws(RealtimeError) { try engine.start() }
+
+    /// Stops the loop's own thread and waits for its end.
+    /// - Throws: `.reentrant` inside a callback.
+    public func stopAndWait() throws(RealtimeError) { try engine.stopAndWait() }
+
+    /// Runs `job` once on the loop's thread, in the order posted.
+    public func post(_ job: @escaping @Sendable () -> Void) throws(RealtimeError) {
+        try engine.post(job)
+    }
+
+    /// What `addTimer` returns and `cancelTimer` takes.
+    public struct TimerID: Hashable, Sendable {
+        let number: UInt64
+    }
+
+    /// Runs `fire` after `delay`, then every `interval` unless that is nil. Turns missed by a late
+    /// host are not made up for.
+    @discardableResult
+    public func addTimer(
+        after delay: Duration, every interval: Duration? = nil,
+        _ fire: @escaping @Sendable () -> Void
+    ) throws(RealtimeError) -> TimerID {
+        if let interval, interval <= .zero {
+            throw RealtimeError(.invalidArgument, "a timer's interval must be above zero")
+        }
+        return TimerID(number: try engine.addTimer(after: delay, every: interval ?? .zero, fire))
+    }
+
+    /// - Throws: `.notFound` when it fired for the last time or was cancelled.
+    public func cancelTimer(_ id: TimerID) throws(RealtimeError) {
+        try engine.cancelTimer(id.number)
+    }
+}

@@ -1,0 +1,142 @@
+import Synchronization
+
+/// How the messages of a WebSocket end for those who await them.
+enum MailboxEnd: Sendable {
+    /// In order: iteration ends.
+    case normal
+    case failed(any Error)
+}
+
+/// Messages between the loop's thread and tasks that await them: bounded, first in, first out.
+final class Mailbox: Sendable {
+    typealias Continuation = CheckedContinuation<WebSocket.Message?, any Error>
+
+    private struct Contents: ~Copyable {
+        var messages: [WebSocket.Message] = []
+        /// Messages before this index were taken.
+        var head = 0
+        var bytes = 0
+        var end: MailboxEnd?
+        var isPaused = false
+        var waiting: [(ticket: UInt64, continuation: Continuation)] = []
+        /// Waits that were cancelled before they began.
+        var cancelled: Set<UInt64> = []
+        var lastTicket: UInt64 = 0
+
+        var count: Int { messages.count - head }
+    }
+
+    /// What a look into the box found.
+    private enum Look {
+        case message(WebSocket.Message, mayResume: Bool)
+        case end(MailboxEnd)
+        case nothing
+    }
+
+    private let contents = Mutex(Contents())
+    private let maxMessages: Int
+    private let maxBytes: Int
+
+    init(maxMessages: Int, maxBytes: Int) {
+        self.maxMessages = maxMessages
+        self.maxBytes = maxBytes
+    }
+
+    /// Hands a message on; true when receiving should pause.
+    func put(_ message: WebSocket.Message) -> Bool {
+        let (waiter, isFull) = contents.withLock { contents -> (Continuation?, Bool) in
+            if !contents.waiting.isEmpty {
+                return (contents.waiting.removeFirst().continuation, false)
+            }
+            contents.messages.append(message)
+            contents.bytes += message.count
+            let isFull = contents.count >= maxMessages || contents.bytes >= maxBytes
+            if isFull { contents.isPaused = true }
+            return (nil, isFull)
+        }
+        waiter?.resume(returning: message)
+        return isFull
+    }
+
+    /// No message comes any more; those that wait in the box can still be taken.
+    func finish(_ end: MailboxEnd) {
+        let waiting = contents.withLock { contents -> [Continuation] in
+            if contents.end == nil { contents.end = end }
+            defer { contents.waiting = [] }
+            return contents.waiting.map(\.continuation)
+        }
+        for continuation in waiting { Mailbox.resume(continuation, end) }
+    }
+
+    /// The next message, nil at a normal end.
+    /// - Parameter onResume: called when receiving may go on.
+    func next(onResume: () -> Void) async throws -> WebSocket.Message? {
+        let ticket = contents.withLock { contents -> UInt64 in
+            contents.lastTicket += 1
+            return contents.lastTicket
+        }
+        defer { contents.withLock { _ = $0.cancelled.remove(ticket) } }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                switch look(orWait: continuation, ticket) {
+                case .nothing: break
+                case .message(let message, let mayResume):
+                    if mayResume { onResume() }
+                    continuation.resume(returning: message)
+                case .end(let end): Mailbox.resume(continuation, end)
+                }
+            }
+        } onCancel: {
+            cancel(ticket)
+        }
+    }
+
+    private func look(orWait continuation: Continuation, _ ticket: UInt64) -> Look {
+        contents.withLock { contents in
+            if contents.count > 0 {
+                let message = contents.messages[contents.head]
+                contents.head += 1
+                contents.bytes -= message.count
+                Mailbox.compact(&contents)
+                let mayResume =
+                    contents.isPaused && contents.count <= maxMessages / 2
+                    && contents.bytes <= maxBytes / 2
+                if mayResume { contents.isPaused = false }
+                return .message(message, mayResume: mayResume)
+            }
+            if contents.cancelled.contains(ticket) { return .end(.failed(CancellationError())) }
+            if let end = contents.end { return .end(end) }
+            contents.waiting.append((ticket, continuation))
+            return .nothing
+        }
+    }
+
+    /// Forgets taken messages, at a constant cost a message.
+    private static func compact(_ contents: inout Contents) {
+        if contents.head == contents.messages.count {
+            contents.messages.removeAll(keepingCapacity: true)
+            contents.head = 0
+        } else if contents.head >= 64, contents.head * 2 >= contents.messages.count {
+            contents.messages.removeFirst(contents.head)
+            contents.head = 0
+        }
+    }
+
+    private func cancel(_ ticket: UInt64) {
+        let waiter = contents.withLock { contents -> Continuation? in
+            guard let index = contents.waiting.firstIndex(where: { $0.ticket == ticket }) else {
+                contents.cancelled.insert(ticket)
+                return nil
+            }
+            return contents.waiting.remove(at: index).continuation
+        }
+        waiter?.resume(throwing: CancellationError())
+    }
+
+    private static func resume(_ continuation: Continuation, _ end: MailboxEnd) {
+        switch end {
+        case .normal: continuation.resume(returning: nil)
+        case .failed(let error): continuation.resume(throwing: error)
+        }
+    }
+}

@@ -1,0 +1,208 @@
+internal import Engine
+import Synchronization
+public import Wire
+
+/// A WebSocket client connection, RFC 6455 with permessage-deflate.
+///
+///     let socket = try await WebSocket.connect("wss://example.org/feed")
+///     try await socket.send("hello")
+///     for try await message in socket.messages { print(message) }
+///
+/// Cancelling the task that connects, or that waits for a message, closes the connection. The last
+/// reference gone drops it. All members may be used on any thread.
+public final class WebSocket: Sendable {
+    /// One whole message.
+    public enum Message: Sendable, Hashable {
+        case text(String)
+        case binary([UInt8])
+
+        /// Its size in bytes.
+        public var count: Int {
+            switch self {
+            case .text(let text): text.utf8.count
+            case .binary(let bytes): bytes.count
+            }
+        }
+    }
+
+    /// Where a connection stands.
+    public enum State: Sendable {
+        case new, connecting, open, closing, closed
+    }
+
+    /// How a connection ended.
+    public struct Closing: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The peer's code; `.noStatus` when its close frame had none, `.abnormal` without one.
+        public let code: CloseCode
+        public let reason: String
+        /// Whether both close frames were exchanged.
+        public let isClean: Bool
+
+        public var description: String {
+            reason.isEmpty ? "closed with \(code)" : "closed with \(code): \(reason)"
+        }
+    }
+
+    /// What the server agreed to in the handshake.
+    public struct Agreement: Sendable {
+        /// The subprotocol it selected, "" for none.
+        public var subprotocol = ""
+        /// Its Sec-WebSocket-Extensions, "" for none.
+        public var extensions = ""
+    }
+
+    let connection: WebSocketConnection
+    private let mailbox: Mailbox
+    private let events = Events()
+
+    /// Connects and returns when messages can be sent and received.
+    /// - Parameter url: `ws://` or `wss://`; user and password become a basic Authorization header.
+    /// - Throws: `RealtimeError` for a bad URL or option and for all that goes wrong until open;
+    ///   `CancellationError` when the task is cancelled, which ends the attempt.
+    public static func connect(
+        _ url: String, options: Options = Options(), on loop: Loop = .shared
+    ) async throws -> WebSocket {
+        let socket = try WebSocket(url, options, loop)
+        try await withTaskCancellationHandler {
+            try socket.connection.start()
+            try await socket.events.opened()
+        } onCancel: {
+            socket.events.cancelOpening()
+            socket.connection.abandon()
+        }
+        return socket
+    }
+
+    private init(_ url: String, _ options: Options, _ loop: Loop) throws {
+        connection = try WebSocketConnection(url: url, on: loop.engine)
+        mailbox = Mailbox(
+            maxMessages: options.maxBufferedMessages, maxBytes: options.maxBufferedBytes)
+        try connection.configure { try options.apply(to: &$0) }
+        let mailbox = mailbox
+        let events = events
+        try connection.setHandlers { handlers in
+            handlers.open = { events.open(Agreement(subprotocol: $0, extensions: $1)) }
+            handlers.message = { [unowned connection] kind, bytes in
+                let isFull = mailbox.put(Message(kind, bytes))
+                if isFull { try? connection.pause() }
+            }
+            handlers.drained = { events.drained() }
+            handlers.pong = { events.pong($0) }
+            handlers.error = { events.failed($0) }
+            handlers.close = { code, reason, isClean in
+                mailbox.finish(
+                    events.closed(Closing(code: code, reason: reason, isClean: isClean)))
+            }
+        }
+    }
+
+    deinit { connection.abandon() }
+
+    // MARK: Use
+
+    /// The messages, in order; bounded by `maxBufferedMessages` and `maxBufferedBytes`, above which
+    /// the peer is slowed down. Ends after close code 1000 or 1001, or after `close()`; throws
+    /// `RealtimeError` for a failure and `Closing` for other codes. Cancelling a task that waits
+    /// here closes the connection. Several tasks share the messages among them.
+    public var messages: Messages { Messages(socket: self) }
+
+    /// The next message, nil at the end; as `messages`.
+    public func receive() async throws -> Message? {
+        do {
+            return try await mailbox.next { try? connection.resume() }
+        } catch let error as CancellationError {
+            try? connection.close(code: CloseCode.goingAway.rawValue, reason: "")
+            throw error
+        }
+    }
+
+    /// Sends a text message; waits while more than `sendHighWaterBytes` are unsent.
+    /// - Throws: `RealtimeError`: `.closed` once closing began, `.bufferFull` above the limit.
+    public func send(_ text: String) async throws {
+        var text = text
+        try text.withUTF8 { try connection.send(.text, UnsafeRawBufferPointer($0)) }
+        try await waitUntilDrained()
+    }
+
+    /// Sends a binary message; as `send` for text.
+    public func send(_ bytes: [UInt8]) async throws {
+        try bytes.withUnsafeBytes { try connection.send(.binary, $0) }
+        try await waitUntilDrained()
+    }
+
+    private func waitUntilDrained() async throws {
+        guard connection.bufferedBytes > connection.sendHighWaterBytes else { return }
+        await events.untilDrained { connection.bufferedBytes > connection.sendHighWaterBytes }
+    }
+
+    /// Sends a ping and waits for its pong.
+    /// - Returns: the round trip.
+    /// - Throws: `RealtimeError`, or `Closing` when the connection ends first.
+    public func ping() async throws -> Duration {
+        try await events.nextPong { try connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    }
+
+    /// Closes in order and waits for the end: what was queued is sent, then a close frame, then the
+    /// peer's answer is awaited up to `closeTimeout`.
+    /// - Throws: `RealtimeError` for a code or reason that must not be sent.
+    @discardableResult
+    public func close(_ code: CloseCode = .normal, reason: String = "") async throws -> Closing {
+        try connection.close(code: code.rawValue, reason: reason)
+        return await events.untilClosed()
+    }
+
+    /// Waits for the end of the connection, however it comes.
+    public func waitUntilClosed() async -> Closing { await events.untilClosed() }
+
+    // MARK: State
+
+    public var state: State {
+        switch connection.state {
+        case .new: .new
+        case .connecting: .connecting
+        case .open: .open
+        case .closing: .closing
+        case .closed: .closed
+        }
+    }
+
+    /// What the server agreed to.
+    public var agreement: Agreement { events.agreement }
+
+    /// How it ended; nil before.
+    public var closing: Closing? { events.closing }
+
+    /// Bytes queued and not yet taken by the kernel.
+    public var bufferedBytes: Int { connection.bufferedBytes }
+
+    /// The round trip of the last answered ping; nil before the first.
+    public var roundTrip: Duration? {
+        let microseconds = connection.roundTripMicroseconds
+        return microseconds < 0 ? nil : .microseconds(microseconds)
+    }
+
+    /// The messages of a WebSocket.
+    public struct Messages: AsyncSequence, Sendable {
+        public typealias Element = Message
+
+        fileprivate let socket: WebSocket
+
+        public func makeAsyncIterator() -> Iterator { Iterator(socket: socket) }
+
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let socket: WebSocket
+
+            public mutating func next() async throws -> Message? { try await socket.receive() }
+        }
+    }
+}
+
+extension WebSocket.Message {
+    fileprivate init(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer) {
+        switch kind {
+        // Valid UTF-8 already: decoding repairs nothing.
+        case .text: self = .text(String(decoding: bytes, as: UTF8.self))
+        case .binary: self = .binary(Array(bytes))
+        }
+    }
+}

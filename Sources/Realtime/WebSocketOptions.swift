@@ -1,0 +1,122 @@
+internal import Session
+internal import Wire
+
+extension WebSocket {
+    /// What can be set before a WebSocket starts, with the defaults of the C ABI's
+    /// `rt_websocket_set_*`. A time limit of nil is no limit.
+    public struct Options: Sendable {
+        /// Request headers of the handshake, added in this order.
+        public var headers: [(name: String, value: String)] = []
+        /// Subprotocols to offer, the preferred one first.
+        public var subprotocols: [String] = []
+        /// A PEM file of certificates to trust instead of the system's.
+        public var caFile: String?
+
+        /// From start to open: resolving, connecting, TLS and handshake together.
+        public var openTimeout: Duration? = .seconds(10)
+        /// From our close frame to the end of the connection.
+        public var closeTimeout: Duration? = .seconds(10)
+        /// How often a ping is sent; nil sends none.
+        public var pingInterval: Duration? = .seconds(20)
+        /// How long a ping may stay unanswered before the connection fails.
+        public var pongTimeout: Duration? = .seconds(20)
+
+        /// The largest message accepted, after decompression; 0 is no limit.
+        public var maxMessageBytes = 64 << 20
+        /// The largest handshake answer accepted.
+        public var maxHeaderBytes = 64 << 10
+        /// How many times its size on the wire a compressed message may grow; 0 is no limit.
+        public var maxInflateRatio = 0
+        /// Splits messages sent into frames of at most this payload; 0 does not.
+        public var maxFrameBytes = 0
+        /// `send` waits while more bytes than this are unsent.
+        public var sendHighWaterBytes = 1 << 20
+        /// A send that would take the unsent bytes above this throws `.bufferFull`; 0 is no limit.
+        public var sendLimitBytes = 64 << 20
+        /// Messages that wait for `messages` before receiving pauses.
+        public var maxBufferedMessages = 256
+        /// Bytes that wait for `messages` before receiving pauses.
+        public var maxBufferedBytes = 1 << 20
+
+        /// Whether permessage-deflate is offered.
+        public var compression = true
+        /// zlib's level for messages sent, 1 to 9; 0 sends uncompressed.
+        public var compressionLevel = 1
+        /// Shorter messages are sent uncompressed.
+        public var compressionMinBytes = 100
+        /// 9 to 15, RFC 7692 §7.1.2.2.
+        public var clientMaxWindowBits = 15
+        /// 8 to 15, RFC 7692 §7.1.2.1.
+        public var serverMaxWindowBits = 15
+        /// Compresses each message sent on its own.
+        public var clientNoContextTakeover = false
+        /// Asks the server to compress each of its messages on its own.
+        public var serverNoContextTakeover = false
+
+        public init() {}
+
+        func apply(to target: inout WebSocketConfiguration) throws(RealtimeError) {
+            for header in headers { try target.addHeader(name: header.name, value: header.value) }
+            for name in subprotocols { try target.addSubprotocol(name) }
+            if let caFile { try target.setCAFile(caFile) }
+            target.openTimeout = try Options.limit(openTimeout, "openTimeout")
+            target.closeTimeout = try Options.limit(closeTimeout, "closeTimeout")
+            target.pingInterval = try Options.limit(pingInterval, "pingInterval")
+            target.pongTimeout = try Options.limit(pongTimeout, "pongTimeout")
+            target.limits.messageBytes = try Options.atLeast(0, maxMessageBytes, "maxMessageBytes")
+            target.limits.headerBytes = try Options.atLeast(1024, maxHeaderBytes, "maxHeaderBytes")
+            target.limits.inflateRatio = try Options.atLeast(0, maxInflateRatio, "maxInflateRatio")
+            target.maxFrameBytes = try Options.atLeast(0, maxFrameBytes, "maxFrameBytes")
+            target.sendHighWater = try Options.atLeast(0, sendHighWaterBytes, "sendHighWaterBytes")
+            target.sendLimit = try Options.atLeast(0, sendLimitBytes, "sendLimitBytes")
+            _ = try Options.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
+            _ = try Options.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
+            target.compression = try compressionConfiguration()
+        }
+
+        private func compressionConfiguration() throws(RealtimeError) -> CompressionConfiguration {
+            var target = CompressionConfiguration()
+            target.enabled = compression
+            target.level = try Options.within(0...9, compressionLevel, "compressionLevel")
+            target.minimumBytes = try Options.atLeast(0, compressionMinBytes, "compressionMinBytes")
+            target.clientMaxWindowBits = try Options.within(
+                9...15, clientMaxWindowBits, "clientMaxWindowBits")
+            target.serverMaxWindowBits = try Options.within(
+                8...15, serverMaxWindowBits, "serverMaxWindowBits")
+            target.clientNoContextTakeover = clientNoContextTakeover
+            target.serverNoContextTakeover = serverNoContextTakeover
+            return target
+        }
+
+        private static func limit(
+            _ value: Duration?, _ name: String
+        ) throws(RealtimeError) -> Duration {
+            guard let value else { return .zero }
+            guard value > .zero else {
+                throw RealtimeError(.invalidArgument, "\(name) is \(value); nil turns it off")
+            }
+            return value
+        }
+
+        private static func atLeast(
+            _ least: Int, _ value: Int, _ name: String
+        ) throws(RealtimeError) -> Int {
+            guard value >= least else {
+                throw RealtimeError(
+                    .invalidArgument, "\(name) is \(value), \(least) or more is expected")
+            }
+            return value
+        }
+
+        private static func within(
+            _ range: ClosedRange<Int>, _ value: Int, _ name: String
+        ) throws(RealtimeError) -> Int {
+            guard range.contains(value) else {
+                throw RealtimeError(
+                    .invalidArgument,
+                    "\(name) is \(value), \(range.lowerBound) to \(range.upperBound) is expected")
+            }
+            return value
+        }
+    }
+}
