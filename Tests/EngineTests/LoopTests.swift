@@ -38,10 +38,13 @@ private final class Notes: Sendable {
 @Test func dispatchInsideACallbackIsReentrant() throws {
     let loop = try Loop()
     let codes = Mutex<[RealtimeError.Code]>([])
+    @Sendable func note(_ call: () throws(RealtimeError) -> Void) {
+        do throws(RealtimeError) { try call() } catch { codes.withLock { $0.append(error.code) } }
+    }
     try loop.post {
-        do { try loop.dispatch(timeout: 0) } catch { codes.withLock { $0.append(error.code) } }
-        do { try loop.run() } catch { codes.withLock { $0.append(error.code) } }
-        do { try loop.stopAndWait() } catch { codes.withLock { $0.append(error.code) } }
+        note { () throws(RealtimeError) in try loop.dispatch(timeout: 0) }
+        note { () throws(RealtimeError) in try loop.run() }
+        note { () throws(RealtimeError) in try loop.stopAndWait() }
     }
     try loop.dispatch(timeout: 0)
     #expect(codes.withLock { $0 } == [.reentrant, .reentrant, .reentrant])
@@ -171,21 +174,21 @@ private final class Notes: Sendable {
 @Test func postsFromManyThreadsAllRunOnceAndInOrder() async throws {
     let loop = try Loop()
     try loop.start()
-    let seen = Mutex<[[Int]]>(Array(repeating: [], count: 4))
+    let notes = Notes()
     await withTaskGroup(of: Void.self) { group in
         for thread in 0..<4 {
             group.addTask {
-                for index in 0..<500 {
-                    try? loop.post { seen.withLock { $0[thread].append(index) } }
-                }
+                for index in 0..<500 { try? loop.post { notes.add("\(thread) \(index)") } }
             }
         }
     }
-    let done = Atomic<Bool>(false)
-    try loop.post { done.store(true, ordering: .releasing) }
-    while !done.load(ordering: .acquiring) { sched_yield() }
+    try loop.post { notes.add("done") }
+    while notes.all.last != "done" { sched_yield() }
     try loop.stopAndWait()
-    #expect(seen.withLock { $0 } == Array(repeating: Array(0..<500), count: 4))
+    for thread in 0..<4 {
+        let mine = notes.all.filter { $0.hasPrefix("\(thread) ") }
+        #expect(mine == (0..<500).map { "\(thread) \($0)" })
+    }
 }
 
 @Test func theHeapReturnsTimersInOrder() {

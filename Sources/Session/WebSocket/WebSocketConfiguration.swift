@@ -56,6 +56,8 @@ package struct CompressionConfiguration: Sendable {
     package var clientNoContextTakeover = false
     package var serverNoContextTakeover = false
 
+    package init() {}
+
     package var offer: DeflateOffer? {
         guard enabled else { return nil }
         var offer = DeflateOffer()
