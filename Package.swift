@@ -25,6 +25,7 @@ let package = Package(
         .target(name: "Realtime", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .target(
             name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
+        .executableTarget(name: "abigen", swiftSettings: swift),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: swift),
         .testTarget(name: "SessionTests", dependencies: ["Session", "Wire"], swiftSettings: swift),
         .testTarget(

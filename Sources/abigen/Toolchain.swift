@@ -10,7 +10,7 @@ enum Toolchain {
             throw Failure.message("RealtimeABI does not build")
         }
         let products = URL(fileURLWithPath: try output(of: build + ["--show-bin-path"]))
-        let folder = products.appendingPathComponent("abigen", isDirectory: true)
+        let folder = products.appendingPathComponent("symbolgraph", isDirectory: true)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var arguments = [
             "swift", "symbolgraph-extract", "-module-name", "RealtimeABI",
