@@ -1,0 +1,45 @@
+# The front door. `make demo` and `make test` install what is missing by themselves.
+
+PYTHON := build/venv/bin/python
+SO := build/librealtime.so
+
+.PHONY: help demo test build lint format autobahn fuzz wheel abi install clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: build ## C, Python and Swift receive the same messages from a real nginx + Nchan
+	$(PYTHON) Tests/Support/demo.py
+
+test: build ## Every test, with a verdict for each suite
+	Tests/run
+
+build: install ## build/librealtime.so, release
+	cmake -S . -B build -G Ninja
+	cmake --build build
+
+lint: install ## swift format, ruff, mypy
+	Tests/lint
+
+format: ## Formats Swift and Python sources in place
+	swift format --in-place --parallel --recursive Sources Tests examples-swift/Sources Package.swift
+	build/venv/bin/ruff format bindings/python Tests
+
+abi: ## Prints the header and the bindings' tables anew from Sources/RealtimeABI
+	swift run abigen
+
+autobahn: build ## All 517 cases of the Autobahn test suite, through C and through Python
+	Tests/Integration/autobahn --face c
+	Tests/Integration/autobahn --face python
+
+fuzz: install ## libFuzzer over every parser, SECONDS each (default 30)
+	Tests/Fuzz/run $${SECONDS_EACH:-30}
+
+wheel: build ## dist/*.whl with the library inside
+	bindings/python/build_wheel $(SO)
+
+install: ## Installs what is missing (apt, pip)
+	@Tests/Support/install
+
+clean:
+	rm -rf build .build*
