@@ -12,6 +12,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     let name = getenv("FUZZ_TARGET").map { String(cString: $0) }
     switch name {
     case "extension": return fuzzExtension
+    case "frames": return fuzzFrames
     case "handshake": return fuzzHandshake
     case "inflate": return fuzzInflate
     default: fatalError("FUZZ_TARGET is \(name ?? "not set")")
