@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Real nginx with the Nchan module, from a scratch folder, for integration tests and the demo.
+
+    with Nchan(tls=True) as server:
+        server.publish("news", "hello")
+        server.url("/ps/news")                # ws://127.0.0.1:PORT/ps/news
+        server.url("/ps/news", "wss")
+
+As a program it runs until it is interrupted, or as long as the command given after `--`, which
+finds the ports in NCHAN_PORT and NCHAN_TLS_PORT and the CA's file in NCHAN_CA.
+"""
+
+import argparse
+import contextlib
+import http.client
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+MODULE = pathlib.Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
+
+CONFIGURATION = r"""
+load_module {module};
+worker_processes 2; pid nginx.pid; error_log error.log info; daemon off;
+events {{ worker_connections 256; }}
+http {{
+  access_log off;
+  client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4;
+  scgi_temp_path t5;
+  nchan_message_buffer_length 1000; nchan_message_timeout 10m;
+  server {{
+    listen 127.0.0.1:{port};
+    {tls}
+    location ~ ^/ps/(\w+)$ {{ nchan_pubsub; nchan_channel_id $1;
+      nchan_subscriber_first_message oldest;
+      nchan_websocket_ping_interval 5; nchan_eventsource_ping_interval 5; }}
+    location ~ ^/pub/(\w+)$ {{ nchan_publisher; nchan_channel_id $1; }}
+    location ~ ^/ip/(\w+)$ {{ nchan_subscriber intervalpoll; nchan_channel_id $1;
+      nchan_subscriber_first_message oldest; }}
+    location ~ ^/lpm/(\w+)$ {{ nchan_subscriber longpoll; nchan_channel_id $1;
+      nchan_subscriber_first_message oldest; nchan_longpoll_multipart_response on; }}
+    location ~ ^/to/(\w+)$ {{ nchan_pubsub; nchan_channel_id $1; nchan_subscriber_timeout 2;
+      nchan_subscriber_first_message oldest; }}
+    location ~ ^/small/(\w+)$ {{ nchan_pubsub; nchan_channel_id $1;
+      nchan_message_buffer_length 3; }}
+    location ~ ^/tok/(\w+)$ {{ if ($http_authorization != "Bearer good") {{ return 401; }}
+      nchan_pubsub; nchan_channel_id $1; nchan_subscriber_first_message oldest; }}
+    location ~ ^/gz/(\w+)$ {{ proxy_pass http://127.0.0.1:{port}/ps/$1; proxy_http_version 1.1;
+      proxy_buffering off; proxy_set_header Accept-Encoding ""; gzip on;
+      gzip_types text/event-stream; gzip_min_length 0; gzip_proxied any; }}
+    location ~ ^/moved/(\w+)$ {{ return 307 /ps/$1; }}
+    location = /busy {{ add_header Retry-After 2 always; return 503; }}
+    location = /stop {{ return 204; }}
+  }}
+}}
+"""
+
+TLS_CONFIGURATION = """listen 127.0.0.1:{port} ssl;
+    ssl_certificate server.pem; ssl_certificate_key server.key;"""
+
+
+class NchanError(Exception):
+    """nginx could not be started or did not do what was asked."""
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Nchan:
+    """A running nginx with Nchan; a context manager that removes all it made."""
+
+    def __init__(self, tls: bool = False, start_timeout: float = 20) -> None:
+        self.tls = tls
+        self.port = 0
+        self.tls_port = 0
+        self._start_timeout = start_timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._resources = contextlib.ExitStack()
+        self.folder = pathlib.Path()
+
+    @property
+    def ca_file(self) -> pathlib.Path:
+        """The certificate authority of the TLS listener, PEM."""
+        return self.folder / "ca.pem"
+
+    def url(self, path: str, scheme: str = "ws") -> str:
+        port = self.tls_port if scheme in ("wss", "https") else self.port
+        host = "localhost" if scheme in ("wss", "https") else "127.0.0.1"
+        return f"{scheme}://{host}:{port}{path}"
+
+    def publish(self, channel: str, text: str) -> None:
+        """Publishes one message; returns when Nchan has it."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request("POST", f"/pub/{channel}", text.encode())
+            answer = connection.getresponse()
+            body = answer.read().decode(errors="replace")
+        finally:
+            connection.close()
+        if answer.status not in (200, 201, 202):
+            raise NchanError(f"publishing to {channel}: {answer.status} {body}")
+
+    def reload(self) -> None:
+        """Starts new workers: all channels are emptied, all subscribers dropped."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGHUP)
+
+    def __enter__(self) -> "Nchan":
+        if not MODULE.exists():
+            raise NchanError(f"{MODULE} is missing; Tests/Support/install installs it")
+        with contextlib.ExitStack() as stack:
+            self.folder = pathlib.Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="nchan-"))
+            )
+            # As root, nginx's workers run as another user and need the folder too.
+            self.folder.chmod(0o755)
+            self._start()
+            stack.callback(self._stop)
+            self._wait_until_ready()
+            self._resources = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._resources.close()
+
+    def _start(self) -> None:
+        self.port = free_port()
+        tls = ""
+        if self.tls:
+            self.tls_port = free_port()
+            self._make_certificates()
+            tls = TLS_CONFIGURATION.format(port=self.tls_port)
+        text = CONFIGURATION.format(module=MODULE, port=self.port, tls=tls)
+        (self.folder / "nginx.conf").write_text(text)
+        command = ["nginx", "-p", f"{self.folder}/", "-c", "nginx.conf", "-e", "error.log"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def _make_certificates(self) -> None:
+        import trustme
+
+        authority = trustme.CA()
+        certificate = authority.issue_cert("localhost", "127.0.0.1")
+        authority.cert_pem.write_to_path(str(self.ca_file))
+        certificate.private_key_pem.write_to_path(str(self.folder / "server.key"))
+        for blob in certificate.cert_chain_pems:
+            blob.write_to_path(str(self.folder / "server.pem"), append=True)
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + self._start_timeout
+        for port in filter(None, (self.port, self.tls_port)):
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                    break
+                except OSError as error:
+                    assert self._process is not None
+                    gone = self._process.poll() is not None
+                    if gone or time.monotonic() > deadline:
+                        log = self.folder / "error.log"
+                        said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+                        raise NchanError(f"nginx does not listen: {error}\n{said}") from error
+                    time.sleep(0.02)
+
+    def _stop(self) -> None:
+        if self._process is None:
+            return
+        # TERM is nginx's fast shutdown: the master takes its workers along.
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Runs nginx with Nchan until interrupted.")
+    parser.add_argument("--tls", action="store_true", help="listen for TLS too")
+    parser.add_argument("command", nargs="*", help="run this, then stop")
+    arguments = parser.parse_args()
+    try:
+        with Nchan(tls=arguments.tls) as server:
+            environment = {"NCHAN_PORT": str(server.port)}
+            if arguments.tls:
+                environment["NCHAN_TLS_PORT"] = str(server.tls_port)
+                environment["NCHAN_CA"] = str(server.ca_file)
+            if arguments.command:
+                return subprocess.call(arguments.command, env={**os.environ, **environment})
+            print(" ".join(f"{name}={value}" for name, value in environment.items()), flush=True)
+            # SIGTERM ends it like Ctrl-C, so that nginx is stopped too.
+            stops = {signal.SIGINT, signal.SIGTERM}
+            signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+            signal.sigwait(stops)
+            return 0
+    except NchanError as error:
+        print(f"nchan: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
