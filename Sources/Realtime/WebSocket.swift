@@ -38,6 +38,12 @@ public final class WebSocket: Sendable {
         /// Whether both close frames were exchanged.
         public let isClean: Bool
 
+        public init(code: CloseCode, reason: String, isClean: Bool) {
+            self.code = code
+            self.reason = reason
+            self.isClean = isClean
+        }
+
         public var description: String {
             reason.isEmpty ? "closed with \(code)" : "closed with \(code): \(reason)"
         }

@@ -1,0 +1,207 @@
+import Realtime
+import Testing
+
+private let server = EchoServer.shared
+
+/// The error an operation throws, of the type expected.
+private func failure<E: Error>(
+    _ type: E.Type, _ work: () async throws -> some Any
+) async throws -> E {
+    do {
+        _ = try await work()
+    } catch let error as E {
+        return error
+    }
+    throw Unexpected(what: "no \(type) was thrown")
+}
+
+private struct Unexpected: Error {
+    let what: String
+}
+
+@Suite(.timeLimit(.minutes(1))) struct WebSocketTests {
+    @Test(arguments: [true, false]) func messagesComeBack(compression: Bool) async throws {
+        var options = WebSocket.Options()
+        options.compression = compression
+        let socket = try await WebSocket.connect(server.url("echo"), options: options)
+        let messages: [WebSocket.Message] = [
+            .text("hello"), .text(""), .binary([]), .binary([0, 255, 7]), .text("žluťoučký 🐎"),
+            .text(String(repeating: "all work and no play ", count: 100_000)),
+            .binary((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }),
+        ]
+        for message in messages {
+            switch message {
+            case .text(let text): try await socket.send(text)
+            case .binary(let bytes): try await socket.send(bytes)
+            }
+            #expect(try await socket.receive() == message)
+        }
+        let closing = try await socket.close(reason: "done")
+        #expect(closing == WebSocket.Closing(code: .normal, reason: "done", isClean: true))
+        #expect(try await socket.receive() == nil)
+        #expect(socket.state == .closed)
+    }
+
+    @Test func theSequenceEndsAtANormalClose() async throws {
+        var options = WebSocket.Options()
+        options.maxBufferedMessages = 4
+        let socket = try await WebSocket.connect(server.url("count/5000"), options: options)
+        var next = 0
+        for try await message in socket.messages {
+            #expect(message == .text(String(next)))
+            next += 1
+        }
+        #expect(next == 5000)
+        #expect(await socket.waitUntilClosed().code == .normal)
+    }
+
+    @Test func anotherCodeIsThrownWithItsReason() async throws {
+        let socket = try await WebSocket.connect(server.url("close/4001/enough"))
+        let closing = try await failure(WebSocket.Closing.self) { try await socket.receive() }
+        #expect(closing.code.rawValue == 4001)
+        #expect(closing.reason == "enough")
+        #expect(closing.isClean)
+    }
+
+    @Test func aLostConnectionIsAnErrorThatNamesTheHost() async throws {
+        let socket = try await WebSocket.connect(server.url("abort"))
+        let error = try await failure(RealtimeError.self) { try await socket.receive() }
+        #expect(error.code == .connectionLost)
+        #expect(error.message.contains("127.0.0.1:\(server.port)"))
+        #expect(await socket.waitUntilClosed().code == .abnormal)
+    }
+
+    @Test func tlsWorksWithItsOwnAuthorityAndNotWithout() async throws {
+        var options = WebSocket.Options()
+        options.caFile = server.caFile
+        let socket = try await WebSocket.connect(server.secureURL("echo"), options: options)
+        try await socket.send("secret")
+        #expect(try await socket.receive() == .text("secret"))
+        try await socket.close()
+        let error = try await failure(RealtimeError.self) {
+            try await WebSocket.connect(server.secureURL("echo"))
+        }
+        #expect(error.code == .tls)
+    }
+
+    @Test func theSubprotocolIsAgreed() async throws {
+        var options = WebSocket.Options()
+        options.subprotocols = ["unknown", "chat"]
+        let socket = try await WebSocket.connect(server.url("echo"), options: options)
+        #expect(socket.agreement.subprotocol == "chat")
+        #expect(socket.agreement.extensions.hasPrefix("permessage-deflate"))
+    }
+
+    @Test func aPingIsMeasured() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        #expect(socket.roundTrip == nil)
+        #expect(try await socket.ping() > .zero)
+        #expect(socket.roundTrip != nil)
+    }
+
+    @Test func aSilentPeerTimesOut() async throws {
+        var options = WebSocket.Options()
+        options.pingInterval = .milliseconds(50)
+        options.pongTimeout = .milliseconds(100)
+        let socket = try await WebSocket.connect(server.url("hang"), options: options)
+        let error = try await failure(RealtimeError.self) { try await socket.receive() }
+        #expect(error.code == .timeout)
+        #expect(error.message.contains("pong_timeout"))
+    }
+
+    @Test func cancellingAWaitClosesTheConnection() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        let waiting = Task { try await socket.receive() }
+        waiting.cancel()
+        _ = try await failure(CancellationError.self) { try await waiting.value }
+        #expect(await socket.waitUntilClosed().code == .goingAway)
+    }
+
+    @Test func cancellingConnectEndsTheAttempt() async throws {
+        let connecting = Task { try await WebSocket.connect(server.url("echo")) }
+        connecting.cancel()
+        _ = try await failure(CancellationError.self) { try await connecting.value }
+    }
+
+    @Test func manyTasksSendAndEveryMessageComesBackOnce() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    for index in 0..<50 { try await socket.send("\(task) \(index)") }
+                }
+            }
+            try await group.waitForAll()
+        }
+        var seen: [String: [Int]] = [:]
+        for _ in 0..<400 {
+            guard case .text(let text) = try await socket.receive() else { break }
+            let parts = text.split(separator: " ")
+            seen[String(parts[0]), default: []].append(Int(parts[1]) ?? -1)
+        }
+        #expect(seen.count == 8)
+        for (_, order) in seen { #expect(order == Array(0..<50)) }
+    }
+
+    @Test func sendingAfterCloseIsRefused() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        try await socket.close()
+        let error = try await failure(RealtimeError.self) { try await socket.send("late") }
+        #expect(error.code == .closed)
+    }
+
+    @Test(arguments: [
+        (UInt16(1005), "", RealtimeError.Code.invalidCloseCode),
+        (UInt16(999), "", .invalidCloseCode),
+        (UInt16(1000), String(repeating: "é", count: 62), .closeReasonTooLong),
+    ])
+    func aCloseThatMustNotBeSentIsRefused(
+        code: UInt16, reason: String, expected: RealtimeError.Code
+    ) async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        let error = try await failure(RealtimeError.self) {
+            try await socket.close(CloseCode(rawValue: code), reason: reason)
+        }
+        #expect(error.code == expected)
+        #expect(socket.state == .open)
+    }
+}
+
+@Test(arguments: [
+    ("http://localhost/", RealtimeError.Code.unsupportedScheme),
+    ("ws//x", .invalidURL), ("ws://", .invalidURL), ("ws://h/#part", .invalidURL),
+    ("", .invalidURL),
+])
+func badURLsAreRefused(url: String, expected: RealtimeError.Code) async throws {
+    let error = try await failure(RealtimeError.self) { try await WebSocket.connect(url) }
+    #expect(error.code == expected)
+}
+
+@Test func badOptionsAreRefusedAndNamed() async throws {
+    let changes: [(String, RealtimeError.Code, (inout WebSocket.Options) -> Void)] = [
+        ("bad name", .invalidHeader, { $0.headers = [("bad name", "x")] }),
+        ("X-Split", .invalidHeader, { $0.headers = [("X-Split", "a\r\nb")] }),
+        ("a b", .invalidSubprotocol, { $0.subprotocols = ["a b"] }),
+        ("chat", .invalidSubprotocol, { $0.subprotocols = ["chat", "chat"] }),
+        ("compressionLevel", .invalidArgument, { $0.compressionLevel = 10 }),
+        ("clientMaxWindowBits", .invalidArgument, { $0.clientMaxWindowBits = 8 }),
+        ("pingInterval", .invalidArgument, { $0.pingInterval = .zero }),
+    ]
+    for (culprit, expected, change) in changes {
+        var options = WebSocket.Options()
+        change(&options)
+        let error = try await failure(RealtimeError.self) {
+            try await WebSocket.connect("ws://127.0.0.1:1/", options: options)
+        }
+        #expect(error.code == expected)
+        #expect(error.message.contains(culprit))
+    }
+}
+
+@Test func aRefusedConnectionNamesThePort() async throws {
+    let error = try await failure(RealtimeError.self) {
+        try await WebSocket.connect("ws://127.0.0.1:1/")
+    }
+    #expect(error.code == .connect)
+    #expect(error.message.contains("127.0.0.1:1"))
+}

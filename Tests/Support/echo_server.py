@@ -1,0 +1,64 @@
+"""A `websockets` server for tests in other languages; the path says what it does.
+
+Prints one line, `PORT TLS_PORT CA_FILE`, and ends when its standard input is closed, so that it
+never outlives the test that started it.
+
+  /echo            sends every message back
+  /count/N         sends the texts 0..N-1, then closes with 1000
+  /close/CODE/WHY  closes with that code and reason
+  /abort           drops the connection without a close frame
+  /hang            opens and never answers, not even pings
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import sys
+import tempfile
+
+import trustme
+from websockets.asyncio.server import ServerConnection, serve
+
+
+async def handle(ws: ServerConnection) -> None:
+    assert ws.request is not None
+    parts = ws.request.path.strip("/").split("/")
+    match parts[0]:
+        case "echo":
+            async for message in ws:
+                await ws.send(message)
+        case "count":
+            for number in range(int(parts[1])):
+                await ws.send(str(number))
+        case "close":
+            await ws.close(int(parts[1]), parts[2] if len(parts) > 2 else "")
+        case "abort":
+            ws.transport.abort()
+        case "hang":
+            ws.transport.pause_reading()
+            await asyncio.sleep(3600)
+
+
+async def main() -> None:
+    ca = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("localhost", "127.0.0.1").configure_cert(context)
+    with tempfile.TemporaryDirectory() as folder:
+        ca_file = os.path.join(folder, "ca.pem")
+        ca.cert_pem.write_to_path(ca_file)
+        options = {"subprotocols": ["chat"], "max_size": None, "ping_interval": None}
+        async with (
+            serve(handle, "127.0.0.1", 0, **options) as plain,
+            serve(handle, "127.0.0.1", 0, ssl=context, **options) as secure,
+        ):
+            ports = [s.sockets[0].getsockname()[1] for s in (plain, secure)]
+            print(*ports, ca_file, flush=True)
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, sys.stdin.read)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
