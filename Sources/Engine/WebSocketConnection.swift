@@ -69,6 +69,12 @@ package final class WebSocketConnection: @unchecked Sendable {
         static let abandoned: UInt8 = 4
     }
 
+    /// Whether messages must wait. Closing overrides it: nothing is delivered any more, and the
+    /// peer's close frame must be read.
+    var isPaused: Bool {
+        gate.load(ordering: .acquiring) & (Gate.paused | Gate.closing) == Gate.paused
+    }
+
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop

@@ -107,6 +107,7 @@ extension WebSocketConnection {
                 // Nothing more can be sent; reading tells why, after what the peer sent before.
                 session?.outgoing.removeAll(keeping: 0)
                 wantsRead = true
+                scheduleTurn()
                 break writing
             }
         }
@@ -133,13 +134,14 @@ extension WebSocketConnection {
             scheduleTurn()
         case .open:
             session?.close(code, reason: reason, now: Loop.now())
+            // It may have been paused, with the peer's answer unread.
+            wantsRead = true
             queued()
         case .over: break
         }
     }
 
     func pauseChanged() {
-        let isPaused = gate.load(ordering: .acquiring) & Gate.paused != 0
         session?.setPaused(isPaused, now: Loop.now())
         if !isPaused { wantsRead = true }
         scheduleTurn()
@@ -224,9 +226,7 @@ extension WebSocketConnection {
             events = PollEvents.readable
         case .open(let current):
             transport = current
-            if gate.load(ordering: .acquiring) & Gate.paused == 0 {
-                events = PollEvents.readable
-            }
+            if !isPaused { events = PollEvents.readable }
         }
         if watch.isWriteBlocked { events |= PollEvents.writable }
         guard events != watch.events else { return }
@@ -260,7 +260,8 @@ extension WebSocketConnection {
 
 extension WebSocketConnection: LoopSource {
     func ready(_ events: UInt32) {
-        if events & PollEvents.writable != 0 {
+        // A broken socket too: the write fails, and is not waited for any longer.
+        if events & (PollEvents.writable | PollEvents.broken) != 0 {
             watch.isWriteBlocked = false
             if case .handshaking(let transport, let handshaking) = phase {
                 sendHandshake(transport, handshaking)

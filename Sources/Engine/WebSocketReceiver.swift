@@ -44,7 +44,7 @@ extension WebSocketConnection {
         switch phase {
         case .handshaking(let transport, _): transport
         case .open(let transport):
-            gate.load(ordering: .acquiring) & Gate.paused == 0 ? transport : nil
+            isPaused ? nil : transport
         case .idle, .connecting, .over: nil
         }
     }
@@ -75,7 +75,6 @@ extension WebSocketConnection {
         phase = .open(transport)
         guard becomeOpen() else { return }
         Log.write(.info, "\(configuration.url.displayName) is open")
-        let isPaused = gate.load(ordering: .acquiring) & Gate.paused != 0
         if isPaused { session?.setPaused(true, now: Loop.now()) }
         if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
     }
@@ -87,10 +86,7 @@ extension WebSocketConnection {
         let handler = handlers.message
         var offset = start
         while true {
-            let blocked = gate.load(ordering: .acquiring)
-            if blocked & ~Gate.closing != 0 {
-                return blocked & Gate.abandoned != 0 ? input.count : offset
-            }
+            if let used = stops(input, offset) { return used }
             guard let step = session?.next(input, &offset, now: now) else { return input.count }
             switch step {
             case .message(let kind, let range):
@@ -107,16 +103,26 @@ extension WebSocketConnection {
         }
     }
 
+    /// The bytes used when nothing more may be delivered now: all of them after the end, those up
+    /// to here in a pause.
+    @inline(__always)
+    private func stops(_ input: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
+        switch gate.load(ordering: .acquiring) {
+        case 0, Gate.closing, Gate.closing | Gate.paused: nil
+        case Gate.paused: offset
+        default: input.count
+        }
+    }
+
     /// The same, with the messages that share a base pointer handed on together.
     private func deliverBatches(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
         let now = Loop.now()
         var offset = start
         var isAssembled = false
         while true {
-            let blocked = gate.load(ordering: .acquiring)
-            if blocked & ~Gate.closing != 0 {
+            if let used = stops(input, offset) {
                 deliverBatch(input, isAssembled: isAssembled)
-                return blocked & Gate.abandoned != 0 ? input.count : offset
+                return used
             }
             guard let step = session?.next(input, &offset, now: now) else { return input.count }
             switch step {

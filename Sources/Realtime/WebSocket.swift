@@ -70,7 +70,13 @@ public final class WebSocket: Sendable {
     ) async throws -> WebSocket {
         let socket = try WebSocket(url, options, loop)
         try await withTaskCancellationHandler {
-            try socket.connection.start()
+            do {
+                try socket.connection.start()
+            } catch {
+                // Refused after a cancellation that came first.
+                try Task.checkCancellation()
+                throw error
+            }
             try await socket.events.opened()
         } onCancel: {
             socket.events.cancelOpening()

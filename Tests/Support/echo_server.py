@@ -17,9 +17,11 @@ import os
 import ssl
 import sys
 import tempfile
+from collections.abc import Sequence
 
 import trustme
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.typing import Subprotocol
 
 
 async def handle(ws: ServerConnection) -> None:
@@ -41,6 +43,23 @@ async def handle(ws: ServerConnection) -> None:
             await asyncio.sleep(3600)
 
 
+def choose(_: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """`chat` when it is offered; a client without it is welcome too."""
+    return Subprotocol("chat") if "chat" in offered else None
+
+
+def start(context: ssl.SSLContext | None) -> serve:
+    return serve(
+        handle,
+        "127.0.0.1",
+        0,
+        ssl=context,
+        select_subprotocol=choose,
+        max_size=None,
+        ping_interval=None,
+    )
+
+
 async def main() -> None:
     ca = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -48,16 +67,15 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         ca_file = os.path.join(folder, "ca.pem")
         ca.cert_pem.write_to_path(ca_file)
-        options = {"subprotocols": ["chat"], "max_size": None, "ping_interval": None}
-        async with (
-            serve(handle, "127.0.0.1", 0, **options) as plain,
-            serve(handle, "127.0.0.1", 0, ssl=context, **options) as secure,
-        ):
-            ports = [s.sockets[0].getsockname()[1] for s in (plain, secure)]
+        async with start(None) as plain, start(context) as secure:
+            ports = [next(iter(s.sockets)).getsockname()[1] for s in (plain, secure)]
             print(*ports, ca_file, flush=True)
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, sys.stdin.read)
-    os._exit(0)
+            # At once: leaving the blocks would wait for connections that hang on purpose.
+            os.unlink(ca_file)
+            os.rmdir(folder)
+            os._exit(0)
 
 
 if __name__ == "__main__":

@@ -30,4 +30,7 @@ package struct MessageCompressor: ~Copyable {
 
     /// Call when the compressed bytes were copied; a large scratch buffer is given back.
     package mutating func didSend() { scratch.removeAll(keeping: 4096) }
+
+    /// Gives zlib's memory back where no message needs what is in it.
+    package mutating func releaseIdleMemory() { deflater?.releaseIdleMemory() }
 }

@@ -250,6 +250,9 @@ package struct WebSocketSession: ~Copyable {
         switch heartbeat.timeReached(now) {
         case .nothing: return .nothing
         case .ping(let payload):
+            // Now and then is often enough for giving memory back.
+            reader.releaseIdleMemory()
+            compressor?.releaseIdleMemory()
             sendPing(payload)
             return .pinged
         case .timedOut:

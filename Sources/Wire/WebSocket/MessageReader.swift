@@ -87,6 +87,9 @@ package struct MessageReader: ~Copyable {
         messageStart = 0
     }
 
+    /// Gives zlib's memory back where no message needs what is in it.
+    package mutating func releaseIdleMemory() { inflater?.releaseIdleMemory() }
+
     /// The hot path: one unfragmented, uncompressed message that lies whole in the input. It moves
     /// `offset` only when it returns an event; everything else takes the general way.
     @inline(__always)
