@@ -4,9 +4,14 @@
 
 #include <stddef.h>
 
+// The version script exports rt_*: these are the library's own, and stay inside.
+#pragma GCC visibility push(hidden)
+
 /// Keeps the first 1,023 bytes, cut at a character's border.
 void rt_error_set(const char *text, size_t length);
 /// NUL-terminated; "" when no call has failed.
 const char *rt_error_get(void);
+
+#pragma GCC visibility pop
 
 #endif

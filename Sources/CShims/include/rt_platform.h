@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+// The version script exports rt_*: these are the library's own, and stay inside.
+#pragma GCC visibility push(hidden)
+
 // epoll. Interests and events are bit sets of these.
 enum { RT_EPOLL_IN = 1, RT_EPOLL_OUT = 4, RT_EPOLL_ERROR = 8, RT_EPOLL_HANG_UP = 16 };
 
@@ -64,5 +67,7 @@ CURLMcode rt_curl_multi_set_socket(CURLM *multi, rt_curl_socket_fn fn, void *use
 CURLMcode rt_curl_multi_set_timer(CURLM *multi, rt_curl_timer_fn fn, void *user);
 /// The next finished transfer and its result; NULL when there is none.
 CURL *rt_curl_multi_next_done(CURLM *multi, CURLcode *result);
+
+#pragma GCC visibility pop
 
 #endif
