@@ -1,0 +1,214 @@
+"""abigen: the tree is a fresh print, and what C cannot say is refused with file and line."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache, partial
+from pathlib import Path
+
+from suite import ROOT, SCRATCH, Failure, add, expect, run, test
+
+#: Time for a build from nothing.
+BUILD_SECONDS = 900
+BUILD = [
+    "swift",
+    "build",
+    "--scratch-path",
+    str(ROOT / ".build-abigen"),
+    "--product",
+    "abigen",
+]
+
+
+@cache
+def abigen() -> Path:
+    run(BUILD, seconds=BUILD_SECONDS)
+    folder = run([*BUILD, "--show-bin-path"]).strip().splitlines()[-1]
+    return Path(folder) / "abigen"
+
+
+@test
+def generated_files_are_fresh() -> None:
+    run([abigen(), "--check"], seconds=BUILD_SECONDS)
+
+
+STRUCTS = """\
+/// A pair. Since 0.1.
+typedef struct rt_pair {
+  /// The first.
+  int32_t first;
+} rt_pair;
+"""
+
+CHAPTER = "// Chapter: test. For this test.\n"
+HANDLE = "/// A thing. Since 0.1.\npublic typealias rt_thing = OpaquePointer\n"
+
+
+def function(
+    parameters: str, result: str = "", doc: str = "/// Does. Since 0.1."
+) -> str:
+    body = "fatalError()"
+    return f'{doc}\n@_cdecl("rt_do") public func rt_do({parameters}){result} {{ {body} }}\n'
+
+
+def enumeration(cases: str, doc: str = "/// Values of `rt_kind`. Since 0.1.") -> str:
+    alias = "/// A kind. Since 0.1.\npublic typealias rt_kind = Int32\n"
+    return f"{alias}{doc}\npublic enum RT_KIND: Int32 {{\n{cases}\n}}\n"
+
+
+#: Name, source after the chapter's line, line of the refusal, what it says.
+REFUSED = [
+    ("no_since", function("", doc="/// Does."), 3, "has no 'Since'"),
+    ("no_doc", function("", doc="//"), 3, "has no doc comment"),
+    ("swift_type", function("_ n: UInt"), 3, "C has no 'UInt'"),
+    ("swift_result", function("", " -> UInt"), 3, "C has no 'UInt'"),
+    ("label", function("thing: Int32"), 3, "C has no argument labels"),
+    (
+        "pointer_not_optional",
+        function("_ out: UnsafeMutablePointer<Int32>"),
+        3,
+        "optional",
+    ),
+    ("reserved_word", function("_ class: Int32"), 3, "word of C or C++"),
+    (
+        "unknown_parameter",
+        function("", doc="/// Does. Since 0.1.\n/// - Parameter x: y"),
+        4,
+        "'x'",
+    ),
+    (
+        "unknown_markup",
+        function("", doc="/// Does. Since 0.1.\n/// - Note: y"),
+        3,
+        "'- Note:'",
+    ),
+    ("end_of_comment", function("", doc="/// Does */. Since 0.1."), 2, "'*/'"),
+    ("no_attribute", "/// Does. Since 0.1.\npublic func rt_do() {}\n", 3, "@_cdecl"),
+    (
+        "wrong_prefix",
+        "/// A thing. Since 0.1.\npublic typealias thing = Int32\n",
+        3,
+        "'rt_'",
+    ),
+    (
+        "closure",
+        "/// F. Since 0.1.\npublic typealias rt_fn = () -> Void\n",
+        3,
+        "@convention(c)",
+    ),
+    ("structure", "/// S. Since 0.1.\npublic struct rt_s {}\n", 3, "C has no"),
+    ("case_without_value", enumeration("/// One.\ncase ONE"), 7, "case NAME = number"),
+    ("case_without_doc", enumeration("case ONE = 1"), 6, "has no doc comment"),
+    (
+        "enum_without_alias",
+        enumeration("/// One.\ncase ONE = 1", doc="/// Kinds. Since 0.1."),
+        5,
+        "Values of",
+    ),
+]
+
+#: The same interface, with nothing to refuse.
+ACCEPTED = (
+    HANDLE
+    + enumeration("/// One.\ncase ONE = -1")
+    + function(
+        "_ thing: rt_thing?, _ pair: UnsafePointer<rt_pair>?, _ n: Int", " -> rt_kind"
+    )
+)
+
+
+def package(name: str, source: str) -> Path:
+    """A folder that looks like the project to abigen, and its symbol graph."""
+    root = SCRATCH / "abigen" / name
+    shutil.rmtree(root, ignore_errors=True)
+    for folder in ("Sources/RealtimeABI", "Sources/CShims/include", "graph"):
+        (root / folder).mkdir(parents=True)
+    (root / "VERSION").write_text("1.2.3\n")
+    header = root / "Sources/CShims/include/rt_types.h"
+    header.write_text("#include <stdint.h>\n" + STRUCTS)
+    (header.parent / "module.modulemap").write_text(
+        'module CShims { header "rt_types.h" }\n'
+    )
+    file = root / "Sources/RealtimeABI/Test.swift"
+    file.write_text(CHAPTER + source + "import CShims\n")
+    graph = ["-emit-symbol-graph", "-emit-symbol-graph-dir", str(root / "graph")]
+    graph.append("-symbol-graph-skip-synthesized-members")
+    module = ["-module-name", "RealtimeABI", "-I", str(header.parent)]
+    run(
+        [
+            "swiftc",
+            "-emit-module",
+            *module,
+            *graph,
+            file,
+            "-o",
+            root / "graph/m.swiftmodule",
+        ]
+    )
+    return root
+
+
+def command(root: Path) -> list[str | Path]:
+    graph = root / "graph/RealtimeABI.symbols.json"
+    return [abigen(), "--root", root, "--symbol-graph", graph]
+
+
+def refuses(name: str, source: str, line: int, says: str) -> None:
+    root = package(name, source)
+    output = run(command(root), status=1)
+    place = f"Sources/RealtimeABI/Test.swift:{line}: error: "
+    expect(
+        any(text.startswith(place) and says in text for text in output.splitlines()),
+        f"expected '{place}…{says}…', found:\n{output}",
+    )
+    expect(not (root / "include").exists(), "something was written")
+
+
+for refused in REFUSED:
+    add(f"abigen_refuses_{refused[0]}", partial(refuses, *refused))
+
+
+@test
+def abigen_prints_what_it_accepts() -> None:
+    root = package("accepted", ACCEPTED)
+    run(command(root))
+    header = (root / "include/realtime.h").read_text()
+    for text in (
+        "typedef struct rt_thing rt_thing;",
+        "RT_KIND_ONE = -1,",
+        "rt_kind rt_do(rt_thing *thing, const rt_pair *pair, size_t n);",
+        "#define RT_VERSION_NUMBER 10203",
+        "} rt_pair;",
+    ):
+        expect(text in header, f"'{text}' is not in the header:\n{header}")
+    run([*command(root), "--check"])
+
+
+@test
+def abigen_check_shows_what_differs() -> None:
+    root = package("stale", ACCEPTED)
+    run(command(root))
+    header = root / "include/realtime.h"
+    header.write_text(
+        header.read_text().replace("RT_KIND_ONE = -1", "RT_KIND_ONE = -2")
+    )
+    output = run([*command(root), "--check"], status=1)
+    expect(
+        "-  RT_KIND_ONE = -2," in output and "+  RT_KIND_ONE = -1," in output, output
+    )
+    expect("RT_KIND_ONE = -2" in header.read_text(), "--check wrote to the tree")
+
+
+@test
+def abigen_says_how_it_is_used() -> None:
+    expect("--check" in run([abigen(), "--help"]), "no --check in the help")
+    expect(
+        "--chek" in run([abigen(), "--chek"], status=2),
+        "the unknown option is not named",
+    )
+    try:
+        run([abigen(), "--symbol-graph", SCRATCH / "none.json"])
+    except Failure as failure:
+        expect("none.json" in str(failure), str(failure))
+    else:
+        raise Failure("a missing symbol graph was accepted")

@@ -1,0 +1,145 @@
+/* What the contract programs share. Each prints nothing and exits 0 when the rule holds; the first
+ * check that fails says where, and ends the program. */
+#ifndef CONTRACT_H
+#define CONTRACT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "realtime.h"
+
+#define CHECK(condition)                                                         \
+  do {                                                                           \
+    if (!(condition)) {                                                          \
+      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);             \
+      exit(1);                                                                   \
+    }                                                                            \
+  } while (0)
+
+/* `call` answers `expected`; a failure also leaves a sentence in rt_last_error(). */
+#define CHECK_STATUS(call, expected) check_status((call), (expected), __FILE__, __LINE__, #call)
+#define CHECK_OK(call) CHECK_STATUS(call, RT_OK)
+
+static inline void check_status(
+    int32_t got, int32_t expected, const char *file, int line, const char *call) {
+  if (got != expected) {
+    printf("%s:%d: %s: %d %s (%s), not %s\n", file, line, call, (int)got, rt_status_name(got),
+           got < 0 ? rt_last_error() : "", rt_status_name(expected));
+    exit(1);
+  }
+  if (got < 0 && rt_last_error()[0] == '\0') {
+    printf("%s:%d: %s: no text in rt_last_error()\n", file, line, call);
+    exit(1);
+  }
+}
+
+/* Milliseconds of the monotonic clock. */
+static inline int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Dispatches until `condition` holds, at most ten seconds: a generous end for what hangs. */
+#define TURN_UNTIL(loop, condition)                                              \
+  do {                                                                           \
+    int64_t end_ms = now_ms() + 10000;                                           \
+    while (!(condition)) {                                                       \
+      CHECK(now_ms() < end_ms && #condition);                                    \
+      CHECK_OK(rt_loop_dispatch((loop), 100));                                   \
+    }                                                                            \
+  } while (0)
+
+/* Dispatches until the jobs posted before this call have run. */
+static inline void contract_flag(void *user) { *(int *)user = 1; }
+
+static inline void settle(rt_loop *loop) {
+  int turn;
+  for (turn = 0; turn < 3; turn++) {
+    int done = 0;
+    CHECK_OK(rt_loop_post(loop, contract_flag, &done, NULL));
+    TURN_UNTIL(loop, done);
+  }
+}
+
+/* Counts calls of a destroy function. */
+static inline void count_up(void *user) { ++*(int *)user; }
+
+/* A loop that must be there. */
+static inline rt_loop *new_loop(void) {
+  rt_loop *loop = NULL;
+  CHECK_OK(rt_loop_new(&loop));
+  CHECK(loop != NULL);
+  return loop;
+}
+
+/* "ws://127.0.0.1:PORT" is the program's argument; this makes a connection to a path on it. */
+static inline rt_websocket *new_websocket(rt_loop *loop, const char *server, const char *path) {
+  char url[256];
+  rt_websocket *websocket = NULL;
+  CHECK(snprintf(url, sizeof url, "%s%s", server, path) < (int)sizeof url);
+  CHECK_OK(rt_websocket_new(loop, url, &websocket));
+  CHECK(websocket != NULL);
+  return websocket;
+}
+
+/* Counts everything that a connection calls back, and checks the order the contract gives. */
+typedef struct events {
+  int opened, messages, errors, closed, pongs, drained, destroyed;
+  int32_t error_status;
+  uint16_t close_code;
+  bool clean;
+  char reason[128];
+} events;
+
+static inline void events_open(const char *subprotocol, const char *extensions, void *user) {
+  events *e = user;
+  CHECK(subprotocol != NULL && extensions != NULL);
+  CHECK(e->opened == 0 && e->messages == 0 && e->errors == 0 && e->closed == 0);
+  e->opened++;
+}
+
+static inline void events_message(
+    rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  events *e = user;
+  (void)length;
+  CHECK(kind == RT_MESSAGE_TEXT || kind == RT_MESSAGE_BINARY);
+  CHECK(data != NULL);
+  CHECK(e->opened == 1 && e->errors == 0 && e->closed == 0);
+  e->messages++;
+}
+
+static inline void events_error(rt_status status, const char *message, void *user) {
+  events *e = user;
+  CHECK(status < 0 && message != NULL && message[0] != '\0');
+  CHECK(e->errors == 0 && e->closed == 0);
+  e->errors++;
+  e->error_status = status;
+}
+
+static inline void events_close(
+    uint16_t code, const char *reason, size_t reason_length, bool clean, void *user) {
+  events *e = user;
+  CHECK(e->closed == 0);
+  CHECK(reason != NULL && reason[reason_length] == '\0' && reason_length <= 123);
+  memcpy(e->reason, reason, reason_length + 1);
+  e->closed++;
+  e->close_code = code;
+  e->clean = clean;
+}
+
+static inline void events_destroy(void *user) { ((events *)user)->destroyed++; }
+
+/* How many setters `listen_to` calls: so many times is `destroyed` counted in the end. */
+enum { EVENT_SETTERS = 4 };
+
+static inline void listen_to(rt_websocket *websocket, events *e) {
+  CHECK_OK(rt_websocket_on_open(websocket, events_open, e, events_destroy));
+  CHECK_OK(rt_websocket_on_message(websocket, events_message, e, events_destroy));
+  CHECK_OK(rt_websocket_on_error(websocket, events_error, e, events_destroy));
+  CHECK_OK(rt_websocket_on_close(websocket, events_close, e, events_destroy));
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* Each user datum handed over is destroyed exactly once, whatever becomes of the call. */
+#include "contract.h"
+
+static int times[64];
+static int handed;
+
+/* A fresh datum; `times[i]` counts its destroys. */
+static void *datum(void) {
+  CHECK(handed < 64);
+  return &times[handed++];
+}
+
+static void all_destroyed_once(void) {
+  int i;
+  for (i = 0; i < handed; i++) CHECK(times[i] == 1);
+  memset(times, 0, sizeof times);
+  handed = 0;
+}
+
+static void none_destroyed(void) {
+  int i;
+  for (i = 0; i < handed; i++) CHECK(times[i] == 0);
+}
+
+static void do_nothing(void *user) { (void)user; }
+
+static void on_log(rt_log_level level, const char *message, void *user) {
+  (void)level;
+  (void)message;
+  (void)user;
+}
+
+static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  (void)kind;
+  (void)data;
+  (void)length;
+  (void)user;
+}
+
+static void on_messages(
+    const uint8_t *base, const rt_message *messages, size_t count, void *user) {
+  (void)base;
+  (void)messages;
+  (void)count;
+  (void)user;
+}
+
+static void on_pong(int64_t round_trip_us, void *user) {
+  (void)round_trip_us;
+  (void)user;
+}
+
+/* The setter fails: destroyed before it returns. */
+static void failed_setters(rt_loop *loop, const char *server) {
+  const rt_status bad = RT_ERROR_INVALID_ARGUMENT;
+  rt_websocket *websocket;
+  CHECK_STATUS(rt_set_log(99, on_log, datum(), count_up), bad);
+  CHECK_STATUS(rt_loop_post(NULL, do_nothing, datum(), count_up), bad);
+  CHECK_STATUS(rt_loop_post(loop, NULL, datum(), count_up), bad);
+  CHECK_STATUS(rt_loop_add_timer(NULL, 0, 0, do_nothing, datum(), count_up, NULL), bad);
+  CHECK_STATUS(rt_loop_add_timer(loop, 0, 0, NULL, datum(), count_up, NULL), bad);
+  CHECK_STATUS(rt_loop_add_timer(loop, -1, 0, do_nothing, datum(), count_up, NULL), bad);
+  CHECK_STATUS(rt_websocket_on_open(NULL, events_open, datum(), count_up), bad);
+  CHECK_STATUS(rt_websocket_on_message(NULL, on_message, datum(), count_up), bad);
+  CHECK_STATUS(rt_websocket_on_messages(NULL, on_messages, datum(), count_up), bad);
+  CHECK_STATUS(rt_websocket_on_error(NULL, events_error, datum(), count_up), bad);
+  CHECK_STATUS(rt_websocket_on_close(NULL, events_close, datum(), count_up), bad);
+  CHECK_STATUS(rt_websocket_on_drained(NULL, do_nothing, datum(), count_up), bad);
+  CHECK_STATUS(rt_websocket_on_pong(NULL, on_pong, datum(), count_up), bad);
+  all_destroyed_once();
+
+  websocket = new_websocket(loop, server, "/echo");
+  CHECK_OK(rt_websocket_start(websocket));
+  CHECK_STATUS(rt_websocket_on_open(websocket, events_open, datum(), count_up), RT_ERROR_STATE);
+  CHECK_STATUS(rt_websocket_on_pong(websocket, on_pong, datum(), count_up), RT_ERROR_STATE);
+  CHECK_STATUS(rt_websocket_on_drained(websocket, NULL, datum(), count_up), RT_ERROR_STATE);
+  all_destroyed_once();
+  rt_websocket_free(websocket);
+}
+
+/* Replaced, taken away, or given back with the handle that never started. */
+static void replaced_setters(rt_loop *loop, const char *server) {
+  rt_websocket *websocket = new_websocket(loop, server, "/echo");
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, datum(), count_up));
+  none_destroyed();
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, datum(), count_up));
+  CHECK(times[0] == 1 && times[1] == 0);
+  /* The batch callback takes the single one's place. */
+  CHECK_OK(rt_websocket_on_messages(websocket, on_messages, datum(), count_up));
+  CHECK(times[1] == 1 && times[2] == 0);
+  CHECK_OK(rt_websocket_on_messages(websocket, NULL, NULL, NULL));
+  all_destroyed_once();
+
+  /* Without a function there is no call to come. */
+  CHECK_OK(rt_websocket_on_close(websocket, NULL, datum(), count_up));
+  all_destroyed_once();
+
+  CHECK_OK(rt_websocket_on_open(websocket, events_open, datum(), count_up));
+  CHECK_OK(rt_websocket_on_drained(websocket, do_nothing, datum(), count_up));
+  none_destroyed();
+  rt_websocket_free(websocket);
+  all_destroyed_once();
+}
+
+static void jobs_and_timers(void) {
+  rt_loop *loop = new_loop();
+  uint64_t id = 0;
+  int done = 0;
+  CHECK_OK(rt_loop_post(loop, do_nothing, datum(), count_up));
+  CHECK_OK(rt_loop_add_timer(loop, 0, 0, do_nothing, datum(), count_up, NULL));
+  CHECK_OK(rt_loop_add_timer(loop, 60000, 0, do_nothing, datum(), count_up, &id));
+  none_destroyed();
+  CHECK_OK(rt_loop_cancel_timer(loop, id));
+  CHECK_OK(rt_loop_add_timer(loop, 1, 0, contract_flag, &done, NULL, NULL));
+  TURN_UNTIL(loop, done);
+  settle(loop);
+  all_destroyed_once();
+
+  /* What the loop still holds goes with it. */
+  CHECK_OK(rt_loop_post(loop, do_nothing, datum(), count_up));
+  CHECK_OK(rt_loop_add_timer(loop, 60000, 1, do_nothing, datum(), count_up, NULL));
+  none_destroyed();
+  rt_loop_free(loop);
+  all_destroyed_once();
+}
+
+static void log_receiver(void) {
+  CHECK_OK(rt_set_log(RT_LOG_ERROR, on_log, datum(), count_up));
+  none_destroyed();
+  CHECK_OK(rt_set_log(RT_LOG_ERROR, on_log, datum(), count_up));
+  CHECK(times[0] == 1 && times[1] == 0);
+  CHECK_OK(rt_set_log(RT_LOG_ERROR, NULL, datum(), count_up));
+  all_destroyed_once();
+}
+
+/* A closed connection keeps its callbacks' data until it is freed, or gives them back earlier. */
+static void after_close(rt_loop *loop, const char *server) {
+  rt_websocket *websocket = new_websocket(loop, server, "/close/1000");
+  events e = {0};
+  listen_to(websocket, &e);
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, e.closed);
+  settle(loop);
+  CHECK(e.destroyed <= EVENT_SETTERS);
+  rt_websocket_free(websocket);
+  settle(loop);
+  CHECK(e.destroyed == EVENT_SETTERS);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  loop = new_loop();
+  failed_setters(loop, argv[1]);
+  replaced_setters(loop, argv[1]);
+  jobs_and_timers();
+  log_receiver();
+  after_close(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}

@@ -1,0 +1,120 @@
+/* Freed from another thread: the call does not wait, no callback begins after it returned, and
+ * destroy tells when the last one has ended: it comes once, and nothing comes after it. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "contract.h"
+
+typedef struct shared {
+  atomic_int freed, begun_after, running, destroyed, after_destroy, opened, messages;
+} shared;
+
+static void begin(shared *s) {
+  if (atomic_load(&s->freed)) atomic_fetch_add(&s->begun_after, 1);
+  if (atomic_load(&s->destroyed)) atomic_fetch_add(&s->after_destroy, 1);
+  CHECK(atomic_fetch_add(&s->running, 1) == 0);
+}
+
+static void end(shared *s) { atomic_fetch_sub(&s->running, 1); }
+
+static void on_open(const char *subprotocol, const char *extensions, void *user) {
+  shared *s = user;
+  (void)subprotocol;
+  (void)extensions;
+  begin(s);
+  atomic_store(&s->opened, 1);
+  end(s);
+}
+
+static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  shared *s = user;
+  CHECK(kind == RT_MESSAGE_TEXT && data != NULL && length > 0);
+  begin(s);
+  atomic_fetch_add(&s->messages, 1);
+  end(s);
+}
+
+static void on_destroy(void *user) {
+  shared *s = user;
+  CHECK(atomic_load(&s->running) == 0);
+  atomic_fetch_add(&s->destroyed, 1);
+}
+
+static void wait_for(atomic_int *value, int wanted) {
+  const struct timespec pause = {0, 1000000};
+  int64_t end_ms = now_ms() + 10000;
+  while (atomic_load(value) < wanted) {
+    CHECK(now_ms() < end_ms);
+    nanosleep(&pause, NULL);
+  }
+}
+
+/* Frees while messages arrive, after a different number of them each round. */
+static void round_of(rt_loop *loop, const char *server, int messages) {
+  static shared slots[64];
+  shared *s = &slots[messages];
+  rt_websocket *websocket = new_websocket(loop, server, "/push/2000");
+  memset(s, 0, sizeof *s);
+  CHECK_OK(rt_websocket_on_open(websocket, on_open, s, on_destroy));
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, s, on_destroy));
+  CHECK_OK(rt_websocket_start(websocket));
+  wait_for(&s->messages, messages);
+  rt_websocket_free(websocket);
+  atomic_store(&s->freed, 1);
+  wait_for(&s->destroyed, 2);
+  CHECK(atomic_load(&s->begun_after) == 0);
+}
+
+static void *free_it(void *websocket) {
+  rt_websocket_free(websocket);
+  return NULL;
+}
+
+/* The loop is driven by this thread; another one frees between two turns. */
+static void between_turns(const char *server) {
+  rt_loop *loop = new_loop();
+  rt_websocket *websocket = new_websocket(loop, server, "/push/2000");
+  static shared s;
+  pthread_t thread;
+  int before;
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, &s, on_destroy));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, atomic_load(&s.messages) > 0);
+  CHECK(pthread_create(&thread, NULL, free_it, websocket) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  before = atomic_load(&s.messages);
+  settle(loop);
+  CHECK(atomic_load(&s.messages) == before);
+  CHECK(atomic_load(&s.destroyed) == 1);
+  rt_loop_free(loop);
+}
+
+/* The loop itself is freed while its own thread delivers. */
+static void free_the_loop(const char *server) {
+  rt_loop *loop = new_loop();
+  rt_websocket *websocket = new_websocket(loop, server, "/push/2000");
+  static shared s;
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, &s, on_destroy));
+  CHECK_OK(rt_websocket_start(websocket));
+  CHECK_OK(rt_loop_start(loop));
+  wait_for(&s.messages, 1);
+  rt_loop_free(loop);
+  atomic_store(&s.freed, 1);
+  rt_websocket_free(websocket);
+  wait_for(&s.destroyed, 1);
+  CHECK(atomic_load(&s.begun_after) == 0);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  int messages;
+  CHECK(argc == 2);
+  loop = new_loop();
+  CHECK_OK(rt_loop_start(loop));
+  for (messages = 0; messages < 64; messages++) round_of(loop, argv[1], messages);
+  CHECK_OK(rt_loop_stop_and_wait(loop));
+  rt_loop_free(loop);
+  between_turns(argv[1]);
+  free_the_loop(argv[1]);
+  return 0;
+}

@@ -1,0 +1,74 @@
+/* Version, names of statuses, the text of the last error, the log. */
+#include "contract.h"
+
+static void version_is_the_headers(void) {
+  CHECK(strcmp(rt_version(), RT_VERSION_STRING) == 0);
+  CHECK(rt_version_number() == RT_VERSION_NUMBER);
+}
+
+static void every_status_has_a_name(void) {
+  CHECK(strcmp(rt_status_name(RT_OK), "RT_OK") == 0);
+  CHECK(strcmp(rt_status_name(RT_ERROR_CONNECTION_LOST), "RT_ERROR_CONNECTION_LOST") == 0);
+  CHECK(strcmp(rt_status_name(1), "RT_ERROR_UNKNOWN") == 0);
+  CHECK(strcmp(rt_status_name(-9999), "RT_ERROR_UNKNOWN") == 0);
+  CHECK(strcmp(rt_status_name(INT32_MIN), "RT_ERROR_UNKNOWN") == 0);
+}
+
+static void last_error_names_the_culprit_and_stays(void) {
+  rt_loop *loop = new_loop();
+  rt_websocket *websocket = NULL;
+  CHECK_STATUS(rt_websocket_new(loop, NULL, &websocket), RT_ERROR_INVALID_ARGUMENT);
+  CHECK(strstr(rt_last_error(), "url") != NULL);
+  CHECK(websocket == NULL);
+  CHECK_OK(rt_loop_dispatch(loop, 0));
+  CHECK(strstr(rt_last_error(), "url") != NULL);
+  rt_loop_free(loop);
+}
+
+static void on_log(rt_log_level level, const char *message, void *user) {
+  CHECK(level >= RT_LOG_ERROR && level <= RT_LOG_DEBUG);
+  CHECK(message != NULL && message[0] != '\0' && strchr(message, '\n') == NULL);
+  CHECK(strstr(message, "secret") == NULL);
+  ++*(int *)user;
+}
+
+/* The runner fails a program that prints, so this also tests that the library does not. */
+static void log_has_one_receiver_and_no_credentials(const char *server) {
+  int lines = 0, destroyed = 0, other = 0;
+  rt_loop *loop = new_loop();
+  char url[256];
+  rt_websocket *websocket;
+  events e = {0};
+
+  CHECK_STATUS(rt_set_log(5, on_log, &other, count_up), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_set_log(-1, on_log, &other, count_up), RT_ERROR_INVALID_ARGUMENT);
+  CHECK(other == 2);
+
+  CHECK_OK(rt_set_log(RT_LOG_DEBUG, on_log, &lines, count_up));
+  snprintf(url, sizeof url, "ws://user:secret@%s/echo", server + strlen("ws://"));
+  CHECK_OK(rt_websocket_new(loop, url, &websocket));
+  listen_to(websocket, &e);
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, e.opened);
+  CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
+  TURN_UNTIL(loop, e.closed);
+  CHECK(lines > 0);
+  lines = 0;
+  CHECK_OK(rt_set_log(RT_LOG_DEBUG, on_log, &other, count_up));
+  CHECK(lines == 1);
+  destroyed = other;
+  CHECK_OK(rt_set_log(RT_LOG_OFF, NULL, NULL, NULL));
+  CHECK(other == destroyed + 1);
+  rt_websocket_free(websocket);
+  rt_loop_free(loop);
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 2);
+  CHECK(rt_last_error()[0] == '\0');
+  version_is_the_headers();
+  every_status_has_a_name();
+  last_error_names_the_culprit_and_stays();
+  log_has_one_receiver_and_no_credentials(argv[1]);
+  return 0;
+}

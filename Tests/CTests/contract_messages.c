@@ -1,0 +1,179 @@
+/* What callbacks receive: whole messages in wire order, singly or in batches, pointers that are
+ * never NULL, text with NULs, and silence while paused. */
+#include "contract.h"
+
+typedef struct inbox {
+  rt_websocket *websocket;
+  int opened, count, closed, pause_at;
+  int kinds[16];
+  size_t lengths[16];
+  char bytes[16][16];
+  int next, batches, drained, pongs;
+} inbox;
+
+static void on_open(const char *subprotocol, const char *extensions, void *user) {
+  (void)extensions;
+  CHECK(subprotocol[0] == '\0');
+  ((inbox *)user)->opened = 1;
+}
+
+static void keep(inbox *in, int32_t kind, const uint8_t *data, size_t length) {
+  CHECK(data != NULL && in->count < 16 && length <= 16);
+  in->kinds[in->count] = kind;
+  in->lengths[in->count] = length;
+  if (length > 0) memcpy(in->bytes[in->count], data, length);
+  in->count++;
+}
+
+static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  keep(user, kind, data, length);
+}
+
+static void on_messages(
+    const uint8_t *base, const rt_message *messages, size_t count, void *user) {
+  size_t i;
+  CHECK(base != NULL && messages != NULL && count >= 1);
+  for (i = 0; i < count; i++) {
+    CHECK(messages[i].reserved == 0);
+    keep(user, messages[i].kind, base + messages[i].offset, (size_t)messages[i].length);
+  }
+}
+
+static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
+  (void)code;
+  (void)reason;
+  (void)length;
+  (void)clean;
+  ((inbox *)user)->closed = 1;
+}
+
+static void echoes(rt_loop *loop, const char *server, bool batch, bool compression) {
+  rt_websocket *websocket = new_websocket(loop, server, "/echo");
+  inbox in = {0};
+  CHECK_OK(rt_websocket_set_compression(websocket, compression));
+  CHECK_OK(rt_websocket_set_compression_min_bytes(websocket, 0));
+  CHECK_OK(rt_websocket_on_open(websocket, on_open, &in, NULL));
+  CHECK_OK(batch ? rt_websocket_on_messages(websocket, on_messages, &in, NULL)
+                 : rt_websocket_on_message(websocket, on_message, &in, NULL));
+  CHECK_OK(rt_websocket_on_close(websocket, on_close, &in, NULL));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, in.opened);
+  CHECK_OK(rt_websocket_send_text(websocket, "a\0b", 3));
+  CHECK_OK(rt_websocket_send_text(websocket, NULL, 0));
+  CHECK_OK(rt_websocket_send_binary(websocket, (const uint8_t *)"\xff\x00\xfe", 3));
+  CHECK_OK(rt_websocket_send_binary(websocket, NULL, 0));
+  CHECK_OK(rt_websocket_send_text(websocket, "\xe2\x82\xac", 3));
+  TURN_UNTIL(loop, in.count == 5);
+  CHECK(in.kinds[0] == RT_MESSAGE_TEXT && in.lengths[0] == 3);
+  CHECK(memcmp(in.bytes[0], "a\0b", 3) == 0);
+  CHECK(in.kinds[1] == RT_MESSAGE_TEXT && in.lengths[1] == 0);
+  CHECK(in.kinds[2] == RT_MESSAGE_BINARY && memcmp(in.bytes[2], "\xff\x00\xfe", 3) == 0);
+  CHECK(in.kinds[3] == RT_MESSAGE_BINARY && in.lengths[3] == 0);
+  CHECK(in.kinds[4] == RT_MESSAGE_TEXT && memcmp(in.bytes[4], "\xe2\x82\xac", 3) == 0);
+  CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
+  TURN_UNTIL(loop, in.closed);
+  rt_websocket_free(websocket);
+}
+
+static void numbered(inbox *in, const uint8_t *data, size_t length) {
+  char text[16];
+  int expected = snprintf(text, sizeof text, "%d", in->next);
+  CHECK((size_t)expected == length && memcmp(text, data, length) == 0);
+  in->next++;
+  if (in->next == in->pause_at) CHECK_OK(rt_websocket_pause(in->websocket));
+}
+
+static void on_number(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  CHECK(kind == RT_MESSAGE_TEXT);
+  numbered(user, data, length);
+}
+
+static void on_numbers(
+    const uint8_t *base, const rt_message *messages, size_t count, void *user) {
+  inbox *in = user;
+  size_t i;
+  in->batches++;
+  for (i = 0; i < count; i++) {
+    numbered(in, base + messages[i].offset, (size_t)messages[i].length);
+  }
+}
+
+static void in_order(rt_loop *loop, const char *server, bool batch) {
+  inbox in = {0};
+  in.websocket = new_websocket(loop, server, "/push/5000");
+  CHECK_OK(batch ? rt_websocket_on_messages(in.websocket, on_numbers, &in, NULL)
+                 : rt_websocket_on_message(in.websocket, on_number, &in, NULL));
+  CHECK_OK(rt_websocket_start(in.websocket));
+  TURN_UNTIL(loop, in.next == 5000);
+  CHECK(!batch || in.batches < 5000);
+  rt_websocket_free(in.websocket);
+}
+
+/* Paused inside a callback: that message is the last until resumed, and none is lost. */
+static void paused(rt_loop *loop, const char *server) {
+  inbox in = {0};
+  int turn;
+  in.websocket = new_websocket(loop, server, "/push/1000");
+  in.pause_at = 100;
+  CHECK_OK(rt_websocket_on_message(in.websocket, on_number, &in, NULL));
+  CHECK_OK(rt_websocket_start(in.websocket));
+  TURN_UNTIL(loop, in.next >= 100);
+  for (turn = 0; turn < 20; turn++) CHECK_OK(rt_loop_dispatch(loop, 5));
+  CHECK(in.next == 100);
+  CHECK_OK(rt_websocket_pause(in.websocket));
+  CHECK_OK(rt_websocket_resume(in.websocket));
+  CHECK_OK(rt_websocket_resume(in.websocket));
+  TURN_UNTIL(loop, in.next == 1000);
+  rt_websocket_free(in.websocket);
+}
+
+static void on_drained(void *user) { ((inbox *)user)->drained++; }
+static void on_pong(int64_t round_trip_us, void *user) {
+  CHECK(round_trip_us >= 0);
+  ((inbox *)user)->pongs++;
+}
+
+/* The send buffer's limit refuses without taking anything; drained comes once it is empty. The
+ * message is far larger than the kernel's buffers, so part of it must wait. */
+static void send_buffer(rt_loop *loop, const char *server) {
+  const size_t large = 64 << 20;
+  inbox in = {0};
+  rt_websocket *websocket = new_websocket(loop, server, "/sink");
+  uint8_t *data = calloc(1, large);
+  CHECK(data != NULL);
+  CHECK_OK(rt_websocket_set_compression(websocket, false));
+  CHECK_OK(rt_websocket_set_send_limit_bytes(websocket, 1));
+  CHECK_OK(rt_websocket_set_send_high_water_bytes(websocket, 1));
+  CHECK_OK(rt_websocket_on_open(websocket, on_open, &in, NULL));
+  CHECK_OK(rt_websocket_on_drained(websocket, on_drained, &in, NULL));
+  CHECK_OK(rt_websocket_on_pong(websocket, on_pong, &in, NULL));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, in.opened);
+  CHECK_OK(rt_websocket_send_binary(websocket, data, large));
+  CHECK(rt_websocket_buffered_bytes(websocket) > 1 && in.drained == 0);
+  CHECK_STATUS(rt_websocket_send_binary(websocket, data, 1), RT_ERROR_BUFFER_FULL);
+  TURN_UNTIL(loop, in.drained == 1);
+  CHECK(rt_websocket_buffered_bytes(websocket) == 0);
+  CHECK_OK(rt_websocket_ping(websocket, (const uint8_t *)"p", 1));
+  TURN_UNTIL(loop, in.pongs == 1);
+  CHECK(rt_websocket_round_trip_us(websocket) >= 0);
+  CHECK(in.drained == 1);
+  rt_websocket_free(websocket);
+  free(data);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  loop = new_loop();
+  echoes(loop, argv[1], false, false);
+  echoes(loop, argv[1], false, true);
+  echoes(loop, argv[1], true, false);
+  echoes(loop, argv[1], true, true);
+  in_order(loop, argv[1], false);
+  in_order(loop, argv[1], true);
+  paused(loop, argv[1]);
+  send_buffer(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}

@@ -1,0 +1,62 @@
+/* A child keeps its parent alive: handles may be freed in any order, at any stage of their life,
+ * and what remains of a freed loop answers RT_ERROR_CLOSED. */
+#include "contract.h"
+
+enum stage { MADE, STARTED, OPENED, STAGES };
+
+/* Two connections and their loop, freed in the order `order` names: 'l', 'a', 'b'. */
+static void free_in_order(const char *server, const char *order, enum stage stage) {
+  rt_loop *loop = new_loop();
+  rt_websocket *a = new_websocket(loop, server, "/echo");
+  rt_websocket *b = new_websocket(loop, server, "/push/50");
+  events first = {0}, second = {0};
+  const char *step;
+  listen_to(a, &first);
+  listen_to(b, &second);
+  if (stage >= STARTED) {
+    CHECK_OK(rt_websocket_start(a));
+    CHECK_OK(rt_websocket_start(b));
+  }
+  if (stage >= OPENED) TURN_UNTIL(loop, first.opened && second.messages > 0);
+  for (step = order; *step != '\0'; step++) {
+    if (*step == 'a') rt_websocket_free(a);
+    if (*step == 'b') rt_websocket_free(b);
+    if (*step == 'l') rt_loop_free(loop);
+  }
+  CHECK(first.destroyed == EVENT_SETTERS && second.destroyed == EVENT_SETTERS);
+}
+
+static void orphans_answer_closed(const char *server, enum stage stage) {
+  rt_loop *loop = new_loop();
+  rt_websocket *websocket = new_websocket(loop, server, "/echo");
+  events e = {0};
+  int messages;
+  listen_to(websocket, &e);
+  if (stage >= STARTED) CHECK_OK(rt_websocket_start(websocket));
+  if (stage >= OPENED) TURN_UNTIL(loop, e.opened);
+  messages = e.messages;
+  rt_loop_free(loop);
+  if (stage == MADE) {
+    CHECK_STATUS(rt_websocket_start(websocket), RT_ERROR_CLOSED);
+  } else {
+    CHECK_STATUS(rt_websocket_send_text(websocket, "x", 1), RT_ERROR_CLOSED);
+    CHECK_STATUS(rt_websocket_ping(websocket, NULL, 0), RT_ERROR_CLOSED);
+  }
+  CHECK(e.messages == messages && e.closed == 0 && e.errors == 0);
+  rt_websocket_free(websocket);
+  CHECK(e.destroyed == EVENT_SETTERS);
+}
+
+int main(int argc, char **argv) {
+  static const char *const orders[] = {"lab", "lba", "alb", "bla", "abl", "bal"};
+  size_t order;
+  int stage;
+  CHECK(argc == 2);
+  for (stage = MADE; stage < STAGES; stage++) {
+    for (order = 0; order < sizeof orders / sizeof *orders; order++) {
+      free_in_order(argv[1], orders[order], (enum stage)stage);
+    }
+    orphans_answer_closed(argv[1], (enum stage)stage);
+  }
+  return 0;
+}

@@ -1,0 +1,119 @@
+/* What would wait for itself answers RT_ERROR_REENTRANT; a second driver is told RT_ERROR_BUSY. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "contract.h"
+
+typedef struct turn {
+  rt_loop *loop, *other;
+  atomic_int inside, leave, done;
+} turn;
+
+static void reenter(void *user) {
+  turn *t = user;
+  int ran = 0;
+  CHECK_STATUS(rt_loop_dispatch(t->loop, 0), RT_ERROR_REENTRANT);
+  CHECK_STATUS(rt_loop_dispatch(t->loop, -1), RT_ERROR_REENTRANT);
+  CHECK_STATUS(rt_loop_run(t->loop), RT_ERROR_REENTRANT);
+  CHECK_STATUS(rt_loop_stop_and_wait(t->loop), RT_ERROR_REENTRANT);
+  CHECK_STATUS(rt_loop_start(t->loop), RT_ERROR_BUSY);
+  CHECK(rt_loop_fd(t->loop) >= 0);
+  /* Another loop is another world: it may be driven from in here. */
+  CHECK_OK(rt_loop_post(t->other, count_up, &ran, NULL));
+  CHECK_OK(rt_loop_dispatch(t->other, 1000));
+  CHECK(ran == 1);
+  atomic_store(&t->done, 1);
+}
+
+static void reenter_and_stop(void *user) {
+  turn *t = user;
+  reenter(user);
+  CHECK_OK(rt_loop_stop(t->loop));
+}
+
+static void stay(void *user) {
+  turn *t = user;
+  const struct timespec pause = {0, 1000000};
+  atomic_store(&t->inside, 1);
+  while (!atomic_load(&t->leave)) nanosleep(&pause, NULL);
+}
+
+static void wait_for(atomic_int *flag) {
+  const struct timespec pause = {0, 1000000};
+  int64_t end_ms = now_ms() + 10000;
+  while (!atomic_load(flag)) {
+    CHECK(now_ms() < end_ms);
+    nanosleep(&pause, NULL);
+  }
+}
+
+static void *dispatch(void *user) {
+  turn *t = user;
+  CHECK_OK(rt_loop_dispatch(t->loop, 10000));
+  return NULL;
+}
+
+/* While one thread is inside a turn, another is turned away and does not wait. */
+static void busy_in_dispatch(rt_loop *loop) {
+  turn t = {0};
+  pthread_t thread;
+  t.loop = loop;
+  CHECK_OK(rt_loop_post(loop, stay, &t, NULL));
+  CHECK(pthread_create(&thread, NULL, dispatch, &t) == 0);
+  wait_for(&t.inside);
+  CHECK_STATUS(rt_loop_dispatch(loop, 0), RT_ERROR_BUSY);
+  CHECK_STATUS(rt_loop_run(loop), RT_ERROR_BUSY);
+  CHECK_STATUS(rt_loop_start(loop), RT_ERROR_BUSY);
+  atomic_store(&t.leave, 1);
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK_OK(rt_loop_dispatch(loop, 0));
+}
+
+static void on_own_thread(rt_loop *loop, rt_loop *other) {
+  turn t = {0};
+  t.loop = loop;
+  t.other = other;
+  CHECK_OK(rt_loop_stop_and_wait(loop)); /* no thread: nothing to wait for */
+  CHECK_OK(rt_loop_start(loop));
+  CHECK_STATUS(rt_loop_start(loop), RT_ERROR_BUSY);
+  CHECK_OK(rt_loop_post(loop, reenter, &t, NULL));
+  wait_for(&t.done);
+  CHECK_STATUS(rt_loop_dispatch(loop, 0), RT_ERROR_BUSY);
+  CHECK_STATUS(rt_loop_run(loop), RT_ERROR_BUSY);
+  CHECK_OK(rt_loop_stop_and_wait(loop));
+  CHECK_OK(rt_loop_start(loop)); /* and again */
+  atomic_store(&t.done, 0);
+  CHECK_OK(rt_loop_post(loop, reenter, &t, NULL));
+  wait_for(&t.done);
+  CHECK_OK(rt_loop_stop_and_wait(loop));
+  CHECK_OK(rt_loop_dispatch(loop, 0));
+}
+
+int main(void) {
+  turn t = {0};
+  t.loop = new_loop();
+  t.other = new_loop();
+
+  CHECK_OK(rt_loop_post(t.loop, reenter, &t, NULL));
+  CHECK_OK(rt_loop_dispatch(t.loop, 1000));
+  CHECK(atomic_load(&t.done));
+
+  atomic_store(&t.done, 0);
+  CHECK_OK(rt_loop_add_timer(t.loop, 1, 0, reenter_and_stop, &t, NULL, NULL));
+  CHECK_OK(rt_loop_run(t.loop));
+  CHECK(atomic_load(&t.done));
+
+  /* A stop that came before makes run return at once, and is used up by that. */
+  CHECK_OK(rt_loop_stop(t.loop));
+  CHECK_OK(rt_loop_run(t.loop));
+  atomic_store(&t.done, 0);
+  CHECK_OK(rt_loop_post(t.loop, reenter_and_stop, &t, NULL));
+  CHECK_OK(rt_loop_run(t.loop));
+  CHECK(atomic_load(&t.done));
+
+  busy_in_dispatch(t.loop);
+  on_own_thread(t.loop, t.other);
+  rt_loop_free(t.loop);
+  rt_loop_free(t.other);
+  return 0;
+}

@@ -1,0 +1,115 @@
+/* Timers: never early, in the order of their time, cancelled from anywhere, seen by poll(2). */
+#include <poll.h>
+
+#include "contract.h"
+
+static int fired[8], count;
+
+typedef struct timer {
+  rt_loop *loop;
+  int number, times, cancel_after, destroyed;
+  uint64_t id;
+  int64_t due_ms;
+} timer;
+
+static void fire(void *user) {
+  timer *t = user;
+  CHECK(now_ms() >= t->due_ms);
+  CHECK(count < 8);
+  fired[count++] = t->number;
+  t->times++;
+}
+
+static void destroy_timer(void *user) { ((timer *)user)->destroyed++; }
+
+static void add(rt_loop *loop, timer *t, int number, int64_t delay_ms) {
+  memset(t, 0, sizeof *t);
+  t->number = number;
+  /* The clock that this test reads is cut to whole milliseconds. */
+  t->due_ms = now_ms() + delay_ms;
+  CHECK_OK(rt_loop_add_timer(loop, delay_ms, 0, fire, t, destroy_timer, &t->id));
+}
+
+static void in_order(rt_loop *loop) {
+  timer t[4];
+  count = 0;
+  add(loop, &t[0], 30, 30);
+  add(loop, &t[1], 10, 10);
+  add(loop, &t[2], 20, 20);
+  add(loop, &t[3], 11, 10); /* the same time as 10: in the order added */
+  TURN_UNTIL(loop, count == 4);
+  CHECK(fired[0] == 10 && fired[1] == 11 && fired[2] == 20 && fired[3] == 30);
+  CHECK(t[0].destroyed == 1 && t[3].destroyed == 1);
+  CHECK_STATUS(rt_loop_cancel_timer(loop, t[0].id), RT_ERROR_NOT_FOUND);
+}
+
+static void repeat(void *user) {
+  timer *t = user;
+  t->times++;
+  if (t->times == t->cancel_after) {
+    CHECK_OK(rt_loop_cancel_timer(t->loop, t->id));
+    CHECK_STATUS(rt_loop_cancel_timer(t->loop, t->id), RT_ERROR_NOT_FOUND);
+  }
+}
+
+static void repeats_until_cancelled_inside(rt_loop *loop) {
+  timer t = {0};
+  timer end = {0};
+  t.loop = loop;
+  t.cancel_after = 3;
+  CHECK_OK(rt_loop_add_timer(loop, 1, 1, repeat, &t, destroy_timer, &t.id));
+  TURN_UNTIL(loop, t.times == 3);
+  count = 0;
+  add(loop, &end, 1, 20);
+  TURN_UNTIL(loop, count == 1);
+  CHECK(t.times == 3 && t.destroyed == 1);
+}
+
+static void cancelled_before(rt_loop *loop) {
+  timer t, end;
+  count = 0;
+  add(loop, &t, 1, 5);
+  CHECK_OK(rt_loop_cancel_timer(loop, t.id));
+  add(loop, &end, 2, 15);
+  TURN_UNTIL(loop, count == 1);
+  CHECK(fired[0] == 2 && t.times == 0 && t.destroyed == 1);
+}
+
+static void seen_by_poll(rt_loop *loop) {
+  struct pollfd p = {0};
+  timer t;
+  settle(loop);
+  count = 0;
+  p.fd = rt_loop_fd(loop);
+  p.events = POLLIN;
+  CHECK(poll(&p, 1, 0) == 0);
+  add(loop, &t, 1, 10);
+  while (count == 0) {
+    CHECK(poll(&p, 1, 10000) == 1);
+    CHECK_OK(rt_loop_dispatch(loop, 0));
+  }
+  CHECK(poll(&p, 1, 0) == 0);
+}
+
+/* -1 waits for the next event, however far; what is due bounds a longer wait. */
+static void dispatch_waits(rt_loop *loop) {
+  timer t;
+  int64_t begin_ms;
+  count = 0;
+  add(loop, &t, 1, 20);
+  while (count == 0) CHECK_OK(rt_loop_dispatch(loop, -1));
+  begin_ms = now_ms();
+  CHECK_OK(rt_loop_dispatch(loop, 20));
+  CHECK(now_ms() - begin_ms >= 19);
+}
+
+int main(void) {
+  rt_loop *loop = new_loop();
+  in_order(loop);
+  repeats_until_cancelled_inside(loop);
+  cancelled_before(loop);
+  seen_by_poll(loop);
+  dispatch_waits(loop);
+  rt_loop_free(loop);
+  return 0;
+}

@@ -1,0 +1,43 @@
+"""The header alone compiles without a warning wherever C or C++ programs may include it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from suite import INCLUDE, SCRATCH, add, run
+
+MODES = [
+    ("gcc", "c", "c99"),
+    ("gcc", "c", "c11"),
+    ("gcc", "c", "c2x"),
+    ("clang", "c", "c11"),
+    ("clang", "c", "c23"),
+    ("g++", "c++", "c++11"),
+    ("g++", "c++", "c++20"),
+    ("clang++", "c++", "c++11"),
+    ("clang++", "c++", "c++20"),
+]
+
+# Included twice: the guard is part of the header.
+TEXT = "#include <realtime.h>\n#include <realtime.h>\nint unused_but_not_empty;\n"
+
+
+def check(compiler: str, language: str, standard: str) -> None:
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    source = SCRATCH / ("header.c" if language == "c" else "header.cpp")
+    source.write_text(TEXT)
+    warnings = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+    run(
+        [
+            compiler,
+            f"-std={standard}",
+            *warnings,
+            "-fsyntax-only",
+            f"-I{INCLUDE}",
+            source,
+        ]
+    )
+
+
+for mode in MODES:
+    add(f"header_{mode[0]}_{mode[2]}", partial(check, *mode))

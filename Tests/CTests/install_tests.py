@@ -1,0 +1,125 @@
+"""An installed tree serves C projects: pkg-config, find_package, and when moved elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from suite import BUILD, ROOT, SCRATCH, Failure, expect, run, server, test
+
+EXAMPLE = ROOT / "examples-c" / "echo.c"
+LINES = "one\ntwo\n"
+
+
+def installed() -> Path:
+    """A fresh installation. It is moved after being installed: nothing may remember the place."""
+    first, prefix = SCRATCH / "first", SCRATCH / "prefix"
+    for folder in (first, prefix):
+        shutil.rmtree(folder, ignore_errors=True)
+    run(["cmake", "--install", BUILD, "--prefix", first])
+    first.rename(prefix)
+    return prefix
+
+
+def run_example(program: Path) -> None:
+    with server() as address:
+        output = run([program, f"{address}/echo"], stdin=LINES)
+    echoed = [line for line in output.splitlines() if line in LINES.splitlines()]
+    expect(echoed == LINES.splitlines(), f"the example printed:\n{output}")
+
+
+@test
+def installed_files() -> None:
+    prefix = installed()
+    version = (ROOT / "VERSION").read_text().strip()
+    files = {
+        str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()
+    }
+    expected = {
+        "include/realtime.h",
+        "lib/librealtime.so",
+        "lib/librealtime.so.0",
+        f"lib/librealtime.so.{version}",
+        "lib/pkgconfig/realtime.pc",
+        "lib/cmake/Realtime/RealtimeConfig.cmake",
+        "lib/cmake/Realtime/RealtimeConfigVersion.cmake",
+    }
+    expect(
+        files == expected,
+        f"installed and expected differ in {sorted(files ^ expected)}",
+    )
+    sections = run(["readelf", "-S", "--wide", prefix / "lib/librealtime.so"])
+    expect(".debug_info" not in sections, "the installed library is not stripped")
+
+
+@test
+def example_by_pkg_config() -> None:
+    prefix = installed()
+    path = {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
+    version = run(["pkg-config", "--modversion", "realtime"], env=path).strip()
+    expect(version == (ROOT / "VERSION").read_text().strip(), f"version {version}")
+    flags = run(["pkg-config", "--cflags", "--libs", "realtime"], env=path).split()
+    program = SCRATCH / "echo_by_pkg_config"
+    warnings = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+    folder = f"-Wl,-rpath,{prefix / 'lib'}"
+    run(
+        [
+            "gcc",
+            "-std=c11",
+            *warnings,
+            EXAMPLE,
+            "-o",
+            program,
+            *flags,
+            folder,
+            "-pthread",
+        ]
+    )
+    run_example(program)
+
+
+PROJECT = """\
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES C)
+find_package(Realtime {version} REQUIRED)
+add_executable(echo_by_find_package {source})
+target_link_libraries(echo_by_find_package PRIVATE Realtime::realtime)
+"""
+
+
+def configure(prefix: Path, version: str) -> Path:
+    project = SCRATCH / "project"
+    shutil.rmtree(project, ignore_errors=True)
+    project.mkdir(parents=True)
+    (project / "CMakeLists.txt").write_text(
+        PROJECT.format(version=version, source=EXAMPLE)
+    )
+    run(
+        [
+            "cmake",
+            "-S",
+            project,
+            "-B",
+            project / "build",
+            f"-DCMAKE_PREFIX_PATH={prefix}",
+        ]
+    )
+    return project / "build"
+
+
+@test
+def example_by_find_package() -> None:
+    build = configure(installed(), "0.1")
+    run(["cmake", "--build", build])
+    run_example(build / "echo_by_find_package")
+
+
+@test
+def find_package_refuses_another_version() -> None:
+    prefix = installed()
+    try:
+        configure(prefix, "9.0")
+    except Failure as refusal:
+        expect("9.0" in str(refusal) and "Realtime" in str(refusal), str(refusal))
+    else:
+        raise Failure("find_package(Realtime 9.0) succeeded")

@@ -1,0 +1,63 @@
+"""The peer of the contract programs: a WebSocket server that does what the path says.
+
+Prints its port on a line of its own and runs until its standard input ends.
+
+/echo            sends every message back
+/sink            reads and forgets
+/push/N          sends N numbered text messages, then waits for the client to close
+/close/CODE      closes at once with CODE and the reason "because"
+/drop            cuts the connection without a closing handshake
+/refuse          answers the handshake with 404
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from http import HTTPStatus
+
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+
+def refuse(connection: ServerConnection, request: Request) -> Response | None:
+    if request.path == "/refuse":
+        return connection.respond(HTTPStatus.NOT_FOUND, "not here\n")
+    return None
+
+
+async def answer(connection: ServerConnection) -> None:
+    assert connection.request is not None
+    _, action, *rest = connection.request.path.split("/")
+    if action == "push":
+        for number in range(int(rest[0])):
+            await connection.send(str(number))
+    elif action == "close":
+        await connection.close(int(rest[0]), "because")
+    elif action == "drop":
+        connection.transport.abort()
+    elif action == "sink":
+        async for _ in connection:
+            pass
+    async for message in connection:
+        await connection.send(message)
+
+
+async def handle(connection: ServerConnection) -> None:
+    try:
+        await answer(connection)
+    except ConnectionClosed:
+        pass  # A client that leaves without a word is one of the things tested.
+
+
+async def main() -> None:
+    async with serve(
+        handle, "127.0.0.1", 0, process_request=refuse, max_size=None
+    ) as server:
+        print(next(iter(server.sockets)).getsockname()[1], flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,130 @@
+"""What the test files share: a list of tests, and the tools they run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "Tests" / "CTests"
+BUILD = ROOT / "build"
+LIBRARY = BUILD / "librealtime.so"
+INCLUDE = ROOT / "include"
+SCRATCH = BUILD / "ctests"
+
+#: A program that hangs is ended after this many seconds and counts as failed.
+PROGRAM_SECONDS = 60
+
+Test = Callable[[], None]
+TESTS: list[tuple[str, Test]] = []
+
+
+class Failure(Exception):
+    """A test's verdict, with what was found."""
+
+
+def test(function: Test) -> Test:
+    """Registers a test under its function's name."""
+    add(function.__name__, function)
+    return function
+
+
+def add(name: str, function: Test) -> None:
+    TESTS.append((name, function))
+
+
+def expect(condition: bool, message: str) -> None:
+    if not condition:
+        raise Failure(message)
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+    status: int = 0,
+    seconds: int = PROGRAM_SECONDS,
+) -> str:
+    """Runs a command and returns its output; any other exit status is a failure."""
+    words = [str(word) for word in command]
+    if shutil.which(words[0]) is None:
+        raise Failure(f"{words[0]} is not installed")
+    try:
+        done = subprocess.run(
+            words,
+            check=False,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired as expired:
+        raise Failure(
+            f"{' '.join(words)}: still running after {seconds} s"
+        ) from expired
+    if done.returncode != status:
+        raise Failure(
+            f"{' '.join(words)}: status {done.returncode}\n{done.stdout.rstrip()}"
+        )
+    return done.stdout
+
+
+def compile_c(source: Path, *extra: str) -> Path:
+    """A program built against the library in the build folder."""
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    program = SCRATCH / source.stem
+    warnings = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+    command = [
+        "gcc",
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-g",
+        *warnings,
+        f"-I{INCLUDE}",
+        f"-I{HERE}",
+    ]
+    libraries = [f"-L{BUILD}", "-lrealtime", f"-Wl,-rpath,{BUILD}", "-pthread"]
+    run([*command, source, "-o", program, *libraries, *extra])
+    return program
+
+
+def model() -> dict[str, Any]:
+    """The interface as abigen read it."""
+    loaded: dict[str, Any] = json.loads((INCLUDE / "realtime.abi.json").read_text())
+    return loaded
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The contract programs' peer; yields its address as ws://127.0.0.1:PORT."""
+    with subprocess.Popen(
+        [sys.executable, HERE / "server.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        port = process.stdout.readline().strip()
+        if not port:
+            raise Failure("Tests/CTests/server.py did not start")
+        try:
+            yield f"ws://127.0.0.1:{port}"
+        finally:
+            process.stdin.close()  # It ends with its input.
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
