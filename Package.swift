@@ -20,7 +20,7 @@ let package = Package(
             name: "CShims",
             linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("z"), .linkedLibrary("crypto")]),
         .target(name: "Wire", dependencies: ["CShims"], swiftSettings: swift),
-        .target(name: "Session", dependencies: ["Wire"], swiftSettings: swift),
+        .target(name: "Session", dependencies: ["Wire", "CShims"], swiftSettings: swift),
         .target(name: "Engine", dependencies: ["Session", "Wire", "CShims"], swiftSettings: swift),
         .target(name: "Realtime", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .target(

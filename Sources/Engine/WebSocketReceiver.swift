@@ -79,27 +79,86 @@ extension WebSocketConnection {
         if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
     }
 
-    /// Walks the session over `input` and hands on what it finds.
+    /// Walks the session over `input` and hands on what it finds; the count of bytes used.
     private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
-        if handlers.messages != nil { return deliverBatches(input, from: start) }
         let now = Loop.now()
-        let handler = handlers.message
+        let whole = loop.wholeMessages()
         var offset = start
         while true {
-            if let used = stops(input, offset) { return used }
+            if let used = stops(input, offset) {
+                deliverAssembled()
+                return used
+            }
+            let first = offset
+            let count = session?.wholeMessages(input, &offset, into: whole) ?? 0
+            if count > 0 {
+                deliverAssembled()
+                let messages = UnsafeBufferPointer(rebasing: whole[..<count])
+                if let used = deliverWhole(messages, of: input, from: first) { return used }
+                continue
+            }
             guard let step = session?.next(input, &offset, now: now) else { return input.count }
             switch step {
             case .message(let kind, let range):
-                if mayDeliver { handler?(kind, UnsafeRawBufferPointer(rebasing: input[range])) }
+                whole[0] = rt_message(kind, range)
+                let message = UnsafeBufferPointer(rebasing: whole[..<1])
+                if let used = deliverWhole(message, of: input, from: first) { return used }
             case .assembledMessage(let kind, let range):
-                if mayDeliver, let bytes = session?.assembled {
-                    handler?(kind, UnsafeRawBufferPointer(rebasing: bytes[range]))
+                loop.batch.append(rt_message(kind, range))
+                // One alone, or by the batch as long as what is assembled is no more than a read.
+                if handlers.messages == nil || range.upperBound >= Loop.receiveBytes {
+                    deliverAssembled()
                 }
-                session?.discardDelivered()
-            case .needMoreBytes: return input.count
+            case .needMoreBytes:
+                deliverAssembled()
+                return input.count
             case .nothing: break
-            case .pong, .closed, .failed: handle(step)
+            case .pong, .closed, .failed:
+                deliverAssembled()
+                handle(step)
             }
+        }
+    }
+
+    /// Hands on messages that lie in `input`.
+    /// - Returns: the count of bytes used, when a pause stopped it there.
+    private func deliverWhole(
+        _ messages: UnsafeBufferPointer<rt_message>, of input: UnsafeRawBufferPointer,
+        from start: Int
+    ) -> Int? {
+        guard let base = input.baseAddress else { return nil }
+        if let handler = handlers.messages {
+            switch verdict {
+            case .deliver: handler(base, messages)
+            case .wait: return start
+            case .drop: break
+            }
+            return nil
+        }
+        guard let handler = handlers.message else { return nil }
+        var used = start
+        for message in messages {
+            switch verdict {
+            case .deliver: handler(message.messageKind, message.bytes(at: base))
+            case .wait: return used
+            case .drop: return nil
+            }
+            used = Int(message.offset &+ message.length)
+        }
+        return nil
+    }
+
+    private enum Verdict {
+        case deliver, wait, drop
+    }
+
+    /// What may happen to a message now.
+    @inline(__always)
+    private var verdict: Verdict {
+        switch gate.load(ordering: .acquiring) {
+        case 0: loop.isClosed.load(ordering: .acquiring) ? .drop : .deliver
+        case Gate.paused: .wait
+        default: .drop
         }
     }
 
@@ -114,59 +173,27 @@ extension WebSocketConnection {
         }
     }
 
-    /// The same, with the messages that share a base pointer handed on together.
-    private func deliverBatches(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
-        let now = Loop.now()
-        var offset = start
-        var isAssembled = false
-        while true {
-            if let used = stops(input, offset) {
-                deliverBatch(input, isAssembled: isAssembled)
-                return used
-            }
-            guard let step = session?.next(input, &offset, now: now) else { return input.count }
-            switch step {
-            case .message(let kind, let range):
-                if isAssembled { deliverBatch(input, isAssembled: true) }
-                isAssembled = false
-                loop.batch.append(rt_message(kind, range))
-            case .assembledMessage(let kind, let range):
-                if !isAssembled { deliverBatch(input, isAssembled: false) }
-                isAssembled = true
-                loop.batch.append(rt_message(kind, range))
-                // What is assembled must not outgrow one read by much.
-                if range.upperBound >= Loop.receiveBytes { deliverBatch(input, isAssembled: true) }
-            case .needMoreBytes:
-                deliverBatch(input, isAssembled: isAssembled)
-                return input.count
-            case .nothing: break
-            case .pong, .closed, .failed:
-                deliverBatch(input, isAssembled: isAssembled)
-                handle(step)
-            }
-        }
-    }
-
-    private func deliverBatch(_ input: UnsafeRawBufferPointer, isAssembled: Bool) {
+    /// Hands on the assembled messages that wait; in a pause too, since they cannot be kept.
+    private func deliverAssembled() {
         guard !loop.batch.isEmpty else { return }
-        let bytes = isAssembled ? session?.assembled : input
-        // Empty messages alone may have no buffer behind them.
-        let base = bytes?.baseAddress ?? WebSocketConnection.emptyBase
-        if mayDeliver, let handler = handlers.messages {
-            loop.batch.withUnsafeBufferPointer { handler(base, $0) }
+        // Empty messages alone have no buffer behind them.
+        let base = session?.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        switch verdict {
+        case .drop: break
+        case .deliver, .wait:
+            loop.batch.withUnsafeBufferPointer { messages in
+                if let handler = handlers.messages { return handler(base, messages) }
+                for message in messages {
+                    handlers.message?(message.messageKind, message.bytes(at: base))
+                }
+            }
         }
         loop.batch.removeAll(keepingCapacity: true)
-        if isAssembled { session?.discardDelivered() }
+        session?.discardDelivered()
     }
 
     /// What stands for the address of nothing.
     static var emptyBase: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped }
-
-    /// Whether a message may be handed on: not while closing, paused or given back.
-    private var mayDeliver: Bool {
-        gate.load(ordering: .acquiring) & ~Gate.paused == 0
-            && !loop.isClosed.load(ordering: .acquiring)
-    }
 
     private func handle(_ step: WebSocketSession.Step) {
         switch step {
@@ -217,5 +244,13 @@ extension rt_message {
         self.init(
             offset: UInt64(range.lowerBound), length: UInt64(range.count), kind: kind.rawValue,
             reserved: 0)
+    }
+
+    fileprivate var messageKind: MessageKind {
+        kind == MessageKind.text.rawValue ? .text : .binary
+    }
+
+    fileprivate func bytes(at base: UnsafeRawPointer) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: base + Int(offset), count: Int(length))
     }
 }

@@ -49,8 +49,9 @@ package final class Loop: @unchecked Sendable {
     private var scheduledNow: [any LoopSource] = []
     private var curlMulti: CurlMulti?
     private var receiveStorage: UnsafeMutableRawBufferPointer?
-    /// The messages of one read that are handed on together; empty between two reads.
+    /// Assembled messages that wait to be handed on together; empty between two reads.
     @exclusivity(unchecked) var batch: [rt_message] = []
+    private var wholeStorage: UnsafeMutableBufferPointer<rt_message>?
     /// Masking keys for all connections of the loop.
     let maskKeys = MaskKeys { rt_random_bytes($0.baseAddress, $0.count) }
     private let readyEvents: UnsafeMutablePointer<rt_ready>
@@ -70,6 +71,9 @@ package final class Loop: @unchecked Sendable {
     static let bytesPerTurn = 1 << 20
     /// One read; one buffer of this size serves all connections of the loop.
     static let receiveBytes = 256 << 10
+
+    /// The most messages that are handed on together.
+    static let messagesPerBatch = 4096
 
     package init() throws(RealtimeError) {
         descriptor = rt_epoll_create()
@@ -92,6 +96,7 @@ package final class Loop: @unchecked Sendable {
             _ = Glibc.close(descriptor)
         }
         receiveStorage?.deallocate()
+        wholeStorage?.deallocate()
         readyEvents.deallocate()
     }
 
@@ -288,6 +293,15 @@ package final class Loop: @unchecked Sendable {
         let made = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Loop.receiveBytes, alignment: 64)
         receiveStorage = made
+        return made
+    }
+
+    /// Where the whole messages of a read are noted; valid until the next read.
+    func wholeMessages() -> UnsafeMutableBufferPointer<rt_message> {
+        if let wholeStorage { return wholeStorage }
+        let made = UnsafeMutableBufferPointer<rt_message>.allocate(capacity: Loop.messagesPerBatch)
+        made.initialize(repeating: rt_message())
+        wholeStorage = made
         return made
     }
 

@@ -1,3 +1,4 @@
+package import CShims
 package import Wire
 
 /// The life of a WebSocket after its handshake: messages in and out, pings, the closing handshake.
@@ -105,6 +106,15 @@ package struct WebSocketSession: ~Copyable {
             offset = input.count
             return fail(error, now)
         }
+    }
+
+    /// Finds messages that lie whole in the input, many at once; what stops it is for `next`.
+    /// - Returns: how many `messages` it filled in.
+    package mutating func wholeMessages(
+        _ input: UnsafeRawBufferPointer, _ offset: inout Int,
+        into messages: UnsafeMutableBufferPointer<rt_message>
+    ) -> Int {
+        state == .open ? reader.wholeMessages(input, &offset, into: messages) : 0
     }
 
     private mutating func received(

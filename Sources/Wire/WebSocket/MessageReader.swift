@@ -1,3 +1,5 @@
+package import CShims
+
 /// What a peer may make us hold. Each has an option of the same name in the C ABI.
 package struct MessageLimits: Sendable, Equatable {
     /// Bytes of one message after decompression; 0 is no limit.
@@ -61,10 +63,13 @@ package struct MessageReader: ~Copyable {
     package mutating func next(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int
     ) throws(ProtocolFailure) -> Event {
-        if case .betweenMessages = state, frames.isAtFrameStart,
-            let event = try wholeMessage(input, &offset)
-        {
-            return event
+        var message = rt_message()
+        let isWhole = withUnsafeMutablePointer(to: &message) {
+            wholeMessages(input, &offset, into: UnsafeMutableBufferPointer(start: $0, count: 1))
+        }
+        if isWhole == 1, let kind = MessageKind(rawValue: message.kind) {
+            let start = Int(message.offset)
+            return .message(kind, start..<(start + Int(message.length)))
         }
         while true {
             switch try frames.next(input, &offset) {
@@ -90,32 +95,67 @@ package struct MessageReader: ~Copyable {
     /// Gives zlib's memory back where no message needs what is in it.
     package mutating func releaseIdleMemory() { inflater?.releaseIdleMemory() }
 
-    /// The hot path: one unfragmented, uncompressed message that lies whole in the input. It moves
-    /// `offset` only when it returns an event; everything else takes the general way.
+    /// The hot path: finds the messages at `offset` that are one plain frame each, whole in the
+    /// input, and moves `offset` behind them. It stops at the first frame that is anything else
+    /// (split, fragmented, compressed, control, wrong in any way), which `next` takes from there.
+    /// - Returns: how many `messages` it filled in; their offsets are counted from the input's start.
+    package mutating func wholeMessages(
+        _ input: UnsafeRawBufferPointer, _ offset: inout Int,
+        into messages: UnsafeMutableBufferPointer<rt_message>
+    ) -> Int {
+        guard case .betweenMessages = state, frames.isAtFrameStart else { return 0 }
+        let limit = limits.messageBytes == 0 ? Int.max : limits.messageBytes
+        var count = 0
+        while count < messages.count {
+            guard let (kind, range) = MessageReader.wholeMessage(input, offset),
+                range.count <= limit
+            else { break }
+            if kind == .text,
+                !UTF8Validator.isValid(UnsafeRawBufferPointer(rebasing: input[range]))
+            {
+                break
+            }
+            messages[count] = rt_message(
+                offset: UInt64(range.lowerBound), length: UInt64(range.count),
+                kind: kind.rawValue, reserved: 0)
+            count += 1
+            offset = range.upperBound
+        }
+        return count
+    }
+
+    /// The payload of the frame at `start` when it is final, plain data and whole.
     @inline(__always)
-    private func wholeMessage(
-        _ input: UnsafeRawBufferPointer, _ offset: inout Int
-    ) throws(ProtocolFailure) -> Event? {
-        let header = try FrameHeader.parse(
-            input, from: offset, allowsCompression: frames.allowsCompression)
-        guard let header, header.isFinal, !header.isCompressed else { return nil }
-        let start = offset + header.size
-        guard header.payloadLength <= input.count - start else { return nil }
-        let range = start..<(start + header.payloadLength)
-        switch header.opcode {
-        case .text:
-            try checkSize(header.payloadLength)
-            let text = UnsafeRawBufferPointer(rebasing: input[range])
-            guard UTF8Validator.isValid(text) else { throw MessageReader.invalidText }
-            offset = range.upperBound
-            return .message(.text, range)
-        case .binary:
-            try checkSize(header.payloadLength)
-            offset = range.upperBound
-            return .message(.binary, range)
-        case .continuation, .close, .ping, .pong:
+    private static func wholeMessage(
+        _ input: UnsafeRawBufferPointer, _ start: Int
+    ) -> (MessageKind, Range<Int>)? {
+        let available = input.count - start
+        guard available >= 2 else { return nil }
+        let kind: MessageKind
+        switch input[start] {
+        case 0x81: kind = .text
+        case 0x82: kind = .binary
+        default: return nil
+        }
+        var size = 2
+        var length = Int(input[start + 1])
+        if length == 126 {
+            guard available >= 4 else { return nil }
+            size = 4
+            length = Int(input[start + 2]) << 8 | Int(input[start + 3])
+            guard length >= 126 else { return nil }
+        } else if length == 127 {
+            guard available >= 10 else { return nil }
+            size = 10
+            length = 0
+            // Eight bytes, of which any that fit into the input leave the first three 0.
+            for index in 2..<10 { length = length << 8 | Int(input[start + index]) }
+            guard length >= 65536 else { return nil }
+        } else if length > 127 {
             return nil
         }
+        guard length <= available - size else { return nil }
+        return (kind, (start + size)..<(start + size + length))
     }
 
     private mutating func begin(_ header: FrameHeader) throws(ProtocolFailure) {
