@@ -57,7 +57,7 @@ public final class WebSocket: Sendable {
         public var extensions = ""
     }
 
-    let connection: WebSocketConnection
+    private let connection: WebSocketConnection
     private let mailbox: Mailbox
     private let events = Events()
 
@@ -85,19 +85,35 @@ public final class WebSocket: Sendable {
         return socket
     }
 
-    private init(_ url: String, _ options: Options, _ loop: Loop) throws {
-        connection = try WebSocketConnection(url: url, on: loop.engine)
-        mailbox = Mailbox(
+    private convenience init(_ url: String, _ options: Options, _ loop: Loop) throws {
+        let mailbox = Mailbox(
             maxMessages: options.maxBufferedMessages, maxBytes: options.maxBufferedBytes)
-        try connection.configure { try options.apply(to: &$0) }
-        let mailbox = mailbox
-        let events = events
-        try connection.setHandlers { handlers in
-            handlers.open = { events.open(Agreement(subprotocol: $0, extensions: $1)) }
-            handlers.message = { [unowned connection] kind, bytes in
+        try self.init(url, options, loop, mailbox)
+        try connection.setHandlers { [unowned connection] handlers in
+            handlers.message = { kind, bytes in
                 let isFull = mailbox.put(Message(kind, bytes))
                 if isFull { try? connection.pause() }
             }
+        }
+    }
+
+    /// Makes a connection that hands its messages to `handlers` on the loop's thread, without a
+    /// copy and without an allocation each; `start` begins. `messages` and `receive` stay empty.
+    /// - Throws: `RealtimeError` for a bad URL or option.
+    public convenience init(
+        _ url: String, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
+    ) throws {
+        try self.init(url, options, loop, Mailbox(maxMessages: 1, maxBytes: 1))
+        try connection.setHandlers { handlers.add(to: &$0) }
+    }
+
+    private init(_ url: String, _ options: Options, _ loop: Loop, _ mailbox: Mailbox) throws {
+        connection = try WebSocketConnection(url: url, on: loop.engine)
+        self.mailbox = mailbox
+        try connection.configure { try options.apply(to: &$0) }
+        let events = events
+        try connection.setHandlers { handlers in
+            handlers.open = { events.open(Agreement(subprotocol: $0, extensions: $1)) }
             handlers.drained = { events.drained() }
             handlers.pong = { events.pong($0) }
             handlers.error = { events.failed($0) }
@@ -131,18 +147,17 @@ public final class WebSocket: Sendable {
     /// Sends a text message; waits while more than `sendHighWaterBytes` are unsent.
     /// - Throws: `RealtimeError`: `.closed` once closing began, `.bufferFull` above the limit.
     public func send(_ text: String) async throws {
-        var text = text
-        try text.withUTF8 { try connection.send(.text, UnsafeRawBufferPointer($0)) }
-        try await waitUntilDrained()
+        try connection.send(.text, utf8: text)
+        await waitUntilDrained()
     }
 
     /// Sends a binary message; as `send` for text.
     public func send(_ bytes: [UInt8]) async throws {
-        try bytes.withUnsafeBytes { try connection.send(.binary, $0) }
-        try await waitUntilDrained()
+        try connection.send(.binary, bytes.span.bytes)
+        await waitUntilDrained()
     }
 
-    private func waitUntilDrained() async throws {
+    private func waitUntilDrained() async {
         guard connection.bufferedBytes > connection.sendHighWaterBytes else { return }
         await events.untilDrained { connection.bufferedBytes > connection.sendHighWaterBytes }
     }
@@ -165,6 +180,36 @@ public final class WebSocket: Sendable {
 
     /// Waits for the end of the connection, however it comes.
     public func waitUntilClosed() async -> Closing { await events.untilClosed() }
+
+    // MARK: For handlers, where nothing may be awaited
+
+    /// Starts a connection made with handlers.
+    /// - Throws: `RealtimeError(.state)` when it was started before.
+    public func start() throws(RealtimeError) { try connection.start() }
+
+    /// Queues a text message without waiting, whatever is unsent already; `sendLimitBytes` bounds it.
+    public func enqueue(_ text: String) throws(RealtimeError) {
+        try connection.send(.text, utf8: text)
+    }
+
+    /// Queues a binary message without waiting; as `enqueue` for text. The bytes are copied.
+    public func enqueue(_ bytes: RawSpan) throws(RealtimeError) {
+        try connection.send(.binary, bytes)
+    }
+
+    /// Begins to close without waiting for the end.
+    public func beginClose(
+        _ code: CloseCode = .normal, reason: String = ""
+    ) throws(RealtimeError) {
+        try connection.close(code: code.rawValue, reason: reason)
+    }
+
+    /// Stops receiving: no message comes after this returned on the loop's thread, and TCP slows
+    /// the peer down.
+    public func pause() throws(RealtimeError) { try connection.pause() }
+
+    /// Goes on receiving.
+    public func resume() throws(RealtimeError) { try connection.resume() }
 
     // MARK: State
 

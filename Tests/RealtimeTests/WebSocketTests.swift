@@ -1,4 +1,5 @@
 import Realtime
+import Synchronization
 import Testing
 
 private let server = EchoServer.shared
@@ -141,6 +142,37 @@ private struct Unexpected: Error {
         }
         #expect(seen.count == 8)
         for (_, order) in seen { #expect(order == Array(0..<50)) }
+    }
+
+    @Test func handlersAreCalledInOrderWithoutTasks() async throws {
+        let notes = Mutex<[String]>([])
+        let socketBox = Mutex<WebSocket?>(nil)
+        let closing = try await withCheckedThrowingContinuation {
+            (done: CheckedContinuation<WebSocket.Closing, any Error>) in
+            @Sendable func note(_ text: String) { notes.withLock { $0.append(text) } }
+            var handlers = WebSocket.Handlers()
+            handlers.open = { agreement in
+                note("open \(agreement.subprotocol)")
+                try? socketBox.withLock { $0 }?.enqueue("one")
+                let two: [UInt8] = [1, 2]
+                try? socketBox.withLock { $0 }?.enqueue(two.span.bytes)
+            }
+            handlers.message = { kind, bytes in
+                note("\(kind) \(bytes.byteCount)")
+                if kind == .binary { try? socketBox.withLock { $0 }?.beginClose(reason: "bye") }
+            }
+            handlers.error = { done.resume(throwing: $0) }
+            handlers.close = { done.resume(returning: $0) }
+            do {
+                let socket = try WebSocket(server.url("echo"), handlers: handlers)
+                socketBox.withLock { $0 = socket }
+                try socket.start()
+            } catch {
+                done.resume(throwing: error)
+            }
+        }
+        #expect(notes.withLock { $0 } == ["open ", "text 3", "binary 2"])
+        #expect(closing == WebSocket.Closing(code: .normal, reason: "bye", isClean: true))
     }
 
     @Test func sendingAfterCloseIsRefused() async throws {
