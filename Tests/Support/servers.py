@@ -1,0 +1,309 @@
+"""WebSocket servers for tests, on a thread of their own: good ones and bad ones.
+
+    with Servers() as servers:
+        url = servers.echo()                       # the websockets library
+        url = servers.aiohttp_echo(tls=servers.tls())
+        url = servers.script(my_coroutine)         # bytes by hand, after the handshake
+"""
+
+import asyncio
+import base64
+import concurrent.futures
+import contextlib
+import hashlib
+import pathlib
+import ssl
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import trustme
+from aiohttp import WSMsgType, web
+from websockets.asyncio.server import ServerConnection, serve
+
+GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+Script = Callable[["Peer"], Awaitable[None]]
+
+
+def frame(opcode: int, payload: bytes, final: bool = True, rsv1: bool = False) -> bytes:
+    """One unmasked frame, RFC 6455 §5.2."""
+    first = (0x80 if final else 0) | (0x40 if rsv1 else 0) | opcode
+    length = len(payload)
+    if length < 126:
+        return bytes([first, length]) + payload
+    if length < 1 << 16:
+        return bytes([first, 126]) + length.to_bytes(2, "big") + payload
+    return bytes([first, 127]) + length.to_bytes(8, "big") + payload
+
+
+def accept_key(key: bytes) -> bytes:
+    """Sec-WebSocket-Accept for a Sec-WebSocket-Key, RFC 6455 §4.2.2."""
+    return base64.b64encode(hashlib.sha1(key + GUID).digest())
+
+
+def header(request: bytes, name: str) -> str:
+    """A header of the request, "" without."""
+    for line in request.split(b"\r\n")[1:]:
+        key, _, value = line.partition(b":")
+        if key.strip().lower() == name.lower().encode():
+            return value.strip().decode()
+    return ""
+
+
+def answer(request: bytes, *headers: str) -> bytes:
+    """The 101 answer that fits the request, with further header lines."""
+    accept = accept_key(header(request, "Sec-WebSocket-Key").encode()).decode()
+    lines = [
+        "HTTP/1.1 101 Switching Protocols",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        f"Sec-WebSocket-Accept: {accept}",
+        *headers,
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+class Peer:
+    """The server's side of one connection, after its request was read."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.request = request
+
+    def header(self, name: str) -> str:
+        return header(self.request, name)
+
+    def answer(self, *headers: str) -> bytes:
+        return answer(self.request, *headers)
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def read_frame(self) -> tuple[int, bytes]:
+        """The next frame's opcode and unmasked payload."""
+        first, second = await self.reader.readexactly(2)
+        length = second & 0x7F
+        if length == 126:
+            length = int.from_bytes(await self.reader.readexactly(2), "big")
+        elif length == 127:
+            length = int.from_bytes(await self.reader.readexactly(8), "big")
+        mask = await self.reader.readexactly(4)
+        payload = await self.reader.readexactly(length)
+        repeated = mask * (length // 4 + 1)
+        return first & 0x0F, bytes(a ^ b for a, b in zip(payload, repeated, strict=False))
+
+    async def read_until_close(self) -> bytes:
+        """Reads frames up to the close frame; its payload."""
+        while True:
+            opcode, payload = await self.read_frame()
+            if opcode == 8:
+                return payload
+
+    async def read_to_end(self) -> None:
+        """Takes whatever comes and answers nothing, until the peer has gone."""
+        while await self.reader.read(1 << 16):
+            pass
+
+
+class TLS:
+    """A certificate authority with one server certificate."""
+
+    def __init__(self, folder: pathlib.Path, *names: str) -> None:
+        authority = trustme.CA()
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert(*names).configure_cert(self.context)
+        self.ca_file = folder / f"ca-{id(self)}.pem"
+        authority.cert_pem.write_to_path(str(self.ca_file))
+
+
+class Servers:
+    """Starts servers, stops them all at the end."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._closers: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._scripts: set[asyncio.Task[Any]] = set()
+        self._resources = contextlib.ExitStack()
+
+    def __enter__(self) -> "Servers":
+        self.folder = pathlib.Path(
+            self._resources.enter_context(tempfile.TemporaryDirectory(prefix="servers-"))
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for close in reversed(self._closers):
+            self._call(close())
+        self._call(self._cancel_tasks())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._resources.close()
+
+    def tls(self, *names: str) -> TLS:
+        return TLS(self.folder, *(names or ("localhost", "127.0.0.1")))
+
+    def echo(self, tls: TLS | None = None, **options: Any) -> str:
+        """The `websockets` library, answering each message with itself; its options pass through."""
+
+        async def handler(connection: ServerConnection) -> None:
+            async for message in connection:
+                await connection.send(message)
+
+        return self.websockets(handler, tls, **options)
+
+    def websockets(
+        self,
+        handler: Callable[[ServerConnection], Awaitable[None]],
+        tls: TLS | None = None,
+        **options: Any,
+    ) -> str:
+        """The `websockets` library with a handler of the test's."""
+
+        async def start() -> int:
+            server = await serve(
+                handler, "127.0.0.1", 0, ssl=tls.context if tls else None, max_size=None, **options
+            )
+
+            async def close() -> None:
+                server.close()
+                await server.wait_closed()
+
+            self._closers.append(close)
+            return int(next(iter(server.sockets)).getsockname()[1])
+
+        return self._url(self._call(start()), tls)
+
+    def aiohttp_echo(self, tls: TLS | None = None) -> str:
+        async def handler(request: web.Request) -> web.WebSocketResponse:
+            response = web.WebSocketResponse(max_msg_size=0)
+            await response.prepare(request)
+            async for message in response:
+                if message.type is WSMsgType.TEXT:
+                    await response.send_str(message.data)
+                elif message.type is WSMsgType.BINARY:
+                    await response.send_bytes(message.data)
+            return response
+
+        async def start() -> int:
+            application = web.Application()
+            application.router.add_get("/", handler)
+            runner = web.AppRunner(application, shutdown_timeout=1)
+            await runner.setup()
+            site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls.context if tls else None)
+            await site.start()
+            self._closers.append(runner.cleanup)
+            return int(runner.addresses[0][1])
+
+        return self._url(self._call(start()), tls)
+
+    def script(self, script: Script) -> str:
+        """Each connection's request is read, the rest is the script's: the answer included."""
+
+        async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._scripts.add(task)
+            try:
+                request = await reader.readuntil(b"\r\n\r\n")
+                await script(Peer(reader, writer, request))
+            except (ConnectionError, asyncio.IncompleteReadError):
+                pass  # The client has gone: what a test expects of it, it asks the client.
+            finally:
+                self._scripts.discard(task)
+                writer.close()
+
+        return self._start(lambda: asyncio.start_server(accepted, "127.0.0.1", 0))
+
+    def light_echo(self) -> str:
+        """Small frames echoed with little memory a connection, for thousands of connections."""
+        return self._start(
+            lambda: asyncio.get_running_loop().create_server(
+                LightEcho, "127.0.0.1", 0, backlog=4096
+            )
+        )
+
+    def event(self) -> asyncio.Event:
+        """Something a script can wait for until the test sets it."""
+        return asyncio.Event()
+
+    def set(self, event: asyncio.Event) -> None:
+        self._loop.call_soon_threadsafe(event.set)
+
+    def settle(self) -> None:
+        """Returns when every script has ended; the test's clients must have gone."""
+        self._call(self._settle())
+
+    async def _settle(self) -> None:
+        while self._scripts:
+            await asyncio.wait(self._scripts)
+
+    def _start(self, make: Callable[[], Awaitable[asyncio.Server]]) -> str:
+        async def start() -> int:
+            server = await make()
+
+            async def close() -> None:
+                server.close()
+
+            self._closers.append(close)
+            return int(server.sockets[0].getsockname()[1])
+
+        return self._url(self._call(start()), None)
+
+    @staticmethod
+    def _url(port: int, tls: TLS | None) -> str:
+        return f"wss://localhost:{port}/" if tls else f"ws://127.0.0.1:{port}/"
+
+    def _call(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        future: concurrent.futures.Future[Any] = asyncio.run_coroutine_threadsafe(
+            coroutine, self._loop
+        )
+        return future.result(30)
+
+    async def _cancel_tasks(self) -> None:
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+class LightEcho(asyncio.Protocol):
+    """A handshake, then frames of at most 125 bytes answered with their payload."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.buffer = b""
+        self.is_open = False
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        if not self.is_open:
+            head, end, rest = self.buffer.partition(b"\r\n\r\n")
+            if not end:
+                return
+            self.transport.write(answer(head))
+            self.buffer = rest
+            self.is_open = True
+        while len(self.buffer) >= 2:
+            length = self.buffer[1] & 0x7F
+            if length > 125:
+                return self.transport.abort()
+            end_of_frame = 6 + length
+            if len(self.buffer) < end_of_frame:
+                return
+            mask, payload = self.buffer[2:6], self.buffer[6:end_of_frame]
+            plain = bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
+            opcode = self.buffer[0] & 0x0F
+            self.buffer = self.buffer[end_of_frame:]
+            self.transport.write(frame(10 if opcode == 9 else opcode, plain))
+            if opcode == 8:
+                return self.transport.close()
