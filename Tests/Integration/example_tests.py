@@ -1,0 +1,117 @@
+"""The C examples against real servers, plain and TLS, each again under valgrind."""
+
+import functools
+import threading
+
+from harness import Build, Suite, expect
+from nchan import Nchan
+from servers import Servers
+
+COUNT = 50
+
+
+def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
+    tls = servers.tls()
+    echo_servers = {
+        "websockets": (servers.echo(), None),
+        "websockets TLS": (servers.echo(tls), tls),
+        "aiohttp": (servers.aiohttp_echo(), None),
+        "aiohttp TLS": (servers.aiohttp_echo(tls), tls),
+    }
+    runs = [(echo, grind) for grind in (False, True) for echo in echo_servers]
+    for echo, grind in runs:
+        url, authority = echo_servers[echo]
+        where = f"{echo}{', valgrind' if grind else ''}"
+        extra = [str(authority.ca_file)] if authority else []
+        for name in ("echo", "poll_loop", "background_thread"):
+            test = functools.partial(converses, build, name, [url, *extra], grind)
+            suite.add(f"example {name}: {where}", test)
+        if authority is None:
+            suite.add(f"example readme: {where}", functools.partial(greets, build, url, grind))
+    for scheme in ("ws", "wss"):
+        for grind in (False, True):
+            where = f"Nchan {scheme}{', valgrind' if grind else ''}"
+            test = functools.partial(subscribes, build, nchan, scheme, grind)
+            suite.add(f"example subscribe: {where}", test)
+    suite.add(
+        "example subscribe: a gap is told", functools.partial(tells_a_gap, build, nchan)
+    )
+    suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
+    refusals(suite, build, servers)
+
+
+def converses(build: Build, name: str, arguments: list[str], grind: bool) -> None:
+    lines = [f"message {i}" for i in range(10)]
+    text = "" if name == "background_thread" else "".join(f"{line}\n" for line in lines)
+    result = build.run(build.example(name), *arguments, text=text, valgrind=grind)
+    expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    expect(result.stdout.splitlines() == lines, f"printed {result.stdout!r}")
+
+
+def greets(build: Build, url: str, grind: bool) -> None:
+    result = build.run(build.example("readme"), url, valgrind=grind)
+    expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    expect(result.stdout == "hello\n", f"printed {result.stdout!r}")
+
+
+def subscribes(build: Build, nchan: Nchan, scheme: str, grind: bool) -> None:
+    """Half of the messages wait for the subscriber, half come while it listens."""
+    channel = f"numbers_{scheme}_{int(grind)}"
+    for number in range(COUNT // 2):
+        nchan.publish(channel, str(number))
+
+    def publish_the_rest() -> None:
+        for number in range(COUNT // 2, COUNT):
+            nchan.publish(channel, str(number))
+
+    publisher = threading.Thread(target=publish_the_rest)
+    publisher.start()
+    arguments = [nchan.url(f"/ps/{channel}", scheme), str(COUNT)]
+    arguments += [str(nchan.ca_file)] if scheme == "wss" else []
+    try:
+        result = build.run(build.example("subscribe"), *arguments, valgrind=grind)
+    finally:
+        publisher.join()
+    expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    expect(f"ok: {COUNT} of {COUNT}" in result.stdout, f"printed {result.stdout!r}")
+
+
+def tells_a_gap(build: Build, nchan: Nchan) -> None:
+    for number in (0, 1, 3):
+        nchan.publish("gap", str(number))
+    result = build.run(build.example("subscribe"), nchan.url("/ps/gap"), "3")
+    expect(result.returncode == 1, f"exit code {result.returncode}")
+    expect("expected 2, received 3" in result.stdout, f"printed {result.stdout!r}")
+
+
+def tells_refusal(build: Build) -> None:
+    # Port 1 is below the range of listeners made by tests; nobody listens there.
+    result = build.run(build.example("readme"), "ws://127.0.0.1:1/", valgrind=True)
+    expect(result.returncode == 1, f"exit code {result.returncode}")
+    expect("RT_ERROR_CONNECT" in result.stderr, f"said {result.stderr!r}")
+
+
+def refusals(suite: Suite, build: Build, servers: Servers) -> None:
+    """Certificates that must not be accepted."""
+    good, other = servers.tls(), servers.tls()
+    elsewhere = servers.tls("elsewhere.example")
+    url = servers.echo(good)
+    cases = {
+        "unknown authority": (url, str(other.ca_file)),
+        "system's authorities do not know it": (url, None),
+        "wrong host": (servers.echo(elsewhere), str(elsewhere.ca_file)),
+        "no such CA file": (url, "/does/not/exist.pem"),
+    }
+    for name, (address, ca_file) in cases.items():
+        for grind in (False, True):
+            suffix = ", valgrind" if grind else ""
+            test = functools.partial(refuses, build, address, ca_file, grind)
+            suite.add(f"TLS refused: {name}{suffix}", test)
+
+
+def refuses(build: Build, url: str, ca_file: str | None, grind: bool) -> None:
+    extra = [ca_file] if ca_file else []
+    result = build.run(build.example("echo"), url, *extra, text="secret\n", valgrind=grind)
+    expect(result.returncode == 1, f"exit code {result.returncode}")
+    expect("RT_ERROR_TLS" in result.stderr, f"said {result.stderr!r}")
+    expect(result.stdout == "", f"printed {result.stdout!r}")

@@ -1,0 +1,226 @@
+"""What the integration tests share: compiling, running, and a WebSocket client driven by lines."""
+
+import os
+import pathlib
+import queue
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "Tests" / "Support"))
+
+COMPILER_FLAGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-std=c11", "-O1", "-g"]
+# A guard against hanging, far above what any step needs, also under valgrind on a busy machine.
+PATIENCE_S = 120
+VALGRIND = [
+    "valgrind",
+    "--quiet",
+    "--leak-check=full",
+    "--show-leak-kinds=definite,indirect,possible",
+    "--errors-for-leak-kinds=definite,indirect,possible",
+    "--error-exitcode=9",
+    f"--suppressions={ROOT / 'Tests' / 'Support' / 'valgrind.supp'}",
+]
+
+
+class Failed(Exception):
+    """A test's expectation was not met."""
+
+
+def expect(condition: bool, message: str) -> None:
+    if not condition:
+        raise Failed(message)
+
+
+class Build:
+    """Compiles C programs against the library, and knows how to run them."""
+
+    def __init__(self, library: pathlib.Path, include: pathlib.Path) -> None:
+        self.include = include
+        self.library = library
+        self._folder = tempfile.TemporaryDirectory(prefix="integration-")
+        self.folder = pathlib.Path(self._folder.name)
+        # valgrind 3.19 cannot read the debugging information of this compiler; symbols suffice.
+        self.plain = self.folder / "without-debug"
+        self.plain.mkdir()
+        source = (library / "librealtime.so").resolve()
+        for name in ("librealtime.so", soname(source)):
+            subprocess.run(["objcopy", "--strip-debug", source, self.plain / name], check=True)
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+    def program(self, source: pathlib.Path, *libraries: str) -> pathlib.Path:
+        output = self.folder / source.stem
+        if output.exists():
+            return output
+        # clock_gettime, setrlimit and the like are POSIX, which -std=c11 alone hides.
+        result = subprocess.run(
+            ["cc", *COMPILER_FLAGS, "-D_POSIX_C_SOURCE=200809L", f"-I{self.include}", str(source)]
+            + ["-o", str(output), f"-L{self.library}", "-lrealtime", "-pthread", *libraries],
+            capture_output=True,
+            text=True,
+        )
+        expect(result.returncode == 0, f"{source.name} does not compile:\n{result.stderr}")
+        return output
+
+    def example(self, name: str) -> pathlib.Path:
+        return self.program(ROOT / "examples-c" / f"{name}.c")
+
+    def helper(self, name: str, *libraries: str) -> pathlib.Path:
+        return self.program(ROOT / "Tests" / "Integration" / f"{name}.c", *libraries)
+
+    def command(self, program: pathlib.Path, valgrind: bool) -> list[str]:
+        return [*(VALGRIND if valgrind else []), str(program)]
+
+    def environment(self, valgrind: bool) -> dict[str, str]:
+        folder = self.plain if valgrind else self.library
+        return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+
+    def run(
+        self, program: pathlib.Path, *arguments: str, text: str = "", valgrind: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs to the end. Under valgrind an error of its own is a failure in any case."""
+        result = subprocess.run(
+            [*self.command(program, valgrind), *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            env=self.environment(valgrind),
+            timeout=PATIENCE_S,
+        )
+        if valgrind:
+            expect(result.returncode != 9, f"valgrind:\n{result.stderr}")
+        return result
+
+
+def soname(library: pathlib.Path) -> str:
+    """The name programs look for, which `swift build` does not set."""
+    text = subprocess.run(
+        ["readelf", "-d", str(library)], capture_output=True, text=True, check=True
+    ).stdout
+    found = re.search(r"\(SONAME\).*\[(.*)\]", text)
+    return found[1] if found else library.name
+
+
+class Probe:
+    """Tests/Integration/probe.c: commands in, events out; each event line is read once."""
+
+    def __init__(self, build: Build, url: str, valgrind: bool = False, **options: object) -> None:
+        program = build.helper("probe", "-lz")
+        arguments = [f"{name}={int(v) if v is True or v is False else v}"
+                     for name, v in options.items()]
+        self._process = subprocess.Popen(
+            [*build.command(program, valgrind), url, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=build.environment(valgrind),
+        )
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._errors: list[str] = []
+        self._threads = [
+            threading.Thread(target=self._read_output, daemon=True),
+            threading.Thread(target=self._read_errors, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> "Probe":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for thread in self._threads:
+            thread.join()
+
+    def _read_output(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        self._errors.extend(self._process.stderr)
+
+    def tell(self, command: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+
+    def next(self, patience: float = PATIENCE_S) -> str:
+        """The next event line."""
+        try:
+            line = self._lines.get(timeout=patience)
+        except queue.Empty:
+            raise Failed("the client says nothing") from None
+        if line is None:
+            raise Failed("the client has ended: " + "".join(self._errors))
+        return line
+
+    def expect(self, pattern: str) -> re.Match[str]:
+        """The next event, which must match."""
+        line = self.next()
+        found = re.fullmatch(pattern, line)
+        if found is None:
+            raise Failed(f"expected {pattern!r}, received {line!r}")
+        return found
+
+    def ask(self, command: str, pattern: str) -> re.Match[str]:
+        self.tell(command)
+        return self.expect(pattern)
+
+    def end(self) -> None:
+        """After the close event: all user data destroyed, exit code 0."""
+        self.expect("destroyed 6")
+        code = self._process.wait(PATIENCE_S)
+        self._threads[1].join()
+        expect(code == 0, f"exit code {code}: {''.join(self._errors)}")
+
+    def close(self) -> None:
+        """Closes in order and checks the end."""
+        self.ask("close 1000 bye", "close 1000 clean.*")
+        self.end()
+
+
+Test = tuple[str, Callable[..., None]]
+
+
+class Suite:
+    """Tests in the order they were written; a name each, several at once for a table."""
+
+    def __init__(self) -> None:
+        self.tests: list[tuple[str, Callable[[], None]]] = []
+
+    def add(self, name: str, function: Callable[[], None]) -> None:
+        self.tests.append((name, function))
+
+    def run(self, pattern: str) -> int:
+        passed, failed = 0, []
+        for name, function in self.tests:
+            if not re.search(pattern, name):
+                continue
+            try:
+                function()
+            except Exception as error:  # A test may fail in any way; the others go on.
+                failed.append(name)
+                print(f"FAILED  {name}", flush=True)
+                known = isinstance(error, Failed | subprocess.TimeoutExpired)
+                text = str(error) if known else traceback.format_exc()
+                print("        " + text.strip().replace("\n", "\n        "), flush=True)
+            else:
+                passed += 1
+                print(f"ok      {name}", flush=True)
+        for name in failed:
+            print(f"failed: {name}")
+        print(f"{passed} passed, {len(failed)} failed")
+        return 1 if failed or not passed else 0

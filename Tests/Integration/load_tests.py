@@ -1,0 +1,50 @@
+"""Many connections on one loop, and a greedy one beside a modest one."""
+
+import functools
+import re
+
+from harness import Build, Suite, expect
+from servers import Peer, Servers, frame
+
+CONNECTIONS = 10_000
+ROUND_TRIPS = 200
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    suite.add(f"{CONNECTIONS} connections on one loop", functools.partial(many, build, servers))
+    suite.add(
+        "many connections, valgrind", functools.partial(many, build, servers, 100, valgrind=True)
+    )
+    suite.add("a flood starves nobody", functools.partial(fair, build, servers))
+
+
+def many(
+    build: Build, servers: Servers, count: int = CONNECTIONS, valgrind: bool = False
+) -> None:
+    result = build.run(
+        build.helper("many"), servers.light_echo(), str(count), valgrind=valgrind
+    )
+    expect(result.returncode == 0, f"{result.stdout}{result.stderr}")
+    # The program makes fewer only when the system's limit forbids more; that is worth a line.
+    limited = re.search("the limit of .*", result.stdout)
+    if limited:
+        print(f"        {limited[0]}")
+    else:
+        expect(f"{count} opened, {count} echoed, {count} closed, 0 failed" in result.stdout,
+               result.stdout)
+
+
+def fair(build: Build, servers: Servers) -> None:
+    """The flood never ends by itself: a starved connection would hang until the test's limit."""
+
+    async def flood(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        many_small_messages = frame(2, b"0123456789abcdef") * 65536
+        while True:
+            await peer.send(many_small_messages)
+
+    result = build.run(
+        build.helper("fair"), servers.script(flood), servers.echo(), str(ROUND_TRIPS)
+    )
+    expect(result.returncode == 0, f"{result.stdout}{result.stderr}")
+    expect(f"{ROUND_TRIPS} round trips" in result.stdout, result.stdout)
