@@ -1,0 +1,232 @@
+import Testing
+import Wire
+
+@testable import Session
+
+private func at(_ milliseconds: UInt64) -> Instant {
+    Instant(nanoseconds: (milliseconds + 1) * 1_000_000)
+}
+
+/// A session with what it would have written, unmasked again by a key of zeros.
+private struct Peer: ~Copyable {
+    var session: WebSocketSession
+
+    init(
+        deflate: DeflateParameters? = nil,
+        _ configure: (inout WebSocketConfiguration) -> Void = { _ in }
+    ) throws {
+        var configuration = try WebSocketConfiguration(url: "ws://peer.test/")
+        configuration.pingInterval = .zero
+        configure(&configuration)
+        // A key of zeros leaves payloads readable.
+        let keys = MaskKeys { $0.initializeMemory(as: UInt8.self, repeating: 0) }
+        session = WebSocketSession(
+            configuration: configuration, deflate: deflate, keys: keys, now: at(0))
+    }
+
+    /// Feeds bytes and returns every step but the ends of input.
+    mutating func receives(_ bytes: [UInt8], at time: Instant = at(0)) -> [WebSocketSession.Step] {
+        var steps: [WebSocketSession.Step] = []
+        bytes.withUnsafeBytes { input in
+            var offset = 0
+            while true {
+                let step = session.next(input, &offset, now: time)
+                if step == .needMoreBytes { break }
+                steps.append(step)
+            }
+        }
+        return steps
+    }
+
+    /// Takes what is queued: the frames' first bytes and payloads.
+    mutating func written() -> [(first: UInt8, payload: [UInt8])] {
+        let bytes = Array(session.outgoing.readable)
+        session.didWrite(bytes.count)
+        var frames: [(UInt8, [UInt8])] = []
+        var at = 0
+        while at < bytes.count {
+            var length = Int(bytes[at + 1] & 0x7F)
+            var header = 2
+            if length == 126 {
+                length = Int(bytes[at + 2]) << 8 | Int(bytes[at + 3])
+                header = 4
+            }
+            let start = at + header + 4
+            frames.append((bytes[at], Array(bytes[start..<(start + length)])))
+            at = start + length
+        }
+        return frames
+    }
+
+    mutating func send(_ text: String) throws {
+        var text = text
+        try text.withUTF8 { try session.send(.text, UnsafeRawBufferPointer($0)) }
+    }
+}
+
+private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
+
+@Suite struct WebSocketSessionTests {
+    @Test func aMessageIsOneFrame() throws {
+        var peer = try Peer()
+        try peer.send("hello")
+        let frames = peer.written()
+        #expect(frames.map(\.first) == [0x81])
+        #expect(frames.map(\.payload) == [Array("hello".utf8)])
+    }
+
+    @Test func aMessageIsSplitByMaxFrameBytes() throws {
+        var peer = try Peer { $0.maxFrameBytes = 2 }
+        try peer.send("hello")
+        try peer.send("")
+        let frames = peer.written()
+        #expect(frames.map(\.first) == [0x01, 0x00, 0x80, 0x81])
+        #expect(frames.map(\.payload) == [[104, 101], [108, 108], [111], []])
+    }
+
+    @Test func longMessagesAreCompressedAndShortOnesNot() throws {
+        var peer = try Peer(deflate: DeflateParameters())
+        try peer.send("short")
+        try peer.send(String(repeating: "long ", count: 100))
+        let frames = peer.written()
+        #expect(frames.map(\.first) == [0x81, 0xC1])
+        #expect(frames[1].payload.count < 60)
+    }
+
+    @Test func aWindowOfEightBitsSendsUncompressed() throws {
+        var peer = try Peer(deflate: DeflateParameters(clientMaxWindowBits: 8))
+        try peer.send(String(repeating: "long ", count: 100))
+        #expect(peer.written().map(\.first) == [0x81])
+    }
+
+    @Test func aPingIsAnsweredWithItsPayload() throws {
+        var peer = try Peer()
+        #expect(peer.receives([0x89, 2, 7, 8]) == [.nothing])
+        let frames = peer.written()
+        #expect(frames.map(\.first) == [0x8A])
+        #expect(frames.map(\.payload) == [[7, 8]])
+    }
+
+    @Test func aFloodOfPingsIsAnsweredByTheLastAndStaysBounded() throws {
+        var peer = try Peer()
+        let payload = [UInt8](repeating: 1, count: 125)
+        for _ in 0..<10_000 { _ = peer.receives([0x89, 125] + payload) }
+        _ = peer.receives([0x89, 1, 42])
+        #expect(peer.session.outgoing.count < 70_000)
+        _ = peer.written()
+        // Once there is room, the last one is answered.
+        let frames = peer.written()
+        #expect(frames.map(\.first) == [0x8A])
+        #expect(frames.map(\.payload) == [[42]])
+    }
+
+    @Test func thePeersCloseIsAnsweredWithItsCode() throws {
+        var peer = try Peer()
+        let steps = peer.receives([0x88, 4, 0x0F, 0xA1, 0x68, 0x69, 0x81, 1, 0x61])
+        #expect(steps == [.closed(CloseCode(rawValue: 4001), reason: "hi")])
+        let frames = peer.written()
+        #expect(frames.map(\.first) == [0x88])
+        #expect(frames.map(\.payload) == [[0x0F, 0xA1]])
+        #expect(throws: RealtimeError.self) { try peer.send("late") }
+    }
+
+    @Test func aCloseWithoutCodeIsAnsweredWithoutCode() throws {
+        var peer = try Peer()
+        #expect(peer.receives([0x88, 0]) == [.closed(.noStatus, reason: "")])
+        #expect(peer.written().map(\.payload) == [[]])
+    }
+
+    @Test func ourCloseComesAfterWhatWasQueuedAndIsNotAnsweredTwice() throws {
+        var peer = try Peer()
+        try peer.send("last")
+        peer.session.close(.normal, reason: "bye", now: at(0))
+        peer.session.close(.goingAway, reason: "again", now: at(0))
+        let frames = peer.written()
+        #expect(frames.map(\.first) == [0x81, 0x88])
+        #expect(frames.last?.payload == [0x03, 0xE8] + Array("bye".utf8))
+        #expect(peer.receives(close1000) == [.closed(.normal, reason: "")])
+        #expect(peer.written().isEmpty)
+    }
+
+    @Test func messagesAfterOurCloseAreDroppedAndPingsNotAnswered() throws {
+        var peer = try Peer()
+        peer.session.close(.normal, reason: "", now: at(0))
+        _ = peer.written()
+        #expect(peer.receives([0x81, 1, 0x61, 0x89, 0] + close1000) == [
+            .nothing, .nothing, .closed(.normal, reason: ""),
+        ])
+        #expect(peer.written().isEmpty)
+    }
+
+    @Test func theClosingHandshakeHasATimeLimit() throws {
+        var peer = try Peer { $0.closeTimeout = .seconds(2) }
+        peer.session.close(.normal, reason: "", now: at(0))
+        #expect(peer.session.wakeUp == at(2000))
+        #expect(peer.session.timeReached(at(1999)) == .nothing)
+        #expect(peer.session.timeReached(at(2000)) == .closeTimedOut)
+    }
+
+    @Test(arguments: [
+        ([0x83, 0], 1002), ([0x81, 1, 0xFF], 1007), ([0x82, 126, 1, 0], 1009),
+        ([0x88, 1, 3], 1002),
+    ] as [([UInt8], UInt16)])
+    func aBrokenProtocolIsAnsweredWithItsCodeOnce(bytes: [UInt8], code: UInt16) throws {
+        var peer = try Peer { $0.limits.messageBytes = 100 }
+        let steps = peer.receives(bytes + bytes)
+        #expect(steps.count == 1)
+        guard case .failed(let failure)? = steps.first else {
+            Issue.record("\(steps)")
+            return
+        }
+        #expect(failure.code.rawValue == code)
+        let frames = peer.written()
+        #expect(frames.map(\.first) == [0x88])
+        #expect(frames.map(\.payload) == [[UInt8(code >> 8), UInt8(code & 0xFF)]])
+        #expect(peer.receives([0x81, 1, 0x61]).isEmpty)
+    }
+
+    @Test func aSilentPeerFailsWithTheHostInTheSentence() throws {
+        var peer = try Peer {
+            $0.pingInterval = .seconds(1)
+            $0.pongTimeout = .seconds(3)
+        }
+        #expect(peer.session.timeReached(at(1000)) == .pinged)
+        let ping = peer.written()
+        #expect(ping.map(\.first) == [0x89])
+        // Answered: the clock starts anew.
+        let pong = [0x8A, UInt8(ping[0].payload.count)] + ping[0].payload
+        #expect(peer.receives(pong, at: at(1500)) == [.pong(.milliseconds(500))])
+        #expect(peer.session.timeReached(at(2000)) == .pinged)
+        #expect(peer.session.timeReached(at(3000)) == .pinged)
+        guard case .failed(let error) = peer.session.timeReached(at(5000)) else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(error.code == .timeout)
+        #expect(error.message.contains("peer.test"))
+    }
+
+    @Test func aPingOfTheCallersIsMeasured() throws {
+        var peer = try Peer()
+        let payload: [UInt8] = [9, 9, 9]
+        try payload.withUnsafeBytes { try peer.session.ping($0, now: at(0)) }
+        #expect(peer.written().map(\.payload) == [[9, 9, 9]])
+        #expect(peer.receives([0x8A, 3, 9, 9, 9], at: at(20)) == [.pong(.milliseconds(20))])
+        #expect(peer.receives([0x8A, 3, 9, 9, 9], at: at(30)) == [.nothing])
+        let long = [UInt8](repeating: 0, count: 126)
+        #expect(throws: RealtimeError.self) {
+            try long.withUnsafeBytes { try peer.session.ping($0, now: at(0)) }
+        }
+    }
+}
+
+@Suite struct InstantTests {
+    @Test func sumsStopAtTheEndOfTime() {
+        let late = Instant(nanoseconds: .max - 5)
+        #expect(late + .seconds(1) == Instant(nanoseconds: .max))
+        #expect(at(0) + .seconds(Int64.max) == Instant(nanoseconds: .max))
+        #expect(at(5) + .seconds(-1) == at(5))
+        #expect(at(0) - at(5) == .zero)
+        #expect(at(5) - at(2) == .milliseconds(3))
+    }
+}

@@ -1,0 +1,189 @@
+import CShims
+import Testing
+
+@testable import Wire
+
+/// What a reader made of some bytes, in a form to compare.
+private enum Outcome: Equatable {
+    case text(String)
+    case binary([UInt8])
+    case control(Opcode, [UInt8])
+    case failed(CloseCode)
+}
+
+/// Feeds the pieces to `next` alone.
+private func read(
+    _ pieces: [[UInt8]], limits: MessageLimits = MessageLimits(), deflate: DeflateParameters? = nil
+) -> [Outcome] {
+    var reader = MessageReader(limits: limits, deflate: deflate)
+    var outcomes: [Outcome] = []
+    for piece in pieces {
+        let failed = piece.withUnsafeBytes { input -> Bool in
+            var offset = 0
+            while true {
+                do throws(ProtocolFailure) {
+                    switch try reader.next(input, &offset) {
+                    case .needMoreBytes: return false
+                    case .message(let kind, let range):
+                        outcomes.append(outcome(kind, Array(input[range])))
+                    case .assembledMessage(let kind, let range):
+                        outcomes.append(outcome(kind, Array(reader.assembled[range])))
+                        reader.discardDelivered()
+                    case .control(let opcode):
+                        outcomes.append(.control(opcode, Array(reader.control)))
+                    }
+                } catch {
+                    outcomes.append(.failed(error.code))
+                    return true
+                }
+            }
+        }
+        if failed { break }
+    }
+    return outcomes
+}
+
+private func outcome(_ kind: MessageKind, _ bytes: [UInt8]) -> Outcome {
+    kind == .text ? .text(String(decoding: bytes, as: UTF8.self)) : .binary(bytes)
+}
+
+private func expectAtEverySplit(
+    _ bytes: [UInt8], _ expected: [Outcome], limits: MessageLimits = MessageLimits(),
+    deflate: DeflateParameters? = nil, sourceLocation: SourceLocation = #_sourceLocation
+) {
+    for pieces in splits(bytes) {
+        #expect(
+            read(pieces, limits: limits, deflate: deflate) == expected,
+            "cut into \(pieces.map(\.count))", sourceLocation: sourceLocation)
+    }
+}
+
+@Suite struct MessageReaderTests {
+    @Test func messagesAndControlFramesComeInOrder() {
+        let long = [UInt8](repeating: 7, count: 300)
+        expectAtEverySplit(
+            frame(.text, "hi") + frame(.ping, "p") + frame(.binary, long) + frame(.text, "")
+                + frame(.close, [3, 232]),
+            [
+                .text("hi"), .control(.ping, [112]), .binary(long), .text(""),
+                .control(.close, [3, 232]),
+            ])
+    }
+
+    @Test func fragmentsAreJoinedAroundControlFrames() {
+        expectAtEverySplit(
+            frame(.text, "one ", isFinal: false) + frame(.ping, "x")
+                + frame(.continuation, "", isFinal: false)
+                + frame(.continuation, "two") + frame(.binary, [1]),
+            [.control(.ping, [120]), .text("one two"), .binary([1])])
+    }
+
+    @Test func aCharacterMayBeSplitBetweenFragments() {
+        let horse = Array("🐎".utf8)
+        expectAtEverySplit(
+            frame(.text, [horse[0], horse[1]], isFinal: false)
+                + frame(.continuation, [horse[2], horse[3]]),
+            [.text("🐎")])
+    }
+
+    @Test func aFrameOfSixtyFourKiBHasItsLengthInEightBytes() {
+        let payload = [UInt8](repeating: 9, count: 65_536)
+        let bytes = frame(.binary, payload)
+        for cut in [1, 2, 9, 10, 11, 4000] {
+            #expect(read([Array(bytes[..<cut]), Array(bytes[cut...])]) == [.binary(payload)])
+        }
+    }
+
+    @Test(arguments: [
+        ("reserved bit 2", [0xA1, 0x00]), ("reserved bit 3", [0x91, 0x00]),
+        ("RSV1 without deflate", [0xC1, 0x00]),
+        ("opcode 3", [0x83, 0x00]), ("opcode 11", [0x8B, 0x00]), ("masked", [0x81, 0x80]),
+        ("126 for a short length", [0x82, 126, 0, 125]),
+        ("127 for a short length", [0x82, 127, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]),
+        ("the length's top bit", [0x82, 127, 0x80, 0, 0, 0, 0, 0, 0, 0]),
+        ("ping of 126 bytes", [0x89, 126, 0, 126]), ("fragmented ping", [0x09, 0x00]),
+        ("continuation of nothing", [0x80, 0x00]),
+        ("message in a message", [0x01, 0x00, 0x81, 0x00]),
+    ] as [(String, [UInt8])])
+    func brokenFramesFailWith1002(name: String, bytes: [UInt8]) {
+        expectAtEverySplit(bytes, [.failed(.protocolError)])
+        // A good message before it in the same read is delivered first.
+        expectAtEverySplit(frame(.text, "ok") + bytes, [.text("ok"), .failed(.protocolError)])
+    }
+
+    @Test func invalidTextFailsAtItsFirstBadByteOfAnUnfinishedFrame() {
+        // A frame that announces ten bytes; the third is wrong, the rest never comes.
+        expectAtEverySplit([0x81, 10, 0x61, 0xCE, 0x61], [.failed(.invalidPayload)])
+        expectAtEverySplit(frame(.text, [0xED, 0xA0, 0x80]), [.failed(.invalidPayload)])
+        // An unfinished character at the message's end.
+        expectAtEverySplit(frame(.text, [0x61, 0xE2, 0x82]), [.failed(.invalidPayload)])
+    }
+
+    @Test func aFrameAboveTheLimitFailsBeforeItsPayload() {
+        var limits = MessageLimits()
+        limits.messageBytes = 10
+        expectAtEverySplit(frame(.binary, [UInt8](repeating: 0, count: 10)),
+            [.binary([UInt8](repeating: 0, count: 10))], limits: limits)
+        expectAtEverySplit([0x82, 11], [.failed(.messageTooBig)], limits: limits)
+        expectAtEverySplit(
+            frame(.binary, [1, 2, 3, 4, 5, 6], isFinal: false) + [0x80, 5],
+            [.failed(.messageTooBig)], limits: limits)
+        expectAtEverySplit(
+            [0x82, 127, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
+            [.failed(.messageTooBig)], limits: limits)
+    }
+
+    @Test func compressedMessagesAreInflatedOverFragments() throws {
+        // RFC 7692 §7.2.3.1: "Hello" as one frame and as two fragments.
+        let hello: [UInt8] = [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]
+        let deflate = DeflateParameters()
+        expectAtEverySplit(
+            frame(.text, hello, isCompressed: true), [.text("Hello")], deflate: deflate)
+        expectAtEverySplit(
+            frame(.text, Array(hello[..<3]), isFinal: false, isCompressed: true)
+                + frame(.pong, "") + frame(.continuation, Array(hello[3...])),
+            [.control(.pong, []), .text("Hello")], deflate: deflate)
+        expectAtEverySplit(
+            frame(.text, [0xFF, 0xFF], isCompressed: true), [.failed(.invalidPayload)],
+            deflate: deflate)
+        expectAtEverySplit(
+            frame(.text, hello, isFinal: false, isCompressed: true)
+                + frame(.continuation, [], isFinal: true, isCompressed: true),
+            [.failed(.protocolError)], deflate: deflate)
+        expectAtEverySplit(
+            frame(.ping, [], isCompressed: true), [.failed(.protocolError)], deflate: deflate)
+    }
+
+    @Test func wholeMessagesFindsWhatNextFinds() {
+        let bytes =
+            frame(.text, "a") + frame(.binary, [UInt8](repeating: 1, count: 200))
+            + frame(.text, "ž") + frame(.ping, "stop") + frame(.text, "b")
+        var reader = MessageReader(limits: MessageLimits(), deflate: nil)
+        let slots = UnsafeMutableBufferPointer<rt_message>.allocate(capacity: 8)
+        defer { slots.deallocate() }
+        slots.initialize(repeating: rt_message())
+        bytes.withUnsafeBytes { input in
+            var offset = 0
+            #expect(reader.wholeMessages(input, &offset, into: slots) == 3)
+            #expect(slots[..<3].map { Int($0.length) } == [1, 200, 2])
+            #expect(slots[..<3].map(\.kind) == [1, 2, 1])
+            // It stops at the ping and says so by finding nothing.
+            #expect(offset == 3 + 204 + 4)
+            #expect(reader.wholeMessages(input, &offset, into: slots) == 0)
+        }
+    }
+
+    @Test func memoryOfAnAssembledMessageIsGivenBack() {
+        var reader = MessageReader(limits: MessageLimits(), deflate: nil)
+        let bytes = frame(.binary, [UInt8](repeating: 1, count: 1_000_000))
+        for piece in [bytes[..<500_000], bytes[500_000...]] {
+            piece.withUnsafeBytes { input in
+                var offset = 0
+                while let event = try? reader.next(input, &offset), event != .needMoreBytes {
+                    reader.discardDelivered()
+                }
+            }
+        }
+        #expect(reader.assembled.isEmpty)
+    }
+}
