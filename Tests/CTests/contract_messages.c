@@ -134,14 +134,17 @@ static void on_pong(int64_t round_trip_us, void *user) {
 }
 
 /* The send buffer's limit refuses without taking anything; drained comes once it is empty. The
- * message is far larger than the kernel's buffers, so part of it must wait. */
+ * peer does not read, and the message is far larger than the kernel's buffers and the peer's queue
+ * of frames, so part of it must wait. */
 static void send_buffer(rt_loop *loop, const char *server) {
   const size_t large = 64 << 20;
   inbox in = {0};
-  rt_websocket *websocket = new_websocket(loop, server, "/sink");
+  rt_websocket *websocket = new_websocket(loop, server, "/stall");
+  rt_websocket *release = new_websocket(loop, server, "/release");
   uint8_t *data = calloc(1, large);
   CHECK(data != NULL);
   CHECK_OK(rt_websocket_set_compression(websocket, false));
+  CHECK_OK(rt_websocket_set_max_frame_bytes(websocket, 1 << 16));
   CHECK_OK(rt_websocket_set_send_limit_bytes(websocket, 1));
   CHECK_OK(rt_websocket_set_send_high_water_bytes(websocket, 1));
   CHECK_OK(rt_websocket_on_open(websocket, on_open, &in, NULL));
@@ -152,12 +155,16 @@ static void send_buffer(rt_loop *loop, const char *server) {
   CHECK_OK(rt_websocket_send_binary(websocket, data, large));
   CHECK(rt_websocket_buffered_bytes(websocket) > 1 && in.drained == 0);
   CHECK_STATUS(rt_websocket_send_binary(websocket, data, 1), RT_ERROR_BUFFER_FULL);
+  settle(loop);
+  CHECK(rt_websocket_buffered_bytes(websocket) > 1 && in.drained == 0);
+  CHECK_OK(rt_websocket_start(release));
   TURN_UNTIL(loop, in.drained == 1);
   CHECK(rt_websocket_buffered_bytes(websocket) == 0);
   CHECK_OK(rt_websocket_ping(websocket, (const uint8_t *)"p", 1));
   TURN_UNTIL(loop, in.pongs == 1);
   CHECK(rt_websocket_round_trip_us(websocket) >= 0);
   CHECK(in.drained == 1);
+  rt_websocket_free(release);
   rt_websocket_free(websocket);
   free(data);
 }

@@ -5,10 +5,22 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from suite import HERE, add, compile_c, expect, run, server
+from suite import HERE, LIBRARY, SCRATCH, add, compile_c, expect, run, server
 
 # Swift's own crash handler would take the signal of a crash, and can hang.
 ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
+
+MEMCHECK = [
+    "valgrind",
+    "--quiet",
+    "--error-exitcode=9",
+    "--leak-check=full",
+    "--show-leak-kinds=definite",
+    "--errors-for-leak-kinds=definite",
+]
+
+#: What ends a process in the middle, or leaves the parent's handles alone in a child, keeps memory.
+KEEPS_MEMORY = {"contract_fork"}
 
 
 def check(source: Path) -> None:
@@ -18,5 +30,21 @@ def check(source: Path) -> None:
     expect(output == "", f"printed:\n{output}")
 
 
+def check_memory(source: Path) -> None:
+    """The same under valgrind: nothing invalid is read or written, nothing is lost."""
+    program = compile_c(source)
+    # valgrind 3.19 cannot read this compiler's debugging information; names are enough.
+    folder = SCRATCH / "without_debug"
+    folder.mkdir(parents=True, exist_ok=True)
+    run(["strip", "-g", "-o", folder / "librealtime.so.0", LIBRARY.resolve()])
+    environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)}
+    with server() as address:
+        output = run([*MEMCHECK, program, address], env=environment)
+    expect(output == "", f"printed:\n{output}")
+
+
 for source in sorted(HERE.glob("contract_*.c")):
     add(source.stem, partial(check, source))
+for source in sorted(HERE.glob("contract_*.c")):
+    if source.stem not in KEEPS_MEMORY:
+        add(f"memory_{source.stem}", partial(check_memory, source))

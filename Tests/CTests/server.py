@@ -3,7 +3,8 @@
 Prints its port on a line of its own and runs until its standard input ends.
 
 /echo            sends every message back
-/sink            reads and forgets
+/stall           reads nothing until somebody opens /release, then reads and forgets
+/release         lets the stalled ones go on
 /push/N          sends N numbered text messages, then waits for the client to close
 /close/CODE      closes at once with CODE and the reason "because"
 /drop            cuts the connection without a closing handshake
@@ -19,6 +20,8 @@ from http import HTTPStatus
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+
+released = asyncio.Event()
 
 
 def refuse(connection: ServerConnection, request: Request) -> Response | None:
@@ -37,9 +40,12 @@ async def answer(connection: ServerConnection) -> None:
         await connection.close(int(rest[0]), "because")
     elif action == "drop":
         connection.transport.abort()
-    elif action == "sink":
+    elif action == "stall":
+        await released.wait()
         async for _ in connection:
             pass
+    elif action == "release":
+        released.set()
     async for message in connection:
         await connection.send(message)
 

@@ -20,7 +20,7 @@ INCLUDE = ROOT / "include"
 SCRATCH = BUILD / "ctests"
 
 #: A program that hangs is ended after this many seconds and counts as failed.
-PROGRAM_SECONDS = 60
+PROGRAM_SECONDS = 120
 
 Test = Callable[[], None]
 TESTS: list[tuple[str, Test]] = []
