@@ -61,7 +61,10 @@ static void on_close(uint16_t code, const char *reason, size_t length, bool clea
   rt_loop_stop(((struct client *)user)->loop);
 }
 
-/* Some cases hold megabytes in small fragments, and some wait for seconds. */
+/*
+ * Some cases hold megabytes in small fragments, and some wait for seconds. Those of deflate want
+ * every echo compressed, however small.
+ */
 static bool configure(struct client *client, rt_websocket_message_fn on_message) {
   rt_websocket *websocket = client->websocket;
   return check(rt_websocket_set_open_timeout_ms(websocket, TIMEOUT_MS), "open timeout") &&
@@ -69,6 +72,7 @@ static bool configure(struct client *client, rt_websocket_message_fn on_message)
          check(rt_websocket_set_ping_interval_ms(websocket, 0), "ping interval") &&
          check(rt_websocket_set_max_message_bytes(websocket, 0), "message limit") &&
          check(rt_websocket_set_send_limit_bytes(websocket, 0), "send limit") &&
+         check(rt_websocket_set_compression_min_bytes(websocket, 0), "smallest compressed") &&
          check(rt_websocket_set_client_no_context_takeover(websocket, client->no_context),
                "no context") &&
          check(rt_websocket_on_open(websocket, on_open, client, NULL), "on_open") &&

@@ -1,0 +1,142 @@
+"""The tree's own rules. Each takes the sources and yields complaints."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from source import C_LIKE, MODEL, Complaint, Source, functions
+
+MAX_FILE_LINES = 450
+MAX_FUNCTION_LINES = 70
+MAX_COLUMNS = 100
+
+# A target imports only targets before it.
+ORDER = ("CShims", "Wire", "Session", "Engine", "Realtime", "RealtimeABI")
+# What the toolchain brings and the shared library may carry.
+SYSTEM = {"Synchronization", "Glibc", "Swift"}
+# Only the side that does I/O knows the operating system.
+SYSTEM_OF_TARGET = {"Engine": {"Synchronization", "Glibc"}, "Realtime": {"Synchronization"}}
+
+_IMPORT = re.compile(
+    r"(?m)^[ \t]*(?:@[\w()]+\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?"
+    r"import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)"
+)
+
+
+def target_of(source: Source) -> str | None:
+    parts = source.path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == "Sources" and parts[1] in ORDER else None
+
+
+def imports(sources: list[Source]) -> Iterator[Complaint]:
+    for source in sources:
+        target = target_of(source)
+        if target is None or source.suffix != ".swift":
+            continue
+        allowed = set(ORDER[: ORDER.index(target)])
+        for match in _IMPORT.finditer(source.code):
+            module = match[1]
+            line = source.line_of(match.start(1))
+            if module.startswith("Foundation"):
+                rule = f"no {module} under the shared library"
+            elif module in ORDER and module not in allowed:
+                rule = f"{target} must not import {module}: the order is {' → '.join(ORDER)}"
+            elif module not in ORDER and module not in SYSTEM_OF_TARGET.get(target, set()):
+                rule = f"{target} must not import {module}"
+            else:
+                continue
+            yield Complaint(source.path, line, rule)
+
+
+def sizes(sources: list[Source]) -> Iterator[Complaint]:
+    for source in sources:
+        if source.is_generated:
+            continue
+        if len(source.lines) > MAX_FILE_LINES:
+            rule = f"{len(source.lines)} lines in a file, {MAX_FILE_LINES} are the limit"
+            yield Complaint(source.path, len(source.lines), rule)
+        for function in functions(source):
+            if function.lines > MAX_FUNCTION_LINES:
+                rule = f"{function.name} has {function.lines} lines, {MAX_FUNCTION_LINES} allowed"
+                yield Complaint(source.path, function.first, rule)
+        for number, line in enumerate(source.lines, 1):
+            # A Markdown table's row cannot be broken.
+            if len(line) > MAX_COLUMNS and not (source.suffix == ".md" and line.startswith("|")):
+                rule = f"{len(line)} columns, {MAX_COLUMNS} are the limit"
+                yield Complaint(source.path, number, rule)
+
+
+def leftovers(sources: list[Source]) -> Iterator[Complaint]:
+    """What is meant to be done later belongs into an issue."""
+    word = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
+    for source in sources:
+        for number, line in enumerate(source.lines, 1):
+            if found := word.search(line):
+                yield Complaint(source.path, number, f"{found[0]} left in the tree")
+            if line != line.rstrip():
+                yield Complaint(source.path, number, "white space at the end of the line")
+
+
+def traps(sources: list[Source]) -> Iterator[Complaint]:
+    """Swift cannot catch its own traps, so the library holds none that outside could reach."""
+    forced = re.compile(r"\b(?:try|as)!|\b(?:fatalError|unowned\(unsafe\))")
+    for source in sources:
+        if target_of(source) is None or source.suffix != ".swift":
+            continue
+        for match in forced.finditer(source.code):
+            yield Complaint(source.path, source.line_of(match.start()), f"{match[0]} may trap")
+
+
+def exports(sources: list[Source]) -> Iterator[Complaint]:
+    """Each export is documented, in the model, used by a C program and known to Python."""
+    by_path = {source.path: source for source in sources}
+    model = by_path.get(MODEL)
+    binding = by_path.get("bindings/python/src/librealtime/_abi.py")
+    if model is None or binding is None:
+        missing = MODEL if model is None else "_abi.py"
+        yield Complaint("include", 1, f"{missing} is missing: run `make abi`")
+        return
+    described = {function["name"]: function for function in json.loads(model.text)["functions"]}
+    users = "\n".join(
+        source.code
+        for source in sources
+        if source.suffix in C_LIKE
+        and source.path.startswith(("Tests/CTests/", "Tests/Integration/", "examples-c/"))
+    )
+    called = set(re.findall(r"\b(rt_\w+)\s*\(", users))
+    known = set(re.findall(r"\brt_\w+", binding.text))
+    for source in sources:
+        if not source.path.startswith("Sources/RealtimeABI/") or source.suffix != ".swift":
+            continue
+        for number, name, comment in declared_exports(source):
+            for rule in broken(name, comment, described, called, known):
+                yield Complaint(source.path, number, f"{name} {rule}")
+
+
+def declared_exports(source: Source) -> Iterator[tuple[int, str, str]]:
+    """Line, name and doc comment of each function that C sees."""
+    for number, line in enumerate(source.lines, 1):
+        found = re.match(r'\s*@_cdecl\("(\w+)"\)', line)
+        if not found:
+            continue
+        first = number - 1
+        while first > 0 and source.lines[first - 1].strip().startswith(("///", "@")):
+            first -= 1
+        yield number, found[1], "\n".join(source.lines[first : number - 1])
+
+
+def broken(
+    name: str, comment: str, described: dict[str, object], called: set[str], known: set[str]
+) -> Iterator[str]:
+    if not name.startswith("rt_"):
+        yield "is exported without the prefix rt_"
+    if "///" not in comment:
+        yield "has no doc comment"
+    elif not re.search(r"\bSince \d+\.\d+\.", comment):
+        yield 'has a doc comment without "Since"'
+    if name not in described:
+        yield "is not in include/realtime.abi.json: run `make abi`"
+    if name not in called:
+        yield "is called by no program under Tests/CTests, Tests/Integration or examples-c"
+    if name not in known:
+        yield "is not in Python's _abi.py: run `make abi`"
