@@ -22,7 +22,8 @@ let package = Package(
         .target(name: "Wire", dependencies: ["CShims"], swiftSettings: swift),
         .target(name: "Session", dependencies: ["Wire", "CShims"], swiftSettings: swift),
         .target(name: "Engine", dependencies: ["Session", "Wire", "CShims"], swiftSettings: swift),
-        .target(name: "Realtime", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
+        .target(
+            name: "Realtime", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .target(
             name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .executableTarget(name: "abigen", swiftSettings: swift),

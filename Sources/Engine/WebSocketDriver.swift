@@ -46,7 +46,9 @@ extension WebSocketConnection {
     // MARK: Connecting
 
     func begin() {
-        guard case .idle = phase, gate.load(ordering: .acquiring) & ~Gate.paused == 0 else { return }
+        guard case .idle = phase, gate.load(ordering: .acquiring) & ~Gate.paused == 0 else {
+            return
+        }
         if configuration.openTimeout > .zero {
             openDeadline = Loop.now() + configuration.openTimeout
         }

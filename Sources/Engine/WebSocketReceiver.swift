@@ -199,7 +199,8 @@ extension WebSocketConnection {
         switch step {
         case .pong(let time):
             let (seconds, attoseconds) = time.components
-            roundTrip.store(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, ordering: .relaxed)
+            roundTrip.store(
+                seconds * 1_000_000 + attoseconds / 1_000_000_000_000, ordering: .relaxed)
             if mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 { handlers.pong?(time) }
         case .closed(let code, let reason):
             setState(.closing)

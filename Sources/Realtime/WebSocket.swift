@@ -166,7 +166,9 @@ public final class WebSocket: Sendable {
     /// - Returns: the round trip.
     /// - Throws: `RealtimeError`, or `Closing` when the connection ends first.
     public func ping() async throws -> Duration {
-        try await events.nextPong { try connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        try await events.nextPong {
+            try connection.ping(UnsafeRawBufferPointer(start: nil, count: 0))
+        }
     }
 
     /// Closes in order and waits for the end: what was queued is sent, then a close frame, then the

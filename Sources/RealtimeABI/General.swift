@@ -91,9 +91,10 @@ public typealias rt_destroy_fn = @convention(c) (_ user: UnsafeMutableRawPointer
 
 /// Receives one log line, NUL-terminated UTF-8 without a line end, valid until it returns. May be
 /// called on any thread that uses the library, several at a time. Since 0.1.
-public typealias rt_log_fn = @convention(c) (
-    _ level: rt_log_level, _ message: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?
-) -> Void
+public typealias rt_log_fn =
+    @convention(c) (
+        _ level: rt_log_level, _ message: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
 
 /// The library's version as text, for example "0.1.0". Static; never freed. Any thread. Since 0.1.
 @_cdecl("rt_version")

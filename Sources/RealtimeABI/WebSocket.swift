@@ -41,47 +41,53 @@ public enum RT_WEBSOCKET: Int32 {
 
 /// The connection is open. `subprotocol` is the one the server selected, `extensions` its
 /// Sec-WebSocket-Extensions; "" without. Both valid until the callback returns. Since 0.1.
-public typealias rt_websocket_open_fn = @convention(c) (
-    _ subprotocol: UnsafePointer<CChar>?, _ extensions: UnsafePointer<CChar>?,
-    _ user: UnsafeMutableRawPointer?
-) -> Void
+public typealias rt_websocket_open_fn =
+    @convention(c) (
+        _ subprotocol: UnsafePointer<CChar>?, _ extensions: UnsafePointer<CChar>?,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
 
 /// One whole message. `data` is valid until the callback returns; it is not NUL-terminated, since
 /// it points into the receive buffer. Never NULL, also when `length` is 0. Since 0.1.
-public typealias rt_websocket_message_fn = @convention(c) (
-    _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?, _ length: Int,
-    _ user: UnsafeMutableRawPointer?
-) -> Void
+public typealias rt_websocket_message_fn =
+    @convention(c) (
+        _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?, _ length: Int,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
 
 /// All messages of one read, in order: message i has `messages[i].length` bytes at
 /// `base + messages[i].offset`. `count` is at least 1. All valid until the callback returns. Since 0.1.
-public typealias rt_websocket_messages_fn = @convention(c) (
-    _ base: UnsafePointer<UInt8>?, _ messages: UnsafePointer<rt_message>?, _ count: Int,
-    _ user: UnsafeMutableRawPointer?
-) -> Void
+public typealias rt_websocket_messages_fn =
+    @convention(c) (
+        _ base: UnsafePointer<UInt8>?, _ messages: UnsafePointer<rt_message>?, _ count: Int,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
 
 /// Why the connection failed: a status and a sentence that names host, cause and limit, valid
 /// until the callback returns. The close callback follows. Since 0.1.
-public typealias rt_websocket_error_fn = @convention(c) (
-    _ status: rt_status, _ message: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?
-) -> Void
+public typealias rt_websocket_error_fn =
+    @convention(c) (
+        _ status: rt_status, _ message: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?
+    ) -> Void
 
 /// The connection is over; the last callback. `code` is the peer's close code, or 1005 when its
 /// close frame had none, or 1006 when there was no close frame; after a failure of the peer's the
 /// code that was sent to it. `reason` is NUL-terminated UTF-8 of `reason_length` bytes, valid until
 /// the callback returns. `clean` is true when both close frames were exchanged. Since 0.1.
-public typealias rt_websocket_close_fn = @convention(c) (
-    _ code: UInt16, _ reason: UnsafePointer<CChar>?, _ reason_length: Int, _ clean: Bool,
-    _ user: UnsafeMutableRawPointer?
-) -> Void
+public typealias rt_websocket_close_fn =
+    @convention(c) (
+        _ code: UInt16, _ reason: UnsafePointer<CChar>?, _ reason_length: Int, _ clean: Bool,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
 
 /// The send buffer, having been above its high-water mark, is empty again. Since 0.1.
 public typealias rt_websocket_drained_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
 
 /// A pong answered one of our pings after `round_trip_us` microseconds. Since 0.1.
-public typealias rt_websocket_pong_fn = @convention(c) (
-    _ round_trip_us: Int64, _ user: UnsafeMutableRawPointer?
-) -> Void
+public typealias rt_websocket_pong_fn =
+    @convention(c) (
+        _ round_trip_us: Int64, _ user: UnsafeMutableRawPointer?
+    ) -> Void
 
 /// Makes a connection to a `ws://` or `wss://` URL; nothing happens before `rt_websocket_start`.
 /// User and password in the URL become a basic Authorization header. Any thread. Since 0.1.

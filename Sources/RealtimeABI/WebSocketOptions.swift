@@ -171,7 +171,9 @@ public func rt_websocket_set_compression_min_bytes(
 public func rt_websocket_set_client_max_window_bits(
     _ websocket: rt_websocket?, _ bits: Int32
 ) -> rt_status {
-    configure(websocket) { $0.compression.clientMaxWindowBits = try number(bits, "bits", in: 9...15) }
+    configure(websocket) {
+        $0.compression.clientMaxWindowBits = try number(bits, "bits", in: 9...15)
+    }
 }
 
 /// The window asked of the server for messages received: `server_max_window_bits` of RFC 7692
@@ -181,7 +183,9 @@ public func rt_websocket_set_client_max_window_bits(
 public func rt_websocket_set_server_max_window_bits(
     _ websocket: rt_websocket?, _ bits: Int32
 ) -> rt_status {
-    configure(websocket) { $0.compression.serverMaxWindowBits = try number(bits, "bits", in: 8...15) }
+    configure(websocket) {
+        $0.compression.serverMaxWindowBits = try number(bits, "bits", in: 8...15)
+    }
 }
 
 /// Compresses each message sent on its own: less memory, larger messages. Default false. Before

@@ -8,7 +8,8 @@ package struct Instant: Hashable, Comparable, Sendable {
 
     /// Later by `duration`; the end of time when that overflows, the same for a negative one.
     package static func + (instant: Instant, duration: Duration) -> Instant {
-        let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(duration.clampedNanoseconds)
+        let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(
+            duration.clampedNanoseconds)
         return Instant(nanoseconds: overflow ? .max : sum)
     }
 

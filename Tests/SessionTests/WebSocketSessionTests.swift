@@ -152,9 +152,10 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         var peer = try Peer()
         peer.session.close(.normal, reason: "", now: at(0))
         _ = peer.written()
-        #expect(peer.receives([0x81, 1, 0x61, 0x89, 0] + close1000) == [
-            .nothing, .nothing, .closed(.normal, reason: ""),
-        ])
+        #expect(
+            peer.receives([0x81, 1, 0x61, 0x89, 0] + close1000) == [
+                .nothing, .nothing, .closed(.normal, reason: ""),
+            ])
         #expect(peer.written().isEmpty)
     }
 
@@ -166,10 +167,11 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(peer.session.timeReached(at(2000)) == .closeTimedOut)
     }
 
-    @Test(arguments: [
-        ([0x83, 0], 1002), ([0x81, 1, 0xFF], 1007), ([0x82, 126, 1, 0], 1009),
-        ([0x88, 1, 3], 1002),
-    ] as [([UInt8], UInt16)])
+    @Test(
+        arguments: [
+            ([0x83, 0], 1002), ([0x81, 1, 0xFF], 1007), ([0x82, 126, 1, 0], 1009),
+            ([0x88, 1, 3], 1002),
+        ] as [([UInt8], UInt16)])
     func aBrokenProtocolIsAnsweredWithItsCodeOnce(bytes: [UInt8], code: UInt16) throws {
         var peer = try Peer { $0.limits.messageBytes = 100 }
         let steps = peer.receives(bytes + bytes)

@@ -65,20 +65,23 @@ private func parse(_ bytes: [UInt8]) -> (first: UInt8, payload: [UInt8]) {
 }
 
 @Suite struct ClosePayloadTests {
-    @Test(arguments: [
-        ([], 1005, ""), ([0x03, 0xE8], 1000, ""), ([0x0F, 0xA0, 0x68, 0x69], 4000, "hi"),
-    ] as [([UInt8], UInt16, String)])
+    @Test(
+        arguments: [
+            ([], 1005, ""), ([0x03, 0xE8], 1000, ""), ([0x0F, 0xA0, 0x68, 0x69], 4000, "hi"),
+        ] as [([UInt8], UInt16, String)])
     func goodPayloadsAreRead(payload: [UInt8], code: UInt16, reason: String) throws {
         let parsed = try payload.withUnsafeBytes { try ClosePayload.parse($0) }
         #expect(parsed.0 == CloseCode(rawValue: code))
         #expect(parsed.1 == reason)
     }
 
-    @Test(arguments: [
-        ([0x03], .protocolError), ([0x03, 0xE7], .protocolError), ([0x03, 0xED], .protocolError),
-        ([0x03, 0xEE], .protocolError), ([0x03, 0xF7], .protocolError),
-        ([0x13, 0x88], .protocolError), ([0x03, 0xE8, 0xFF], .invalidPayload),
-    ] as [([UInt8], CloseCode)])
+    @Test(
+        arguments: [
+            ([0x03], .protocolError), ([0x03, 0xE7], .protocolError),
+            ([0x03, 0xED], .protocolError),
+            ([0x03, 0xEE], .protocolError), ([0x03, 0xF7], .protocolError),
+            ([0x13, 0x88], .protocolError), ([0x03, 0xE8, 0xFF], .invalidPayload),
+        ] as [([UInt8], CloseCode)])
     func badPayloadsAreRefused(payload: [UInt8], code: CloseCode) {
         let failure = #expect(throws: ProtocolFailure.self) {
             try payload.withUnsafeBytes { try ClosePayload.parse($0) }

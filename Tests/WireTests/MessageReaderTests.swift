@@ -94,17 +94,18 @@ private func expectAtEverySplit(
         }
     }
 
-    @Test(arguments: [
-        ("reserved bit 2", [0xA1, 0x00]), ("reserved bit 3", [0x91, 0x00]),
-        ("RSV1 without deflate", [0xC1, 0x00]),
-        ("opcode 3", [0x83, 0x00]), ("opcode 11", [0x8B, 0x00]), ("masked", [0x81, 0x80]),
-        ("126 for a short length", [0x82, 126, 0, 125]),
-        ("127 for a short length", [0x82, 127, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]),
-        ("the length's top bit", [0x82, 127, 0x80, 0, 0, 0, 0, 0, 0, 0]),
-        ("ping of 126 bytes", [0x89, 126, 0, 126]), ("fragmented ping", [0x09, 0x00]),
-        ("continuation of nothing", [0x80, 0x00]),
-        ("message in a message", [0x01, 0x00, 0x81, 0x00]),
-    ] as [(String, [UInt8])])
+    @Test(
+        arguments: [
+            ("reserved bit 2", [0xA1, 0x00]), ("reserved bit 3", [0x91, 0x00]),
+            ("RSV1 without deflate", [0xC1, 0x00]),
+            ("opcode 3", [0x83, 0x00]), ("opcode 11", [0x8B, 0x00]), ("masked", [0x81, 0x80]),
+            ("126 for a short length", [0x82, 126, 0, 125]),
+            ("127 for a short length", [0x82, 127, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]),
+            ("the length's top bit", [0x82, 127, 0x80, 0, 0, 0, 0, 0, 0, 0]),
+            ("ping of 126 bytes", [0x89, 126, 0, 126]), ("fragmented ping", [0x09, 0x00]),
+            ("continuation of nothing", [0x80, 0x00]),
+            ("message in a message", [0x01, 0x00, 0x81, 0x00]),
+        ] as [(String, [UInt8])])
     func brokenFramesFailWith1002(name: String, bytes: [UInt8]) {
         expectAtEverySplit(bytes, [.failed(.protocolError)])
         // A good message before it in the same read is delivered first.
@@ -122,7 +123,8 @@ private func expectAtEverySplit(
     @Test func aFrameAboveTheLimitFailsBeforeItsPayload() {
         var limits = MessageLimits()
         limits.messageBytes = 10
-        expectAtEverySplit(frame(.binary, [UInt8](repeating: 0, count: 10)),
+        expectAtEverySplit(
+            frame(.binary, [UInt8](repeating: 0, count: 10)),
             [.binary([UInt8](repeating: 0, count: 10))], limits: limits)
         expectAtEverySplit([0x82, 11], [.failed(.messageTooBig)], limits: limits)
         expectAtEverySplit(

@@ -125,7 +125,8 @@ package final class Loop: @unchecked Sendable {
     /// Waits up to `timeout` milliseconds, -1 for ever, and does all that is ready.
     package func dispatch(timeout: Int32) throws(RealtimeError) {
         guard timeout >= -1 else {
-            throw RealtimeError(.invalidArgument, "timeout_ms is \(timeout), -1 or more is expected")
+            throw RealtimeError(
+                .invalidArgument, "timeout_ms is \(timeout), -1 or more is expected")
         }
         try beginDispatch()
         defer { endDispatch() }
@@ -171,7 +172,9 @@ package final class Loop: @unchecked Sendable {
             curlMulti?.ready(Int32(truncatingIfNeeded: token), ready.events)
         case let token:
             let index = Int(UInt32(truncatingIfNeeded: token))
-            guard index < slots.count, slots[index].generation == UInt32(token >> 32) else { return }
+            guard index < slots.count, slots[index].generation == UInt32(token >> 32) else {
+                return
+            }
             slots[index].source?.ready(ready.events)
         }
     }

@@ -17,7 +17,8 @@ package struct ByteBuffer: ~Copyable {
 
     /// The unconsumed bytes, valid until the next mutation.
     @inlinable package var readable: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: storage.map { UnsafeRawPointer($0 + head) }, count: tail - head)
+        UnsafeRawBufferPointer(
+            start: storage.map { UnsafeRawPointer($0 + head) }, count: tail - head)
     }
 
     /// At least `minimum` writable bytes behind the readable ones; `commit` makes them readable.

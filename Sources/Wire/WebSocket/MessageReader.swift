@@ -164,7 +164,8 @@ package struct MessageReader: ~Copyable {
         case (.close, _), (.ping, _), (.pong, _):
             controlBytes.removeAll(keeping: 128)
         case (.continuation, .betweenMessages):
-            throw ProtocolFailure(.protocolError, "continuation frame without a message to continue")
+            throw ProtocolFailure(
+                .protocolError, "continuation frame without a message to continue")
         case (.continuation, .inMessage(_, let isCompressed)):
             if header.isCompressed {
                 throw ProtocolFailure(.protocolError, "RSV1 set on a continuation frame")
