@@ -12,7 +12,8 @@ enum HeaderPreface {
         Handles. A type without fields here (rt_loop, rt_websocket) is a handle: made by its _new,
         given back by its _free, which takes NULL too. What is made on a handle keeps that handle
         alive inside, so the order of freeing does not matter. After its _free a handle must not be
-        used; the one exception is a call that was running on another thread already.
+        used, and no call on it may be under way on another thread; the exception are
+        rt_loop_dispatch() and rt_loop_run(), which the free of their loop ends.
 
         Input. Text is UTF-8 and ends in NUL, unless a length follows it. What a function is given
         it has copied or is done with when it returns. Every argument is checked: NULL where a
