@@ -25,24 +25,17 @@ def header_functions() -> dict[str, int]:
         match = re.search(r"\b(rt_\w+)\(([^()]*)\)\s*$", statement)
         if match and "typedef" not in statement:
             parameters = match[2].strip()
-            functions[match[1]] = (
-                0 if parameters == "void" else parameters.count(",") + 1
-            )
+            functions[match[1]] = 0 if parameters == "void" else parameters.count(",") + 1
     return functions
 
 
 def header_constants() -> dict[str, int]:
-    return {
-        name: int(value)
-        for name, value in re.findall(r"\b(RT_\w+) = (-?\d+)", header())
-    }
+    return {name: int(value) for name, value in re.findall(r"\b(RT_\w+) = (-?\d+)", header())}
 
 
 def exported() -> list[str]:
     lines = run(["nm", "-D", "--defined-only", "--format=posix", LIBRARY]).splitlines()
-    return sorted(
-        line.split()[0].split("@")[0] for line in lines if line.split()[1] != "A"
-    )
+    return sorted(line.split()[0].split("@")[0] for line in lines if line.split()[1] != "A")
 
 
 def table() -> ModuleType:
@@ -68,15 +61,11 @@ def symbols_are_the_headers_and_the_tables() -> None:
 @test
 def ctypes_constants_are_the_headers() -> None:
     python = {
-        constant["name"]: getattr(
-            getattr(table(), group["alias"]), constant["short"]
-        ).value
+        constant["name"]: getattr(getattr(table(), group["alias"]), constant["short"]).value
         for group in model()["enums"]
         for constant in group["constants"]
     }
-    expect(
-        python == header_constants(), f"header {header_constants()}\nctypes {python}"
-    )
+    expect(python == header_constants(), f"header {header_constants()}\nctypes {python}")
 
 
 @test
@@ -100,9 +89,7 @@ def ctypes_loads_and_calls_the_library() -> None:
 
 
 def spelled(kind: dict[str, Any]) -> str:
-    return (
-        f"{'const ' if kind['constant'] else ''}{kind['base']} {'*' * kind['pointers']}"
-    )
+    return f"{'const ' if kind['constant'] else ''}{kind['base']} {'*' * kind['pointers']}"
 
 
 def pointer(function: dict[str, Any], name: str) -> str:
@@ -121,23 +108,17 @@ def compile_time() -> list[str]:
     for structure in model()["structs"]:
         name = structure["name"]
         kind = getattr(module, name)
-        lines.append(
-            f'_Static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{name}");'
-        )
+        lines.append(f'_Static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{name}");')
         for field in structure["fields"]:
             offset = getattr(kind, field["name"]).offset
             where = f"offsetof({name}, {field['name']})"
-            lines.append(
-                f'_Static_assert({where} == {offset}, "{name}.{field["name"]}");'
-            )
+            lines.append(f'_Static_assert({where} == {offset}, "{name}.{field["name"]}");')
     for callback in model()["callbacks"]:
         variable = pointer(callback, f"as_{callback['name']}")
         lines.append(f"extern {callback['name']} as_{callback['name']};")
         lines.append(f"extern {variable};")
     for function in model()["functions"]:
-        lines.append(
-            f"{pointer(function, 'address_of_' + function['name'])} = {function['name']};"
-        )
+        lines.append(f"{pointer(function, 'address_of_' + function['name'])} = {function['name']};")
     return lines
 
 
@@ -166,9 +147,7 @@ def every_function_and_constant_from_c() -> None:
     run_time = []
     for function in model()["functions"]:
         run_time.append(f"  CHECK(address_of_{function['name']} != NULL);")
-    for constant in next(g for g in model()["enums"] if g["alias"] == "rt_status")[
-        "constants"
-    ]:
+    for constant in next(g for g in model()["enums"] if g["alias"] == "rt_status")["constants"]:
         name = constant["name"]
         run_time.append(f'  CHECK(strcmp(rt_status_name({name}), "{name}") == 0);')
     for function in model()["functions"]:
@@ -194,14 +173,11 @@ def version_is_said_once() -> None:
     version = (ROOT / "VERSION").read_text().strip()
     said = {
         "realtime.abi.json": model()["version"],
-        "realtime.h": re.findall(
-            r'RT_VERSION_STRING "(.*)"', (INCLUDE / "realtime.h").read_text()
-        )[0],
+        "realtime.h": re.findall(r'RT_VERSION_STRING "(.*)"', (INCLUDE / "realtime.h").read_text())[
+            0
+        ],
         "_abi.py": table().VERSION,
-        "librealtime.so": table()
-        .Library(ctypes.CDLL(str(LIBRARY)))
-        .rt_version()
-        .decode(),
+        "librealtime.so": table().Library(ctypes.CDLL(str(LIBRARY))).rt_version().decode(),
         "file name": LIBRARY.resolve().name.removeprefix("librealtime.so."),
     }
     wrong = {where: what for where, what in said.items() if what != version}

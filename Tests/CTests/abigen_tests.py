@@ -44,9 +44,7 @@ CHAPTER = "// Chapter: test. For this test.\n"
 HANDLE = "/// A thing. Since 0.1.\npublic typealias rt_thing = OpaquePointer\n"
 
 
-def function(
-    parameters: str, result: str = "", doc: str = "/// Does. Since 0.1."
-) -> str:
+def function(parameters: str, result: str = "", doc: str = "/// Does. Since 0.1.") -> str:
     body = "fatalError()"
     return f'{doc}\n@_cdecl("rt_do") public func rt_do({parameters}){result} {{ {body} }}\n'
 
@@ -111,9 +109,7 @@ REFUSED = [
 ACCEPTED = (
     HANDLE
     + enumeration("/// One.\ncase ONE = -1")
-    + function(
-        "_ thing: rt_thing?, _ pair: UnsafePointer<rt_pair>?, _ n: Int", " -> rt_kind"
-    )
+    + function("_ thing: rt_thing?, _ pair: UnsafePointer<rt_pair>?, _ n: Int", " -> rt_kind")
 )
 
 
@@ -126,9 +122,7 @@ def package(name: str, source: str) -> Path:
     (root / "VERSION").write_text("1.2.3\n")
     header = root / "Sources/CShims/include/rt_types.h"
     header.write_text("#include <stdint.h>\n" + STRUCTS)
-    (header.parent / "module.modulemap").write_text(
-        'module CShims { header "rt_types.h" }\n'
-    )
+    (header.parent / "module.modulemap").write_text('module CShims { header "rt_types.h" }\n')
     file = root / "Sources/RealtimeABI/Test.swift"
     file.write_text(CHAPTER + source + "import CShims\n")
     graph = ["-emit-symbol-graph", "-emit-symbol-graph-dir", str(root / "graph")]
@@ -189,13 +183,9 @@ def abigen_check_shows_what_differs() -> None:
     root = package("stale", ACCEPTED)
     run(command(root))
     header = root / "include/realtime.h"
-    header.write_text(
-        header.read_text().replace("RT_KIND_ONE = -1", "RT_KIND_ONE = -2")
-    )
+    header.write_text(header.read_text().replace("RT_KIND_ONE = -1", "RT_KIND_ONE = -2"))
     output = run([*command(root), "--check"], status=1)
-    expect(
-        "-  RT_KIND_ONE = -2," in output and "+  RT_KIND_ONE = -1," in output, output
-    )
+    expect("-  RT_KIND_ONE = -2," in output and "+  RT_KIND_ONE = -1," in output, output)
     expect("RT_KIND_ONE = -2" in header.read_text(), "--check wrote to the tree")
 
 

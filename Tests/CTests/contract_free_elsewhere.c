@@ -108,6 +108,37 @@ static void free_the_loop(const char *server) {
   CHECK(atomic_load(&s.begun_after) <= 1);
 }
 
+typedef struct runner {
+  rt_loop *loop;
+  atomic_int running, late;
+  int destroyed;
+} runner;
+
+static void say_running(void *user) { atomic_store(&((runner *)user)->running, 1); }
+static void say_late(void *user) { atomic_store(&((runner *)user)->late, 1); }
+static void destroy_runner(void *user) { ((runner *)user)->destroyed++; }
+
+static void *run_loop(void *user) {
+  runner *r = user;
+  rt_status status = rt_loop_run(r->loop);
+  CHECK(status == RT_OK || status == RT_ERROR_CLOSED);
+  return NULL;
+}
+
+/* The free of a loop ends the call that runs it; what the loop held is destroyed by then. */
+static void free_a_running_loop(void) {
+  runner r = {0};
+  pthread_t thread;
+  r.loop = new_loop();
+  CHECK_OK(rt_loop_post(r.loop, say_running, &r, NULL));
+  CHECK_OK(rt_loop_add_timer(r.loop, 600000, 0, say_late, &r, destroy_runner, NULL));
+  CHECK(pthread_create(&thread, NULL, run_loop, &r) == 0);
+  wait_for(&r.running, 1);
+  rt_loop_free(r.loop);
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK(r.destroyed == 1 && atomic_load(&r.late) == 0);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   int messages;
@@ -119,5 +150,6 @@ int main(int argc, char **argv) {
   rt_loop_free(loop);
   between_turns(argv[1]);
   free_the_loop(argv[1]);
+  free_a_running_loop();
   return 0;
 }

@@ -20,7 +20,7 @@ MEMCHECK = [
 ]
 
 #: What ends a process in the middle, or leaves the parent's handles alone in a child, keeps memory.
-KEEPS_MEMORY = {"contract_fork"}
+KEEPS_MEMORY = {"contract_exit", "contract_fork"}
 
 
 def check(source: Path) -> None:

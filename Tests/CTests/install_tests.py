@@ -32,9 +32,7 @@ def run_example(program: Path) -> None:
 def installed_files() -> None:
     prefix = installed()
     version = (ROOT / "VERSION").read_text().strip()
-    files = {
-        str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()
-    }
+    files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
     expected = {
         "include/realtime.h",
         "lib/librealtime.so",
@@ -91,9 +89,7 @@ def configure(prefix: Path, version: str) -> Path:
     project = SCRATCH / "project"
     shutil.rmtree(project, ignore_errors=True)
     project.mkdir(parents=True)
-    (project / "CMakeLists.txt").write_text(
-        PROJECT.format(version=version, source=EXAMPLE)
-    )
+    (project / "CMakeLists.txt").write_text(PROJECT.format(version=version, source=EXAMPLE))
     run(
         [
             "cmake",

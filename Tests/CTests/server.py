@@ -58,9 +58,7 @@ async def handle(connection: ServerConnection) -> None:
 
 
 async def main() -> None:
-    async with serve(
-        handle, "127.0.0.1", 0, process_request=refuse, max_size=None
-    ) as server:
+    async with serve(handle, "127.0.0.1", 0, process_request=refuse, max_size=None) as server:
         print(next(iter(server.sockets)).getsockname()[1], flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 

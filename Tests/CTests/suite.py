@@ -72,13 +72,9 @@ def run(
             timeout=seconds,
         )
     except subprocess.TimeoutExpired as expired:
-        raise Failure(
-            f"{' '.join(words)}: still running after {seconds} s"
-        ) from expired
+        raise Failure(f"{' '.join(words)}: still running after {seconds} s") from expired
     if done.returncode != status:
-        raise Failure(
-            f"{' '.join(words)}: status {done.returncode}\n{done.stdout.rstrip()}"
-        )
+        raise Failure(f"{' '.join(words)}: status {done.returncode}\n{done.stdout.rstrip()}")
     return done.stdout
 
 

@@ -1,0 +1,53 @@
+/* A process may end at any moment, with handles open and the loop's own thread at work: nothing
+ * hangs, nothing crashes on the way out. */
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "contract.h"
+
+static atomic_int messages;
+
+static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  (void)kind;
+  (void)data;
+  (void)length;
+  (void)user;
+  atomic_fetch_add(&messages, 1);
+}
+
+static void quit(void *user) {
+  (void)user;
+  exit(0);
+}
+
+/* Leaves main, or calls exit inside a callback, while messages arrive on the other thread. */
+static void child(const char *server, bool inside) {
+  rt_loop *loop = new_loop();
+  rt_websocket *websocket = new_websocket(loop, server, "/push/2000");
+  int64_t end_ms = now_ms() + 10000;
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, NULL, NULL));
+  CHECK_OK(rt_websocket_start(websocket));
+  CHECK_OK(rt_loop_start(loop));
+  while (atomic_load(&messages) == 0) CHECK(now_ms() < end_ms);
+  if (!inside) exit(0);
+  CHECK_OK(rt_loop_post(loop, quit, NULL, NULL));
+  pause();
+}
+
+int main(int argc, char **argv) {
+  int round;
+  CHECK(argc == 2);
+  for (round = 0; round < 20; round++) {
+    int status = -1;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+      alarm(20);
+      child(argv[1], round % 2 == 1);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  return 0;
+}
