@@ -33,11 +33,13 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
             where = f"Nchan {scheme}{', valgrind' if grind else ''}"
             test = functools.partial(subscribes, build, nchan, scheme, grind)
             suite.add(f"example subscribe: {where}", test)
-    suite.add(
-        "example subscribe: a gap is told", functools.partial(tells_a_gap, build, nchan)
-    )
+    suite.add("example subscribe: a gap is told", functools.partial(tells_a_gap, build, nchan))
     suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
     refusals(suite, build, servers)
+    suite.add("example readme in Swift", functools.partial(greets_in_swift, build, servers))
+    for scheme in ("ws", "wss"):
+        test = functools.partial(subscribes_in_swift, build, nchan, scheme)
+        suite.add(f"example subscribe in Swift: Nchan {scheme}", test)
 
 
 def converses(build: Build, name: str, arguments: list[str], grind: bool) -> None:
@@ -73,6 +75,23 @@ def subscribes(build: Build, nchan: Nchan, scheme: str, grind: bool) -> None:
     finally:
         publisher.join()
     expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    expect(f"ok: {COUNT} of {COUNT}" in result.stdout, f"printed {result.stdout!r}")
+
+
+def greets_in_swift(build: Build, servers: Servers) -> None:
+    result = build.run(build.swift_example("readme"), servers.echo())
+    expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    expect(result.stdout == "hello\n", f"printed {result.stdout!r}")
+
+
+def subscribes_in_swift(build: Build, nchan: Nchan, scheme: str) -> None:
+    channel = f"swift_{scheme}"
+    for number in range(COUNT):
+        nchan.publish(channel, str(number))
+    arguments = [nchan.url(f"/ps/{channel}", scheme), str(COUNT)]
+    arguments += [str(nchan.ca_file)] if scheme == "wss" else []
+    result = build.run(build.swift_example("subscribe"), *arguments)
+    expect(result.returncode == 0, f"exit code {result.returncode}: {result.stdout}")
     expect(f"ok: {COUNT} of {COUNT}" in result.stdout, f"printed {result.stdout!r}")
 
 

@@ -72,6 +72,15 @@ class Build:
     def example(self, name: str) -> pathlib.Path:
         return self.program(ROOT / "examples-c" / f"{name}.c")
 
+    def swift_example(self, name: str) -> pathlib.Path:
+        """Built where the demo finds it too."""
+        scratch = ROOT / "build" / "examples-swift"
+        command = ["swift", "build", "--package-path", str(ROOT / "examples-swift")]
+        command += ["--scratch-path", str(scratch), "--product", name]
+        result = subprocess.run(command, capture_output=True, text=True)
+        expect(result.returncode == 0, f"{name} does not build:\n{result.stdout}{result.stderr}")
+        return scratch / "debug" / name
+
     def helper(self, name: str, *libraries: str) -> pathlib.Path:
         return self.program(ROOT / "Tests" / "Integration" / f"{name}.c", *libraries)
 
@@ -113,8 +122,9 @@ class Probe:
 
     def __init__(self, build: Build, url: str, valgrind: bool = False, **options: object) -> None:
         program = build.helper("probe", "-lz")
-        arguments = [f"{name}={int(v) if v is True or v is False else v}"
-                     for name, v in options.items()]
+        arguments = [
+            f"{name}={int(v) if v is True or v is False else v}" for name, v in options.items()
+        ]
         self._process = subprocess.Popen(
             [*build.command(program, valgrind), url, *arguments],
             stdin=subprocess.PIPE,

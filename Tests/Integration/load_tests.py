@@ -18,20 +18,18 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
     suite.add("a flood starves nobody", functools.partial(fair, build, servers))
 
 
-def many(
-    build: Build, servers: Servers, count: int = CONNECTIONS, valgrind: bool = False
-) -> None:
-    result = build.run(
-        build.helper("many"), servers.light_echo(), str(count), valgrind=valgrind
-    )
+def many(build: Build, servers: Servers, count: int = CONNECTIONS, valgrind: bool = False) -> None:
+    result = build.run(build.helper("many"), servers.light_echo(), str(count), valgrind=valgrind)
     expect(result.returncode == 0, f"{result.stdout}{result.stderr}")
     # The program makes fewer only when the system's limit forbids more; that is worth a line.
     limited = re.search("the limit of .*", result.stdout)
     if limited:
         print(f"        {limited[0]}")
     else:
-        expect(f"{count} opened, {count} echoed, {count} closed, 0 failed" in result.stdout,
-               result.stdout)
+        expect(
+            f"{count} opened, {count} echoed, {count} closed, 0 failed" in result.stdout,
+            result.stdout,
+        )
 
 
 def fair(build: Build, servers: Servers) -> None:

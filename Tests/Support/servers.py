@@ -1,9 +1,9 @@
 """WebSocket servers for tests, on a thread of their own: good ones and bad ones.
 
-    with Servers() as servers:
-        url = servers.echo()                       # the websockets library
-        url = servers.aiohttp_echo(tls=servers.tls())
-        url = servers.script(my_coroutine)         # bytes by hand, after the handshake
+with Servers() as servers:
+    url = servers.echo()                       # the websockets library
+    url = servers.aiohttp_echo(tls=servers.tls())
+    url = servers.script(my_coroutine)         # bytes by hand, after the handshake
 """
 
 import asyncio
@@ -152,7 +152,7 @@ class Servers:
         return TLS(self.folder, *(names or ("localhost", "127.0.0.1")))
 
     def echo(self, tls: TLS | None = None, **options: Any) -> str:
-        """The `websockets` library, answering each message with itself; its options pass through."""
+        """The `websockets` library, answering each message with itself; options pass through."""
 
         async def handler(connection: ServerConnection) -> None:
             async for message in connection:
