@@ -1,0 +1,13 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "examples",
+    dependencies: [.package(name: "librealtime", path: "..")],
+    targets: [
+        .executableTarget(
+            name: "readme", dependencies: [.product(name: "Realtime", package: "librealtime")]),
+        .executableTarget(
+            name: "subscribe", dependencies: [.product(name: "Realtime", package: "librealtime")]),
+    ]
+)
