@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""The demo: programs in C, Python and Swift receive the same messages over WebSocket from a real
+nginx with Nchan, while they are being published. Exit code 0 when each received all of them.
+
+    demo.py [--library FOLDER] [--count N]
+"""
+
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from nchan import Nchan, NchanError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+C_SOURCE = ROOT / "examples-c" / "subscribe.c"
+PYTHON_SOURCE = ROOT / "bindings" / "python" / "examples" / "subscribe.py"
+SWIFT_PACKAGE = ROOT / "examples-swift"
+CHANNEL = "demo"
+# Guards against hanging, far above what the slowest machine needs.
+START_PATIENCE_S = 60
+END_PATIENCE_S = 60
+# So that a reader sees the messages arrive; nothing depends on it.
+PACE_S = 0.02
+
+
+class DemoError(Exception):
+    """The demo could not be shown to its end."""
+
+
+class Subscriber:
+    """One program that receives the messages; its lines are printed behind its language's name."""
+
+    def __init__(self, name: str, command: list[str], environment: dict[str, str]) -> None:
+        self.name = name
+        self.last_line = ""
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+        )
+        self._thread = threading.Thread(target=self._print_lines, daemon=True)
+        self._thread.start()
+
+    def _print_lines(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.strip():
+                self.last_line = line.strip()
+                # Line end included: one write, which other threads' lines cannot split.
+                print(f"  {self.name:<7}| {self.last_line}\n", end="", flush=True)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def succeeded(self, count: int) -> bool:
+        """Waits for the end: all messages, in order, each once, and exit code 0."""
+        try:
+            code = self._process.wait(END_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            return False
+        self._thread.join()
+        return code == 0 and self.last_line.startswith(f"ok: {count} of {count}")
+
+    def stop(self) -> None:
+        if not self.has_ended:
+            self._process.kill()
+        self._process.wait()
+        self._thread.join()
+
+
+def build(library: pathlib.Path, folder: pathlib.Path) -> dict[str, list[str]]:
+    """The three programs' commands, without their arguments."""
+    print("Building examples-c/subscribe.c and examples-swift ...", flush=True)
+    c_program = folder / "subscribe"
+    compiler = os.environ.get("CC", "cc")
+    command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", f"-I{ROOT / 'include'}"]
+    command += [str(C_SOURCE), "-o", str(c_program), f"-L{library}", "-lrealtime"]
+    run(command)
+    scratch = ROOT / "build" / "examples-swift"
+    swift = ["swift", "build", "--package-path", str(SWIFT_PACKAGE), "--scratch-path", str(scratch)]
+    run([*swift, "--product", "subscribe"])
+    if not PYTHON_SOURCE.exists():
+        raise DemoError(f"{PYTHON_SOURCE.relative_to(ROOT)} is missing")
+    return {
+        "C": [str(c_program)],
+        "Python": [sys.executable, "-u", str(PYTHON_SOURCE)],
+        "Swift": [str(scratch / "debug" / "subscribe")],
+    }
+
+
+def run(command: list[str]) -> None:
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise DemoError(f"{' '.join(command)}:\n{result.stdout}{result.stderr}")
+
+
+def wait_for_subscribers(server: Nchan, subscribers: list[Subscriber]) -> None:
+    """Until nginx counts them all: from then on every message meets an open connection."""
+    deadline = time.monotonic() + START_PATIENCE_S
+    while (present := subscriber_count(server)) < len(subscribers):
+        ended = [subscriber.name for subscriber in subscribers if subscriber.has_ended]
+        if ended:
+            raise DemoError(f"{', '.join(ended)} ended before the first message")
+        if time.monotonic() > deadline:
+            raise DemoError(f"only {present} of {len(subscribers)} have subscribed")
+        time.sleep(PACE_S)
+
+
+def subscriber_count(server: Nchan) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=START_PATIENCE_S)
+    try:
+        connection.request("GET", f"/pub/{CHANNEL}", headers={"Accept": "text/json"})
+        answer = connection.getresponse()
+        body = answer.read()
+    finally:
+        connection.close()
+    return int(json.loads(body)["subscribers"]) if answer.status == 200 else 0
+
+
+def show(programs: dict[str, list[str]], library: pathlib.Path, count: int) -> bool:
+    environment = dict(os.environ)
+    environment["LD_LIBRARY_PATH"] = str(library)
+    environment["LIBREALTIME_PATH"] = str(library / "librealtime.so")
+    environment["PYTHONPATH"] = str(ROOT / "bindings" / "python" / "src")
+    with Nchan() as server:
+        url = server.url(f"/ps/{CHANNEL}")
+        print(f"nginx with Nchan serves {url}", flush=True)
+        subscribers: list[Subscriber] = []
+        try:
+            for name, command in programs.items():
+                subscribers.append(Subscriber(name, [*command, url, str(count)], environment))
+            wait_for_subscribers(server, subscribers)
+            print(f"{', '.join(programs)} have subscribed; publishing {count} messages:\n")
+            for number in range(count):
+                server.publish(CHANNEL, str(number))
+                time.sleep(PACE_S)
+            results = {each.name: each.succeeded(count) for each in subscribers}
+        finally:
+            for subscriber in subscribers:
+                subscriber.stop()
+    print()
+    for name, ok in results.items():
+        print(f"  {name:<7}  {'ok' if ok else 'FAILED'}")
+    passed = all(results.values())
+    verdict = "each received every message, in order, once" if passed else "messages are missing"
+    print(f"\ndemo: {'ok' if passed else 'FAILED'}: {verdict}")
+    return passed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="C, Python and Swift receive the same messages.")
+    parser.add_argument("--library", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--count", type=int, default=50)
+    arguments = parser.parse_args()
+    library = arguments.library.resolve()
+    try:
+        with tempfile.TemporaryDirectory(prefix="demo-") as folder:
+            programs = build(library, pathlib.Path(folder))
+            return 0 if show(programs, library, arguments.count) else 1
+    except (DemoError, NchanError, OSError) as error:
+        print(f"demo: FAILED: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
