@@ -1,9 +1,12 @@
 """The C examples against real servers, plain and TLS, each again under valgrind."""
 
 import functools
+import os
+import shutil
+import subprocess
 import threading
 
-from harness import Build, Suite, expect
+from harness import ROOT, Build, Suite, expect
 from nchan import Nchan
 from servers import Servers
 
@@ -36,6 +39,7 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
     suite.add("example subscribe: a gap is told", functools.partial(tells_a_gap, build, nchan))
     suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
     refusals(suite, build, servers)
+    suite.add("examples' Makefile: pkg-config", functools.partial(makes, build, servers))
     suite.add("example readme in Swift", functools.partial(greets_in_swift, build, servers))
     for scheme in ("ws", "wss"):
         test = functools.partial(subscribes_in_swift, build, nchan, scheme)
@@ -76,6 +80,24 @@ def subscribes(build: Build, nchan: Nchan, scheme: str, grind: bool) -> None:
         publisher.join()
     expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
     expect(f"ok: {COUNT} of {COUNT}" in result.stdout, f"printed {result.stdout!r}")
+
+
+def makes(build: Build, servers: Servers) -> None:
+    """As a user does it: the installed library, its pkg-config file, make."""
+    prefix = build.folder / "prefix"
+    folder = build.folder / "examples-c"
+    shutil.copytree(ROOT / "examples-c", folder)
+    environment = dict(os.environ)
+    environment.pop("LD_LIBRARY_PATH", None)
+    run = functools.partial(subprocess.run, capture_output=True, text=True, env=environment)
+    result = run(["cmake", "--install", str(build.library), "--prefix", str(prefix)])
+    expect(result.returncode == 0, f"cmake --install: {result.stderr}")
+    environment["PKG_CONFIG_PATH"] = str(next(prefix.rglob("realtime.pc")).parent)
+    # Programs built by hand in the checkout were copied too.
+    result = run(["make", "--always-make", "-C", str(folder)])
+    expect(result.returncode == 0, f"make: {result.stderr}")
+    result = run([folder / "readme", servers.echo()])
+    expect(result.stdout == "hello\n", f"printed {result.stdout!r}, said {result.stderr!r}")
 
 
 def greets_in_swift(build: Build, servers: Servers) -> None:
