@@ -18,7 +18,9 @@ let package = Package(
     targets: [
         .target(
             name: "CShims",
-            linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("z"), .linkedLibrary("crypto")]),
+            linkerSettings: [
+                .linkedLibrary("curl"), .linkedLibrary("z"), .linkedLibrary("crypto"),
+            ]),
         .target(name: "Wire", dependencies: ["CShims"], swiftSettings: swift),
         .target(name: "Session", dependencies: ["Wire", "CShims"], swiftSettings: swift),
         .target(name: "Engine", dependencies: ["Session", "Wire", "CShims"], swiftSettings: swift),

@@ -189,7 +189,8 @@ public final class WebSocket: Sendable {
     /// - Throws: `RealtimeError(.state)` when it was started before.
     public func start() throws(RealtimeError) { try connection.start() }
 
-    /// Queues a text message without waiting, whatever is unsent already; `sendLimitBytes` bounds it.
+    /// Queues a text message without waiting, whatever is unsent already; `sendLimitBytes` bounds
+    /// it.
     public func enqueue(_ text: String) throws(RealtimeError) {
         try connection.send(.text, utf8: text)
     }

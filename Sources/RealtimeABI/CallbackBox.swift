@@ -3,8 +3,8 @@ import Engine
 import Session
 import Wire
 
-/// A C callback with its user data. `destroy` runs exactly once, when the last reference goes: after
-/// the last call that could receive the data, or at once when the setter fails.
+/// A C callback with its user data. `destroy` runs exactly once, when the last reference goes:
+/// after the last call that could receive the data, or at once when the setter fails.
 ///
 /// Unchecked because the C contract says that `user` may be used on the loop's thread and destroyed
 /// on any.

@@ -13,7 +13,8 @@ public enum RT_STATUS: Int32 {
     case OK = 0
     /// NULL where a value is needed, or an option outside its documented range.
     case ERROR_INVALID_ARGUMENT = -1
-    /// The object is in the wrong state: an option set after start, a send before open, a second start.
+    /// The object is in the wrong state: an option set after start, a send before open, a second
+    /// start.
     case ERROR_STATE = -2
     /// Called from inside a callback of the same loop, where waiting would never end.
     case ERROR_REENTRANT = -3
@@ -21,13 +22,15 @@ public enum RT_STATUS: Int32 {
     case ERROR_FORKED = -4
     /// Another thread is running this loop.
     case ERROR_BUSY = -5
-    /// The operating system refused: out of descriptors, out of threads. The text names the call and errno.
+    /// The operating system refused: out of descriptors, out of threads. The text names the call
+    /// and errno.
     case ERROR_SYSTEM = -6
     /// The URL cannot be parsed.
     case ERROR_INVALID_URL = -7
     /// The URL's scheme is not one this object speaks.
     case ERROR_UNSUPPORTED_SCHEME = -8
-    /// A header name is not a token, or a value holds CR, LF or NUL, or the library sets this header itself.
+    /// A header name is not a token, or a value holds CR, LF or NUL, or the library sets this
+    /// header itself.
     case ERROR_INVALID_HEADER = -9
     /// A subprotocol is not a token, or was offered twice.
     case ERROR_INVALID_SUBPROTOCOL = -10
@@ -112,7 +115,8 @@ public func rt_status_name(_ status: rt_status) -> UnsafePointer<CChar> {
 }
 
 /// What went wrong in the last failed call on this thread: a sentence that names the culprit. ""
-/// when no call has failed. Valid until the next failing call on this thread. Any thread. Since 0.1.
+/// when no call has failed. Valid until the next failing call on this thread. Any thread. Since
+/// 0.1.
 @_cdecl("rt_last_error")
 public func rt_last_error() -> UnsafePointer<CChar> { LastError.text }
 

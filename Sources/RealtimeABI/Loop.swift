@@ -123,7 +123,8 @@ public func rt_loop_add_timer(
 }
 
 /// Cancels a timer: it does not fire after this returns on the loop's thread, and `destroy` of its
-/// user data is called. Any thread; from another one a call that had begun may still be running. Since 0.1.
+/// user data is called. Any thread; from another one a call that had begun may still be running.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_NOT_FOUND when it has fired or was cancelled; RT_ERROR_FORKED.
 @_cdecl("rt_loop_cancel_timer")
 public func rt_loop_cancel_timer(_ loop: rt_loop?, _ id: UInt64) -> rt_status {

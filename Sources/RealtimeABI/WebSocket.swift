@@ -56,7 +56,8 @@ public typealias rt_websocket_message_fn =
     ) -> Void
 
 /// All messages of one read, in order: message i has `messages[i].length` bytes at
-/// `base + messages[i].offset`. `count` is at least 1. All valid until the callback returns. Since 0.1.
+/// `base + messages[i].offset`. `count` is at least 1. All valid until the callback returns. Since
+/// 0.1.
 public typealias rt_websocket_messages_fn =
     @convention(c) (
         _ base: UnsafePointer<UInt8>?, _ messages: UnsafePointer<rt_message>?, _ count: Int,
@@ -110,8 +111,9 @@ public func rt_websocket_new(
 
 /// Gives the connection back. One that is open is dropped: a close frame with code 1001 is sent if
 /// it can be without waiting, then the descriptor is closed. To close in order, call
-/// `rt_websocket_close` and free in the close callback. No callback begins after this returned, each
-/// `destroy` runs once. NULL is accepted. Any thread, also inside its own callbacks. Since 0.1.
+/// `rt_websocket_close` and free in the close callback. No callback begins after this returned,
+/// each `destroy` runs once. NULL is accepted. Any thread, also inside its own callbacks. Since
+/// 0.1.
 @_cdecl("rt_websocket_free")
 public func rt_websocket_free(_ websocket: rt_websocket?) {
     WebSocketHandle.release(websocket) { $0.connection.abandon() }
@@ -125,8 +127,8 @@ public func rt_websocket_start(_ websocket: rt_websocket?) -> rt_status {
     connection(websocket) { try $0.start() }
 }
 
-/// Queues a text message; it is written at the end of the loop's turn. `text` is copied. Any thread;
-/// one thread's messages keep their order. Since 0.1.
+/// Queues a text message; it is written at the end of the loop's turn. `text` is copied. Any
+/// thread; one thread's messages keep their order. Since 0.1.
 /// - Parameter text: UTF-8, `length` bytes; may be NULL when `length` is 0.
 /// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE before open; RT_ERROR_CLOSED once
 ///   closing began; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
@@ -161,7 +163,8 @@ public func rt_websocket_ping(
 
 /// Closes in order: what was queued is sent, then a close frame, then the peer's answer is awaited
 /// up to the close timeout. No message callback begins after this returned; the close callback
-/// tells the end. Before open it cancels the attempt. Closing again changes nothing. Any thread. Since 0.1.
+/// tells the end. Before open it cancels the attempt. Closing again changes nothing. Any thread.
+/// Since 0.1.
 /// - Parameter code: 1000 for a normal end, 3000–4999 for the application's own; 0 sends none.
 /// - Parameter reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_CLOSE_CODE; RT_ERROR_CLOSE_REASON_TOO_LONG;

@@ -15,7 +15,8 @@ public func rt_websocket_on_open(
     return connection(websocket) { try $0.setOpen(box) }
 }
 
-/// Sets the callback for single messages; takes the batch callback's place. Before start. Since 0.1.
+/// Sets the callback for single messages; takes the batch callback's place. Before start. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_message")
 public func rt_websocket_on_message(

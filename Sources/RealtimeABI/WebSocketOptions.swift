@@ -4,7 +4,8 @@ import Wire
 
 // Chapter: websocket options. All are set before rt_websocket_start.
 
-/// Adds a request header to the handshake; a name may be added more than once. Before start. Since 0.1.
+/// Adds a request header to the handshake; a name may be added more than once. Before start. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for a name that is no token, a value with CR, LF or
 ///   NUL, or a header of the handshake itself; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_add_header")
@@ -15,7 +16,8 @@ public func rt_websocket_add_header(
 }
 
 /// Offers a subprotocol; first added, first preferred. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for no token or one offered already; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for no token or one offered already;
+///   RT_ERROR_STATE.
 @_cdecl("rt_websocket_add_subprotocol")
 public func rt_websocket_add_subprotocol(
     _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?
@@ -53,7 +55,8 @@ public func rt_websocket_set_close_timeout_ms(
     configure(websocket) { $0.closeTimeout = try milliseconds(timeout_ms, "timeout_ms") }
 }
 
-/// How often a ping is sent on an open connection. Default 20,000; 0 sends none. Before start. Since 0.1.
+/// How often a ping is sent on an open connection. Default 20,000; 0 sends none. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_ping_interval_ms")
 public func rt_websocket_set_ping_interval_ms(
@@ -198,7 +201,8 @@ public func rt_websocket_set_client_no_context_takeover(
     configure(websocket) { $0.compression.clientNoContextTakeover = enabled }
 }
 
-/// Asks the server to compress each of its messages on its own. Default false. Before start. Since 0.1.
+/// Asks the server to compress each of its messages on its own. Default false. Before start. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_server_no_context_takeover")
 public func rt_websocket_set_server_no_context_takeover(

@@ -22,7 +22,8 @@ final class CurlConnect {
     private let errorText: UnsafeMutablePointer<CChar>
     private let socketKeeper = SocketKeeper()
     private var isOpen = true
-    /// The bytes of a TLS write that must be repeated: OpenSSL wants the same ones at the same place.
+    /// The bytes of a TLS write that must be repeated: OpenSSL wants the same ones at the same
+    /// place.
     private var staged: UnsafeMutableRawBufferPointer?
     private var stagedCount = 0
     private static let recordBytes = 16 << 10

@@ -14,9 +14,9 @@ protocol LoopSource: AnyObject {
     func loopClosed()
 }
 
-/// An event loop: one epoll descriptor over sockets, a timerfd and an eventfd, and one libcurl multi
-/// handle. It does nothing by itself; whoever embeds it drives it with `dispatch` or `run`, or gives
-/// it a thread with `start`.
+/// An event loop: one epoll descriptor over sockets, a timerfd and an eventfd, and one libcurl
+/// multi handle. It does nothing by itself; whoever embeds it drives it with `dispatch` or `run`,
+/// or gives it a thread with `start`.
 ///
 /// One thread at a time owns the loop's world: the one that dispatches, or one that makes a short
 /// call between two turns. `enter` claims it, `post` is the door for everyone else.

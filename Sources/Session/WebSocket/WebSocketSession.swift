@@ -19,7 +19,8 @@ package struct WebSocketSession: ~Copyable {
         /// The peer's close frame. Ours is in `outgoing` or was sent before; the server closes the
         /// connection next (RFC 6455 §7.1.1).
         case closed(CloseCode, reason: String)
-        /// The peer broke the protocol while the connection was open; a close frame is in `outgoing`.
+        /// The peer broke the protocol while the connection was open; a close frame is in
+        /// `outgoing`.
         case failed(ProtocolFailure)
     }
 

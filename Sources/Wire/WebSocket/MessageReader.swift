@@ -98,7 +98,8 @@ package struct MessageReader: ~Copyable {
     /// The hot path: finds the messages at `offset` that are one plain frame each, whole in the
     /// input, and moves `offset` behind them. It stops at the first frame that is anything else
     /// (split, fragmented, compressed, control, wrong in any way), which `next` takes from there.
-    /// - Returns: how many `messages` it filled in; their offsets are counted from the input's start.
+    /// - Returns: how many `messages` it filled in; their offsets are counted from the input's
+    ///   start.
     package mutating func wholeMessages(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int,
         into messages: UnsafeMutableBufferPointer<rt_message>
