@@ -132,7 +132,7 @@ def broken(
         yield "is exported without the prefix rt_"
     if "///" not in comment:
         yield "has no doc comment"
-    elif not re.search(r"\bSince \d+\.\d+\.", comment):
+    elif not re.search(r"\bSince\s+\d+\.\d+\.", comment.replace("///", "")):
         yield 'has a doc comment without "Since"'
     if name not in described:
         yield "is not in include/realtime.abi.json: run `make abi`"
