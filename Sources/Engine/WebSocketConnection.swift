@@ -19,8 +19,10 @@ public enum WebSocketState: Int32, Sendable {
 /// configuration and handlers to the caller until `start`.
 package final class WebSocketConnection: @unchecked Sendable {
     package let loop: Loop
-    var configuration: WebSocketConfiguration
-    var handlers = WebSocketHandlers()
+    // Exclusive access to these is by `start` and the loop's claim; the dynamic check of each would
+    // cost a tenth of a message.
+    @exclusivity(unchecked) var configuration: WebSocketConfiguration
+    @exclusivity(unchecked) var handlers = WebSocketHandlers()
 
     // Any thread.
     private let stateNumber = Atomic<Int32>(WebSocketState.new.rawValue)
@@ -33,13 +35,12 @@ package final class WebSocketConnection: @unchecked Sendable {
     let owesDrained = Atomic<Bool>(false)
 
     // The loop's owner only.
-    var phase = Phase.idle
-    /// Exclusive access is by the loop's claim; the dynamic check would cost a tenth of a message.
-    @exclusivity(unchecked) var session: WebSocketSession?
+    @exclusivity(unchecked) var phase = Phase.idle
+    @exclusivity(unchecked) var session: SessionBox?
     let timer = LoopTimer()
     var openDeadline: Instant?
-    var isScheduled = false
-    var watch = Watch()
+    @exclusivity(unchecked) var isScheduled = false
+    @exclusivity(unchecked) var watch = Watch()
     /// Bytes that were read and then not wanted, by a pause.
     var held = ByteBuffer()
     /// How it ends, known before it has ended.
@@ -54,6 +55,14 @@ package final class WebSocketConnection: @unchecked Sendable {
         case handshaking(Transport, Handshaking)
         case open(Transport)
         case over
+    }
+
+    /// The session in memory of its own: as an optional field it would be moved out and back for
+    /// every call.
+    final class SessionBox {
+        @exclusivity(unchecked) var value: WebSocketSession
+
+        init(_ value: consuming WebSocketSession) { self.value = value }
     }
 
     struct Ending {
@@ -177,7 +186,7 @@ package final class WebSocketConnection: @unchecked Sendable {
         let copy = Array(payload)
         loop.perform { [self] in
             // Refused only once closing began.
-            copy.withUnsafeBytes { try? session?.ping($0, now: Loop.now()) }
+            copy.withUnsafeBytes { try? session?.value.ping($0, now: Loop.now()) }
             queued()
         }
     }

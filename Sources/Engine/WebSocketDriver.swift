@@ -83,16 +83,19 @@ extension WebSocketConnection {
     // MARK: Sending
 
     func sendNow(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
-        guard session != nil else {
+        guard let session else {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
-        try session?.send(kind, bytes)
+        if session.value.outgoing.capacity == 0 {
+            swap(&session.value.outgoing, &loop.spareOutgoing)
+        }
+        try session.value.send(kind, bytes)
         queued()
     }
 
     /// Something was put into `outgoing`.
     func queued() {
-        guard let waiting = session?.outgoing.count else { return }
+        guard let waiting = session?.value.outgoing.count else { return }
         if waiting >= WebSocketConnection.eagerWriteBytes { flush() } else { publishOutgoing() }
         scheduleTurn()
     }
@@ -101,13 +104,13 @@ extension WebSocketConnection {
     func flush() {
         guard case .open(let transport) = phase else { return }
         writing: while !watch.isWriteBlocked {
-            guard let waiting = session?.outgoing.readable, !waiting.isEmpty else { break }
+            guard let waiting = session?.value.outgoing.readable, !waiting.isEmpty else { break }
             switch transport.write(waiting) {
-            case .bytes(let count): session?.didWrite(count)
+            case .bytes(let count): session?.value.didWrite(count)
             case .wouldBlock: watch.isWriteBlocked = true
             case .failed:
                 // Nothing more can be sent; reading tells why, after what the peer sent before.
-                session?.outgoing.removeAll(keeping: 0)
+                session?.value.outgoing.removeAll(keeping: 0)
                 wantsRead = true
                 scheduleTurn()
                 break writing
@@ -117,7 +120,7 @@ extension WebSocketConnection {
     }
 
     private func publishOutgoing() {
-        outgoingBytes.store(session?.outgoing.count ?? 0, ordering: .relaxed)
+        outgoingBytes.store(session?.value.outgoing.count ?? 0, ordering: .relaxed)
     }
 
     private func tellDrained() {
@@ -135,7 +138,7 @@ extension WebSocketConnection {
             ending = Ending(code: .abnormal, reason: "", isClean: false)
             scheduleTurn()
         case .open:
-            session?.close(code, reason: reason, now: Loop.now())
+            session?.value.close(code, reason: reason, now: Loop.now())
             // It may have been paused, with the peer's answer unread.
             wantsRead = true
             queued()
@@ -144,16 +147,16 @@ extension WebSocketConnection {
     }
 
     func pauseChanged() {
-        session?.setPaused(isPaused, now: Loop.now())
+        session?.value.setPaused(isPaused, now: Loop.now())
         if !isPaused { wantsRead = true }
         scheduleTurn()
     }
 
     func abandonNow() {
-        if case .open(let transport) = phase, session?.state == .open {
+        if case .open(let transport) = phase, session?.value.state == .open {
             // Best effort: what the kernel takes at once.
-            session?.close(.goingAway, reason: "", now: Loop.now())
-            if let waiting = session?.outgoing.readable { _ = transport.write(waiting) }
+            session?.value.close(.goingAway, reason: "", now: Loop.now())
+            if let waiting = session?.value.outgoing.readable { _ = transport.write(waiting) }
         }
         dropTransport()
         setState(.closed)
@@ -213,9 +216,23 @@ extension WebSocketConnection {
 
     func settle() {
         flush()
+        returnOutgoing()
         tellDrained()
         updateInterest()
         updateTimer()
+    }
+
+    /// Storage that is empty goes back to the loop, so that an idle connection holds none and the
+    /// next sender need not allocate.
+    private func returnOutgoing() {
+        guard let session, session.value.outgoing.isEmpty, session.value.outgoing.capacity > 0
+        else { return }
+        if session.value.outgoing.capacity <= Loop.spareBytes,
+            session.value.outgoing.capacity > loop.spareOutgoing.capacity
+        {
+            swap(&session.value.outgoing, &loop.spareOutgoing)
+        }
+        session.value.outgoing.removeAll(keeping: 0)
     }
 
     private func updateInterest() {
@@ -253,7 +270,7 @@ extension WebSocketConnection {
         switch phase {
         case .idle, .over: wanted = nil
         case .connecting, .handshaking: wanted = openDeadline
-        case .open: wanted = session?.wakeUp
+        case .open: wanted = session?.value.wakeUp
         }
         guard let wanted else { return loop.disarm(timer) }
         if !timer.isArmed || timer.deadline != wanted { loop.arm(timer, self, at: wanted) }
@@ -322,7 +339,7 @@ extension WebSocketConnection: TimerTarget {
     }
 
     private func sessionTimeReached(_ now: Instant) {
-        switch session?.timeReached(now) {
+        switch session?.value.timeReached(now) {
         case nil, .nothing: break
         case .pinged: queued()
         case .failed(let error):

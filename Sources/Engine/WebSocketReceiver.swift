@@ -69,13 +69,14 @@ extension WebSocketConnection {
     }
 
     private func opened(_ transport: Transport, _ outcome: ClientHandshake.Outcome) {
-        session = WebSocketSession(
-            configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
-            now: Loop.now())
+        session = SessionBox(
+            WebSocketSession(
+                configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
+                now: Loop.now()))
         phase = .open(transport)
         guard becomeOpen() else { return }
         Log.write(.info, "\(configuration.url.displayName) is open")
-        if isPaused { session?.setPaused(true, now: Loop.now()) }
+        if isPaused { session?.value.setPaused(true, now: Loop.now()) }
         if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
     }
 
@@ -90,14 +91,14 @@ extension WebSocketConnection {
                 return used
             }
             let first = offset
-            let count = session?.wholeMessages(input, &offset, into: whole) ?? 0
+            let count = session?.value.wholeMessages(input, &offset, into: whole) ?? 0
             if count > 0 {
                 deliverAssembled()
                 let messages = UnsafeBufferPointer(rebasing: whole[..<count])
                 if let used = deliverWhole(messages, of: input, from: first) { return used }
                 continue
             }
-            guard let step = session?.next(input, &offset, now: now) else { return input.count }
+            guard let step = session?.value.next(input, &offset, now: now) else { return input.count }
             switch step {
             case .message(let kind, let range):
                 whole[0] = rt_message(kind, range)
@@ -177,7 +178,7 @@ extension WebSocketConnection {
     private func deliverAssembled() {
         guard !loop.batch.isEmpty else { return }
         // Empty messages alone have no buffer behind them.
-        let base = session?.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        let base = session?.value.assembled.baseAddress ?? WebSocketConnection.emptyBase
         switch verdict {
         case .drop: break
         case .deliver, .wait:
@@ -189,7 +190,7 @@ extension WebSocketConnection {
             }
         }
         loop.batch.removeAll(keepingCapacity: true)
-        session?.discardDelivered()
+        session?.value.discardDelivered()
     }
 
     /// What stands for the address of nothing.
@@ -228,7 +229,7 @@ extension WebSocketConnection {
                     .connectionLost, "\(name) ended the connection during the handshake\(cause)"))
         case .open:
             if let ending { return finish(ending) }
-            if session?.state == .open {
+            if session?.value.state == .open {
                 report(
                     RealtimeError(
                         .connectionLost,

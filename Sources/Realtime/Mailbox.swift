@@ -42,6 +42,9 @@ final class Mailbox: Sendable {
         self.maxBytes = maxBytes
     }
 
+    /// Whether it filled up and was not emptied enough since.
+    var isPaused: Bool { contents.withLock { $0.isPaused } }
+
     /// Hands a message on; true when receiving should pause.
     func put(_ message: WebSocket.Message) -> Bool {
         let (waiter, isFull) = contents.withLock { contents -> (Continuation?, Bool) in

@@ -91,8 +91,10 @@ public final class WebSocket: Sendable {
         try self.init(url, options, loop, mailbox)
         try connection.setHandlers { [unowned connection] handlers in
             handlers.message = { kind, bytes in
-                let isFull = mailbox.put(Message(kind, bytes))
-                if isFull { try? connection.pause() }
+                guard mailbox.put(Message(kind, bytes)) else { return }
+                try? connection.pause()
+                // Those who emptied the box meanwhile called resume before there was a pause.
+                if !mailbox.isPaused { try? connection.resume() }
             }
         }
     }

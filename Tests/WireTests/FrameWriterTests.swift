@@ -57,7 +57,7 @@ private func parse(_ bytes: [UInt8]) -> (first: UInt8, payload: [UInt8]) {
                 buffer[index] = counter &* 31
             }
         }
-        for _ in 0..<256 { _ = keys.next() }
+        for _ in 0..<1024 { _ = keys.next() }
         #expect(refills == 1)
         _ = keys.next()
         #expect(refills == 2)

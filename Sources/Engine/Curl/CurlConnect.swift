@@ -16,7 +16,9 @@ protocol CurlConnectOwner: AnyObject {
 final class CurlConnect {
     let easy: UnsafeMutableRawPointer
     private let multi: CurlMulti
-    private weak var owner: (any CurlConnectOwner)?
+    /// Until it is told; then the cycle with the connection ends. (A weak reference would put every
+    /// retain of a connection on the runtime's slow path.)
+    private var owner: (any CurlConnectOwner)?
     private let isSecure: Bool
     private let displayName: String
     private let errorText: UnsafeMutablePointer<CChar>
@@ -90,6 +92,7 @@ final class CurlConnect {
     /// libcurl is done with it.
     func finished(_ result: CURLcode) {
         guard let owner else { return }
+        self.owner = nil
         guard result == CURLE_OK else {
             owner.connectFailed(error(result))
             return

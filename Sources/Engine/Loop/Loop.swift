@@ -45,12 +45,16 @@ package final class Loop: @unchecked Sendable {
     private var timerArmedAt: Instant?
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
-    private var scheduled: [any LoopSource] = []
+    @exclusivity(unchecked) private var scheduled: [any LoopSource] = []
     private var scheduledNow: [any LoopSource] = []
     private var curlMulti: CurlMulti?
     private var receiveStorage: UnsafeMutableRawBufferPointer?
     /// Assembled messages that wait to be handed on together; empty between two reads.
     @exclusivity(unchecked) var batch: [rt_message] = []
+    /// Storage for what is sent, lent to one connection after the other.
+    @exclusivity(unchecked) var spareOutgoing = ByteBuffer()
+    /// The most of it that is kept.
+    static let spareBytes = 1 << 20
     private var wholeStorage: UnsafeMutableBufferPointer<rt_message>?
     /// Masking keys for all connections of the loop.
     let maskKeys = MaskKeys { rt_random_bytes($0.baseAddress, $0.count) }

@@ -234,9 +234,7 @@ package struct WebSocketSession: ~Copyable {
     /// The transport took `count` bytes of `outgoing`.
     package mutating func didWrite(_ count: Int) {
         outgoing.consume(count)
-        guard outgoing.isEmpty else { return }
-        outgoing.removeAll(keeping: WebSocketSession.crowdedBytes)
-        if let payload = delayedPong, state == .open {
+        if outgoing.isEmpty, let payload = delayedPong, state == .open {
             delayedPong = nil
             payload.withUnsafeBytes {
                 FrameWriter.write(

@@ -1,20 +1,25 @@
 /// Masking keys, RFC 6455 §5.3: unpredictable, one a frame. They come from a strong generator in
 /// bulk, so that a frame costs no system call; the sessions of one loop share them.
 package final class MaskKeys {
-    private var pool: [UInt32]
-    private var used: Int
+    // Used by one loop, one call at a time: the dynamic check of each access would cost more than
+    // the key.
+    @exclusivity(unchecked) private var used = MaskKeys.poolSize
+    private let pool: UnsafeMutableBufferPointer<UInt32>
     private let refill: (UnsafeMutableRawBufferPointer) -> Void
+    private static let poolSize = 1024
 
     /// - Parameter refill: fills the buffer with unpredictable bytes.
     package init(refill: @escaping (UnsafeMutableRawBufferPointer) -> Void) {
         self.refill = refill
-        pool = [UInt32](repeating: 0, count: 256)
-        used = pool.count
+        pool = .allocate(capacity: MaskKeys.poolSize)
+        pool.initialize(repeating: 0)
     }
+
+    deinit { pool.deallocate() }
 
     package func next() -> UInt32 {
         if used == pool.count {
-            pool.withUnsafeMutableBytes { refill($0) }
+            refill(UnsafeMutableRawBufferPointer(pool))
             used = 0
         }
         let key = pool[used]
