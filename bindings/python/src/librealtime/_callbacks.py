@@ -1,0 +1,210 @@
+"""From C to Python: one trampoline for each callback type, kept for ever.
+
+A connection's user data is an integer, the key of a weak reference to it: memory that C holds is
+never an address of Python's. The library calls ``destroy`` once for each callback that was set;
+with the last one the key goes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, Protocol, Union
+
+from . import _abi
+from ._loader import lib
+from .exceptions import check
+
+Message = Union[str, bytes]
+
+_ROW = struct.Struct("=QQii")
+_string_at = ctypes.string_at
+_TEXT = int(_abi.rt_message_kind.TEXT)
+
+#: From this many bytes a message, each is copied by itself: copying all of them at once first
+#: would cost more than the calls it saves.
+_LARGE = 4096
+
+
+class Target(Protocol):
+    """Who is called back, always inside a dispatch."""
+
+    def _opened(self, subprotocol: str) -> None: ...
+    def _received(self, messages: list[Message], size: int) -> None: ...
+    def _erred(self, status: int, message: str) -> None: ...
+    def _closed(self, code: int, reason: str, clean: bool) -> None: ...
+    def _drained(self) -> None: ...
+    def _ponged(self, round_trip_us: int) -> None: ...
+
+    def _keep(self, error: BaseException) -> None:
+        """Keeps what a callback raised until the dispatch is over."""
+
+
+class Handle:
+    """Owns a handle of the C interface; given back when nobody refers to it any more.
+
+    Passed to C as it is, so that a call on another thread keeps it alive. The library may free
+    a handle on any thread.
+    """
+
+    __slots__ = ("_as_parameter_", "_free")
+
+    def __init__(self, address: int | None, free: Callable[[Any], None]) -> None:
+        self._as_parameter_ = address
+        self._free = free
+
+    # The default outlives the module at interpreter exit, when memory is given back anyway.
+    def __del__(self, _is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _is_finalizing():
+            self._free(self._as_parameter_)
+
+
+def new_loop() -> Handle:
+    out = ctypes.c_void_p()
+    check(lib.rt_loop_new(ctypes.byref(out)))
+    return Handle(out.value, lib.rt_loop_free)
+
+
+def new_websocket(loop: Handle, url: bytes) -> Handle:
+    out = ctypes.c_void_p()
+    check(lib.rt_websocket_new(loop, url, ctypes.byref(out)))
+    return Handle(out.value, lib.rt_websocket_free)
+
+
+class _Entry:
+    __slots__ = ("reference", "uses")
+
+    def __init__(self, target: Target) -> None:
+        self.reference = weakref.ref(target)
+        self.uses = 0
+
+
+_entries: dict[int, _Entry] = {}
+_keys = itertools.count(1)
+
+
+def _target(key: int) -> Target | None:
+    entry = _entries.get(key)
+    return None if entry is None else entry.reference()
+
+
+def _destroy(key: int) -> None:
+    entry = _entries[key]
+    entry.uses -= 1
+    if entry.uses == 0:
+        del _entries[key]
+
+
+def _on_open(subprotocol: bytes, extensions: bytes, key: int) -> None:
+    target = _target(key)
+    if target is not None:
+        try:
+            target._opened(subprotocol.decode())
+        except BaseException as error:
+            target._keep(error)
+
+
+def _on_messages(base: int, table: Any, count: int, key: int) -> None:
+    target = _target(key)
+    if target is not None:
+        try:
+            target._received(*_decode(base, table, count))
+        except BaseException as error:
+            target._keep(error)
+
+
+def _on_error(status: int, message: bytes, key: int) -> None:
+    target = _target(key)
+    if target is not None:
+        try:
+            target._erred(status, message.decode())
+        except BaseException as error:
+            target._keep(error)
+
+
+def _on_close(code: int, reason: int, length: int, clean: bool, key: int) -> None:
+    target = _target(key)
+    if target is not None:
+        try:
+            text = _string_at(reason, length).decode() if length else ""
+            target._closed(code, text, clean)
+        except BaseException as error:
+            target._keep(error)
+
+
+def _on_drained(key: int) -> None:
+    target = _target(key)
+    if target is not None:
+        try:
+            target._drained()
+        except BaseException as error:
+            target._keep(error)
+
+
+def _on_pong(round_trip_us: int, key: int) -> None:
+    target = _target(key)
+    if target is not None:
+        try:
+            target._ponged(round_trip_us)
+        except BaseException as error:
+            target._keep(error)
+
+
+# Kept as long as the process lives: C may call them at any time.
+_DESTROY = _abi.rt_destroy_fn(_destroy)
+_TRAMPOLINES = (
+    (lib.rt_websocket_on_open, _abi.rt_websocket_open_fn(_on_open)),
+    (lib.rt_websocket_on_messages, _abi.rt_websocket_messages_fn(_on_messages)),
+    (lib.rt_websocket_on_error, _abi.rt_websocket_error_fn(_on_error)),
+    (lib.rt_websocket_on_close, _abi.rt_websocket_close_fn(_on_close)),
+    (lib.rt_websocket_on_drained, _abi.rt_websocket_drained_fn(_on_drained)),
+    (lib.rt_websocket_on_pong, _abi.rt_websocket_pong_fn(_on_pong)),
+)
+
+
+def attach(websocket: Handle, target: Target) -> None:
+    """Sets every callback of a connection that was not started; `target` is referred to weakly."""
+    key = next(_keys)
+    entry = _entries[key] = _Entry(target)
+    for setter, trampoline in _TRAMPOLINES:
+        # A setter that fails destroys its user data, too.
+        entry.uses += 1
+        check(setter(websocket, trampoline, key, _DESTROY))
+
+
+def _decode(base: int, table: Any, count: int) -> tuple[list[Message], int]:
+    """The messages of a batch, and the sum of their lengths.
+
+    Calls into ctypes cost more than copying: one for the table, one for the bytes of all.
+    """
+    rows = _string_at(table, count * _ROW.size)
+    if count == 1:
+        offset, length, kind, _ = _ROW.unpack(rows)
+        data = _string_at(base + offset, length)
+        return [data.decode() if kind == _TEXT else data], length
+    numbers = memoryview(rows).cast("Q")
+    offsets = numbers[0::3].tolist()
+    lengths = numbers[1::3].tolist()
+    size = sum(lengths)
+    if size > count * _LARGE:
+        return [
+            _string_at(base + offset, length).decode()
+            if kind == _TEXT
+            else _string_at(base + offset, length)
+            for offset, length, kind, _ in _ROW.iter_unpack(rows)
+        ], size
+    # An empty message may stand anywhere: the extent is taken over all of them.
+    low = min(offsets)
+    high = max(map(int.__add__, offsets, lengths))
+    data = _string_at(base + low, high - low)
+    messages: list[Message] = []
+    append = messages.append
+    for offset, length, kind, _ in _ROW.iter_unpack(rows):
+        start = offset - low
+        piece = data[start : start + length]
+        append(piece.decode() if kind == _TEXT else piece)
+    return messages, size

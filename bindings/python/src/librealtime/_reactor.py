@@ -1,0 +1,109 @@
+"""The library's loop inside asyncio's: a descriptor to watch, no thread, no polling."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import weakref
+from typing import TYPE_CHECKING
+
+from ._callbacks import Handle, new_loop
+from ._loader import lib
+from .exceptions import RealtimeError, check, from_status
+
+if TYPE_CHECKING:
+    from ._asyncio import Connection
+
+_ATTRIBUTE = "_librealtime_reactor"
+
+
+class Reactor:
+    """One for each asyncio loop that has connections; given back with the last of them.
+
+    The asyncio loop refers to it, by the reader and by an attribute, and nothing else does: what
+    is forgotten together with its loop is collected together with it.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.handle: Handle | None = new_loop()
+        self._fd = lib.rt_loop_fd(self.handle)
+        check(self._fd)
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._held: set[Connection] = set()
+        self._is_dispatching = False
+        self.errors: list[tuple[Connection, BaseException]] = []
+        loop.add_reader(self._fd, self._dispatch)
+        setattr(loop, _ATTRIBUTE, self)
+
+    @staticmethod
+    def current() -> Reactor:
+        loop = asyncio.get_running_loop()
+        reactor = getattr(loop, _ATTRIBUTE, None)
+        return reactor if isinstance(reactor, Reactor) else Reactor(loop)
+
+    def add(self, connection: Connection) -> None:
+        self._connections.add(connection)
+
+    def remove(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self._held.discard(connection)
+        self.release_when_idle()
+
+    def hold(self, connection: Connection) -> None:
+        """Keeps alive a connection that a task waits for: asyncio refers to tasks weakly."""
+        self._held.add(connection)
+
+    def let_go(self, connection: Connection) -> None:
+        self._held.discard(connection)
+
+    def release_when_idle(self) -> None:
+        """Gives the loop back when no connection is left; inside a dispatch, at its end."""
+        if self._connections or self._is_dispatching or self.handle is None:
+            return
+        if not self.loop.is_closed():
+            self.loop.remove_reader(self._fd)
+        delattr(self.loop, _ATTRIBUTE)
+        self.handle = None
+
+    def connection_was_collected(self) -> None:
+        """On any thread: the collector runs where it likes."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(self.release_when_idle)
+
+    def _dispatch(self) -> None:
+        self._is_dispatching = True
+        try:
+            status = lib.rt_loop_dispatch(self.handle, 0)
+        finally:
+            self._is_dispatching = False
+        if status < 0:
+            self._fail(from_status(status, lib.rt_last_error().decode()))
+        try:
+            self._report_errors()
+        finally:
+            self.release_when_idle()
+
+    def _fail(self, error: RealtimeError) -> None:
+        """Nothing works any more, in a forked process for example: tell everyone."""
+        self.loop.remove_reader(self._fd)
+        for connection in list(self._connections):
+            connection.fail(error)
+
+    def _report_errors(self) -> None:
+        """What callbacks raised; only what must end the program is raised on, as asyncio does."""
+        fatal: BaseException | None = None
+        errors, self.errors = self.errors, []
+        for connection, error in errors:
+            if not isinstance(error, Exception):
+                fatal = fatal or error
+                continue
+            self.loop.call_exception_handler(
+                {
+                    "message": "a callback of a connection failed",
+                    "exception": error,
+                    "connection": connection,
+                }
+            )
+        if fatal is not None:
+            raise fatal

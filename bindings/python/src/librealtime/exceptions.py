@@ -1,0 +1,158 @@
+"""What can go wrong, by family.
+
+Every exception of the library is a ``RealtimeError``; where Python has a class of its own for the
+kind of failure (``ValueError``, ``TimeoutError``, ``ConnectionError``), it is that, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from ._abi import rt_status
+from ._loader import lib
+
+__all__ = [
+    "BufferFull",
+    "ConcurrencyError",
+    "ConnectFailed",
+    "ConnectionClosed",
+    "ConnectionClosedError",
+    "ConnectionClosedOK",
+    "ConnectionTimeout",
+    "InvalidArgument",
+    "InvalidHandshake",
+    "InvalidState",
+    "InvalidStatus",
+    "InvalidURI",
+    "RealtimeError",
+]
+
+#: Close codes of an end that is no failure: normal, going away, a close frame without a code.
+OK_CLOSE_CODES = frozenset((1000, 1001, 1005))
+
+if TYPE_CHECKING or sys.version_info >= (3, 11):
+    _Timeout = TimeoutError
+else:
+
+    class _Timeout(asyncio.TimeoutError, TimeoutError):
+        """Before Python 3.11 asyncio's is a class of its own."""
+
+
+class RealtimeError(Exception):
+    """A failure that librealtime reported.
+
+    :ivar status: the number of the C interface, an ``rt_status``.
+    :ivar name: its name, for example ``RT_ERROR_CONNECT``.
+    :ivar message: a sentence that names the culprit.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = int(status)
+        self.name = lib.rt_status_name(self.status).decode()
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.status, self.message)
+
+
+class InvalidArgument(RealtimeError, ValueError):
+    """A value that was given cannot be used."""
+
+
+class InvalidURI(InvalidArgument):
+    """The URL cannot be parsed, or is neither ``ws://`` nor ``wss://``."""
+
+
+class InvalidState(RealtimeError, RuntimeError):
+    """The call does not fit the moment: too early, too late, or in a forked process."""
+
+
+class ConcurrencyError(InvalidState):
+    """Two tasks receive from one connection at once."""
+
+
+class BufferFull(RealtimeError):
+    """``send_nowait`` was called while more than ``write_limit`` bytes wait to be sent."""
+
+
+class ConnectFailed(RealtimeError, ConnectionError):
+    """No connection could be made: name resolution, TCP, TLS or proxy."""
+
+
+class InvalidHandshake(RealtimeError):
+    """The server's answer is no valid WebSocket handshake."""
+
+
+class InvalidStatus(InvalidHandshake):
+    """The server answered the handshake with another HTTP status; the message names it."""
+
+
+class ConnectionTimeout(RealtimeError, _Timeout):
+    """Something took longer than its time limit."""
+
+
+class ConnectionClosed(RealtimeError):
+    """The connection is closed.
+
+    :ivar code: the close code; 1005 when the close frame had none, 1006 without a close frame.
+    :ivar reason: the peer's reason.
+    """
+
+    def __init__(self, status: int, message: str, code: int = 1006, reason: str = "") -> None:
+        super().__init__(status, message)
+        self.code = code
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.status, self.message, self.code, self.reason)
+
+
+class ConnectionClosedOK(ConnectionClosed):
+    """It was closed in order, with 1000, 1001 or no code."""
+
+
+class ConnectionClosedError(ConnectionClosed):
+    """It was closed with another code, or broke; ``status`` and ``message`` tell the cause."""
+
+
+_FAMILIES: dict[int, type[RealtimeError]] = {
+    rt_status.ERROR_INVALID_ARGUMENT: InvalidArgument,
+    rt_status.ERROR_STATE: InvalidState,
+    rt_status.ERROR_REENTRANT: InvalidState,
+    rt_status.ERROR_FORKED: InvalidState,
+    rt_status.ERROR_BUSY: InvalidState,
+    rt_status.ERROR_INVALID_URL: InvalidURI,
+    rt_status.ERROR_UNSUPPORTED_SCHEME: InvalidURI,
+    rt_status.ERROR_INVALID_HEADER: InvalidArgument,
+    rt_status.ERROR_INVALID_SUBPROTOCOL: InvalidArgument,
+    rt_status.ERROR_INVALID_UTF8: InvalidArgument,
+    rt_status.ERROR_INVALID_CLOSE_CODE: InvalidArgument,
+    rt_status.ERROR_CLOSE_REASON_TOO_LONG: InvalidArgument,
+    rt_status.ERROR_CLOSED: ConnectionClosedError,
+    rt_status.ERROR_BUFFER_FULL: BufferFull,
+    rt_status.ERROR_RESOLVE: ConnectFailed,
+    rt_status.ERROR_CONNECT: ConnectFailed,
+    rt_status.ERROR_TLS: ConnectFailed,
+    rt_status.ERROR_PROXY: ConnectFailed,
+    rt_status.ERROR_CONNECTION_LOST: ConnectFailed,
+    rt_status.ERROR_TIMEOUT: ConnectionTimeout,
+    rt_status.ERROR_HANDSHAKE: InvalidHandshake,
+    rt_status.ERROR_HTTP_STATUS: InvalidStatus,
+}
+
+
+def from_status(status: int, message: str) -> RealtimeError:
+    """The exception for a failure; the base class for a status this version does not know."""
+    return _FAMILIES.get(status, RealtimeError)(status, message)
+
+
+def check(status: int) -> None:
+    """Raises what a call of the C interface answered, unless it is success."""
+    if status < 0:
+        raise from_status(status, lib.rt_last_error().decode())
