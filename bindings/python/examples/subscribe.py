@@ -1,0 +1,63 @@
+"""Subscribes to a channel of Nchan's, or to any WebSocket that sends by itself.
+
+python subscribe.py ws://127.0.0.1:8080/ps/news          prints messages until interrupted
+python subscribe.py ws://127.0.0.1:8080/ps/news COUNT    receives COUNT messages, the decimal
+    numbers from 0 to COUNT - 1; exits with 0 if all came once and in order, else with 1
+Options: --ca-file FILE for wss://, --timeout SECONDS between two messages (default 30).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+import librealtime
+
+
+async def follow(ws: librealtime.Connection) -> None:
+    async for message in ws:
+        print(message, flush=True)
+
+
+async def check_sequence(ws: librealtime.Connection, count: int, timeout: float) -> str | None:
+    """What is wrong with the sequence, or None."""
+    for expected in range(count):
+        try:
+            message = await asyncio.wait_for(ws.recv(), timeout)
+        except asyncio.TimeoutError:
+            return f"message {expected} of {count} did not come within {timeout:g} s"
+        except librealtime.ConnectionClosed as error:
+            return f"closed before message {expected} of {count}: {error}"
+        if message != str(expected):
+            return f"message {expected} of {count} is {message!r:.80}"
+    return None
+
+
+async def main(url: str, count: int | None, ca_file: str | None, timeout: float) -> int:
+    async with librealtime.connect(url, ca_file=ca_file) as ws:
+        if count is None:
+            await follow(ws)
+            return 0
+        problem = await check_sequence(ws, count, timeout)
+    if problem:
+        print(f"python: FAILED: {problem}")
+        return 1
+    print(f"python: {count} messages, each once and in order")
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("url")
+    parser.add_argument("count", type=int, nargs="?")
+    parser.add_argument("--ca-file")
+    parser.add_argument("--timeout", type=float, default=30)
+    arguments = parser.parse_args()
+    try:
+        sys.exit(asyncio.run(main(**vars(arguments))))
+    except librealtime.RealtimeError as error:
+        print(f"python: FAILED: {error}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
