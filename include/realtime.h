@@ -459,8 +459,8 @@ void rt_websocket_free(rt_websocket *websocket);
 rt_status rt_websocket_start(rt_websocket *websocket);
 
 /**
- * Queues a text message; it is written at the end of the loop's turn. `text` is copied. Any thread;
- * one thread's messages keep their order.
+ * Queues a text message; it is written at the end of the loop's turn, or at once when 64 KiB wait.
+ * `text` is copied. Any thread; one thread's messages keep their order.
  *
  * text: UTF-8, `length` bytes; may be NULL when `length` is 0.
  * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE before open; RT_ERROR_CLOSED once closing
@@ -470,8 +470,8 @@ rt_status rt_websocket_start(rt_websocket *websocket);
 rt_status rt_websocket_send_text(rt_websocket *websocket, const char *text, size_t length);
 
 /**
- * Queues a binary message; it is written at the end of the loop's turn. `data` is copied. Any
- * thread; one thread's messages keep their order.
+ * Queues a binary message; it is written at the end of the loop's turn, or at once when 64 KiB
+ * wait. `data` is copied. Any thread; one thread's messages keep their order.
  *
  * data: `length` bytes; may be NULL when `length` is 0.
  * Returns: as `rt_websocket_send_text`, without RT_ERROR_INVALID_UTF8.

@@ -100,13 +100,22 @@ extension WebSocketConnection {
         scheduleTurn()
     }
 
-    /// Writes what waits until the kernel takes no more.
+    /// Writes what waits until the kernel takes no more, or this turn's share is used up: one that
+    /// sends much must not starve the others.
     func flush() {
         guard case .open(let transport) = phase else { return }
+        var share = Loop.bytesPerTurn
         writing: while !watch.isWriteBlocked {
             guard let waiting = session?.value.outgoing.readable, !waiting.isEmpty else { break }
-            switch transport.write(waiting) {
-            case .bytes(let count): session?.value.didWrite(count)
+            guard share > 0 else {
+                scheduleTurn()
+                break
+            }
+            let piece = UnsafeRawBufferPointer(rebasing: waiting.prefix(share))
+            switch transport.write(piece) {
+            case .bytes(let count):
+                session?.value.didWrite(count)
+                share -= count
             case .wouldBlock: watch.isWriteBlocked = true
             case .failed:
                 // Nothing more can be sent; reading tells why, after what the peer sent before.

@@ -38,7 +38,11 @@ public func rt_loop_free(_ loop: rt_loop?) {
 /// - Returns: the descriptor, or a negative `rt_status`.
 @_cdecl("rt_loop_fd")
 public func rt_loop_fd(_ loop: rt_loop?) -> Int32 {
-    borderValue { try LoopHandle.borrow(loop).loop.descriptor }
+    borderValue {
+        let loop = try LoopHandle.borrow(loop).loop
+        try loop.checkNotForked()
+        return loop.descriptor
+    }
 }
 
 /// Waits up to `timeout_ms` for work, then does all that is ready: I/O, timers, jobs and their

@@ -127,8 +127,8 @@ public func rt_websocket_start(_ websocket: rt_websocket?) -> rt_status {
     connection(websocket) { try $0.start() }
 }
 
-/// Queues a text message; it is written at the end of the loop's turn. `text` is copied. Any
-/// thread; one thread's messages keep their order. Since 0.1.
+/// Queues a text message; it is written at the end of the loop's turn, or at once when 64 KiB
+/// wait. `text` is copied. Any thread; one thread's messages keep their order. Since 0.1.
 /// - Parameter text: UTF-8, `length` bytes; may be NULL when `length` is 0.
 /// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE before open; RT_ERROR_CLOSED once
 ///   closing began; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
@@ -139,8 +139,8 @@ public func rt_websocket_send_text(
     connection(websocket) { try $0.send(.text, bytes(text, length, "text")) }
 }
 
-/// Queues a binary message; it is written at the end of the loop's turn. `data` is copied. Any
-/// thread; one thread's messages keep their order. Since 0.1.
+/// Queues a binary message; it is written at the end of the loop's turn, or at once when 64 KiB
+/// wait. `data` is copied. Any thread; one thread's messages keep their order. Since 0.1.
 /// - Parameter data: `length` bytes; may be NULL when `length` is 0.
 /// - Returns: as `rt_websocket_send_text`, without RT_ERROR_INVALID_UTF8.
 @_cdecl("rt_websocket_send_binary")
@@ -163,8 +163,7 @@ public func rt_websocket_ping(
 
 /// Closes in order: what was queued is sent, then a close frame, then the peer's answer is awaited
 /// up to the close timeout. No message callback begins after this returned; the close callback
-/// tells the end. Before open it cancels the attempt. Closing again changes nothing. Any thread.
-/// Since 0.1.
+/// tells the end. Before open it cancels the attempt. Closing again changes nothing. Any thread. Since 0.1.
 /// - Parameter code: 1000 for a normal end, 3000–4999 for the application's own; 0 sends none.
 /// - Parameter reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_CLOSE_CODE; RT_ERROR_CLOSE_REASON_TOO_LONG;
@@ -198,7 +197,11 @@ public func rt_websocket_resume(_ websocket: rt_websocket?) -> rt_status {
 /// - Returns: an `rt_websocket_state`, or a negative `rt_status`.
 @_cdecl("rt_websocket_get_state")
 public func rt_websocket_get_state(_ websocket: rt_websocket?) -> Int32 {
-    borderValue { try WebSocketHandle.borrow(websocket).connection.state.rawValue }
+    borderValue {
+        let connection = try WebSocketHandle.borrow(websocket).connection
+        try connection.loop.checkNotForked()
+        return connection.state.rawValue
+    }
 }
 
 /// Bytes queued and not yet taken by the kernel, frame headers included. Any thread. Since 0.1.

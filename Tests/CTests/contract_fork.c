@@ -8,6 +8,8 @@
 static void inherited_handles(rt_loop *loop, rt_websocket *websocket) {
   int destroyed = 0;
   rt_websocket *other = NULL;
+  CHECK_STATUS(rt_loop_fd(loop), RT_ERROR_FORKED);
+  CHECK_STATUS(rt_websocket_get_state(websocket), RT_ERROR_FORKED);
   CHECK_STATUS(rt_loop_dispatch(loop, 0), RT_ERROR_FORKED);
   CHECK_STATUS(rt_loop_run(loop), RT_ERROR_FORKED);
   CHECK_STATUS(rt_loop_stop(loop), RT_ERROR_FORKED);

@@ -110,11 +110,15 @@ package final class Loop: @unchecked Sendable {
     /// Whether this process is a fork of the one that made the loop.
     package var isForked: Bool { forkGeneration != rt_fork_generation() }
 
-    package func checkUsable() throws(RealtimeError) {
+    package func checkNotForked() throws(RealtimeError) {
         if isForked {
             throw RealtimeError(
                 .forked, "this loop was made before a fork; make a new one in the child process")
         }
+    }
+
+    package func checkUsable() throws(RealtimeError) {
+        try checkNotForked()
         if isClosed.load(ordering: .acquiring) {
             throw RealtimeError(.closed, "the loop was freed")
         }
