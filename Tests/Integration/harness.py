@@ -1,5 +1,6 @@
 """What the integration tests share: compiling, running, and a WebSocket client driven by lines."""
 
+import functools
 import os
 import pathlib
 import queue
@@ -202,9 +203,6 @@ class Probe:
         self.end()
 
 
-Test = tuple[str, Callable[..., None]]
-
-
 class Suite:
     """Tests in the order they were written; a name each, several at once for a table."""
 
@@ -234,3 +232,19 @@ class Suite:
             print(f"failed: {name}")
         print(f"{passed} passed, {len(failed)} failed")
         return 1 if failed or not passed else 0
+
+
+def add_probed(
+    suite: Suite,
+    build: Build,
+    tests: list[Callable[..., None]],
+    *servers: object,
+    valgrind: bool = True,
+) -> None:
+    """Adds each test, named after its function, and again with the client under valgrind. It is
+    called with a maker of clients and `servers`."""
+    for test in tests:
+        for grind in (False, True) if valgrind else (False,):
+            name = test.__name__.replace("_", " ") + (", valgrind" if grind else "")
+            make = functools.partial(Probe, build, valgrind=grind)
+            suite.add(name, functools.partial(test, make, *servers))

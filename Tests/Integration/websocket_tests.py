@@ -1,15 +1,16 @@
 """The library's client against servers that are strict, slow, silent or hostile."""
 
-import functools
+import asyncio
+import socket
+import struct
 import threading
 import zlib
 from collections.abc import Callable
 
-from harness import PATIENCE_S, Build, Probe, Suite, expect
+from harness import PATIENCE_S, Build, Probe, Suite, add_probed, expect
 from nchan import Nchan
 from servers import Peer, Servers, frame
 from websockets.asyncio.server import ServerConnection
-from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 
 
 def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
@@ -28,23 +29,17 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
         subprotocol_is_selected,
         subprotocol_not_offered_is_refused,
         http_status_is_told,
+        answer_comes_byte_by_byte,
         lost_connection_is_told,
+        reset_is_told,
+        plain_server_refuses_tls,
+        tls_server_refuses_plain,
+        other_protocol_is_refused,
         close_code_and_reason_come,
         free_says_going_away,
         authorization_reaches_nchan,
-        pause_loses_nothing,
-        drained_follows_high_water,
-        send_limit_is_told,
-        frames_are_split,
     ]
-    for test in tests:
-        for grind in (False, True):
-            if grind and test in (pause_loses_nothing, drained_follows_high_water):
-                continue  # Tens of megabytes take minutes under valgrind.
-            name = test.__name__.replace("_", " ") + (", valgrind" if grind else "")
-            probe = functools.partial(Probe, build, valgrind=grind)
-            suite.add(name, functools.partial(test, probe, servers, nchan))
-    add_deflate(suite, build, servers)
+    add_probed(suite, build, tests, servers, nchan)
 
 
 def refused(probe: Probe, status: str, *, text: str = "") -> None:
@@ -252,6 +247,74 @@ def http_status_is_told(make: Callable[..., Probe], _: Servers, nchan: Nchan) ->
         probe.end()
 
 
+def answer_comes_byte_by_byte(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+    """Handshake, messages and close frame, each byte in a segment of its own."""
+
+    async def send_slowly(peer: Peer, data: bytes) -> None:
+        for i in range(len(data)):
+            await peer.send(data[i : i + 1])
+            await asyncio.sleep(0)
+
+    async def script(peer: Peer) -> None:
+        peer.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await send_slowly(peer, peer.answer() + frame(1, "größer".encode()) + frame(2, b"x" * 200))
+        await send_slowly(peer, frame(8, await peer.read_until_close()))
+
+    with make(servers.script(script)) as probe:
+        probe.expect("open .*")
+        probe.expect(f"text 8 {zlib.crc32('größer'.encode()):08x}")
+        probe.expect(f"binary 200 {zlib.crc32(b'x' * 200):08x}")
+        probe.close()
+
+
+def reset_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+    """The peer's system answers with RST in the middle of a frame."""
+
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer() + frame(1, b"whole") + frame(1, b"half of it")[:5])
+        await peer.read_frame()
+        # Closing with SO_LINGER 0 sends RST in place of FIN.
+        linger = struct.pack("ii", 1, 0)
+        peer.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
+    with make(servers.script(script)) as probe:
+        probe.expect("open .*")
+        probe.expect("text 5 .*")
+        probe.ask("text 2 1", "sent .*")
+        refused(probe, "RT_ERROR_CONNECTION_LOST")
+        probe.expect("close 1006 unclean.*")
+        probe.end()
+
+
+def plain_server_refuses_tls(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+    url = servers.echo().replace("ws://", "wss://")
+    with make(url) as probe:
+        refused(probe, "RT_ERROR_TLS")
+        probe.expect("close 1006 unclean.*")
+        probe.end()
+
+
+def tls_server_refuses_plain(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+    url = servers.echo(servers.tls()).replace("wss://localhost", "ws://127.0.0.1")
+    with make(url) as probe:
+        found = probe.expect(r"error (\w+) .*")[1]
+        # What comes is a TLS alert, or nothing at all.
+        expect(found in ("RT_ERROR_HANDSHAKE", "RT_ERROR_CONNECTION_LOST"), f"received {found}")
+        probe.expect("close 1006 unclean.*")
+        probe.end()
+
+
+def other_protocol_is_refused(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.send(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+        await peer.read_to_end()
+
+    with make(servers.script(script)) as probe:
+        refused(probe, "RT_ERROR_HANDSHAKE")
+        probe.expect("close 1006 unclean.*")
+        probe.end()
+
+
 def lost_connection_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer() + frame(1, b"last words"))
@@ -298,145 +361,3 @@ def authorization_reaches_nchan(make: Callable[..., Probe], _: Servers, nchan: N
         refused(probe, "RT_ERROR_HTTP_STATUS", text="401")
         probe.expect("close 1006 unclean.*")
         probe.end()
-
-
-# Flow
-
-
-def pause_loses_nothing(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
-    """Far more than the sockets hold is sent; none of it comes while receiving is paused."""
-    messages = [bytes([i % 256]) * 100_000 for i in range(400)]
-    first_was_sent = threading.Event()
-    checksum = functools.reduce(lambda value, data: zlib.crc32(data, value), messages, 0)
-
-    async def handler(connection: ServerConnection) -> None:
-        await connection.recv()
-        for message in messages:
-            await connection.send(message)
-            first_was_sent.set()
-        await connection.wait_closed()
-
-    with make(servers.websockets(handler, compression=None), print=False) as probe:
-        probe.expect("open .*")
-        probe.ask("pause", "paused")
-        probe.ask("text 2 1", "sent .*")
-        # On loopback what is sent is at the client's socket: only pausing keeps it there.
-        expect(first_was_sent.wait(PATIENCE_S), "the server does not send")
-        probe.ask("count", "count 0 .*")
-        probe.tell("resume")
-        for _ in range(3):
-            probe.ask("pause", "paused")
-            before = probe.ask("count", r"count (\d+) .*")[1]
-            after = probe.ask("count", r"count (\d+) .*")[1]
-            expect(before == after, f"{after} messages while paused, {before} before")
-            probe.tell("resume")
-        total = len(messages)
-        while (found := probe.ask("count", r"count (\d+) (\d+) (\w+)"))[1] != str(total):
-            expect(int(found[1]) < total, f"{found[1]} messages of {total}")
-        expect(int(found[2]) == 100_000 * total, f"{found[2]} bytes")
-        expect(found[3] == f"{checksum:08x}", "other bytes than were sent")
-        probe.close()
-
-
-def drained_follows_high_water(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
-    """The server reads only when it is told to; then the buffer empties, and that is told."""
-    gate = servers.event()
-    received: list[int] = []
-
-    async def script(peer: Peer) -> None:
-        await peer.send(peer.answer())
-        await gate.wait()
-        received.extend([len((await peer.read_frame())[1]) for _ in range(3)])
-        await peer.send(frame(8, await peer.read_until_close()))
-
-    options = {"send_high_water_bytes": 100_000, "compression": False}
-    with make(servers.script(script), **options) as probe:
-        probe.expect("open .*")
-        for _ in range(3):
-            probe.ask("binary 8000000 1", "sent .*")
-        buffered = int(probe.ask("buffered", r"buffered (\d+)")[1])
-        expect(buffered > 100_000, f"only {buffered} bytes are buffered")
-        servers.set(gate)
-        probe.expect("drained")
-        probe.ask("buffered", "buffered 0")
-        probe.close()
-    expect(received == [8_000_000] * 3, f"the server received {received}")
-
-
-def send_limit_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
-    with make(servers.echo(), send_limit_bytes=10_000, print=False) as probe:
-        probe.expect("open .*")
-        # Both commands come in one read, so that nothing is written between them.
-        probe.tell("binary 9000 1\nbinary 9000 2")
-        probe.expect("sent .*")
-        probe.expect("sent .*")
-        probe.expect("failed RT_ERROR_BUFFER_FULL .*")
-        probe.close()
-
-
-def frames_are_split(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
-    sizes: list[int] = []
-
-    async def script(peer: Peer) -> None:
-        await peer.send(peer.answer())
-        while sum(sizes) < 2500:
-            sizes.append(len((await peer.read_frame())[1]))
-        await peer.send(frame(1, b"done"))
-        await peer.send(frame(8, await peer.read_until_close()))
-
-    with make(servers.script(script), max_frame_bytes=1000, compression=False) as probe:
-        probe.expect("open .*")
-        probe.ask("text 2500 1", "sent .*")
-        probe.expect("text 4 .*")
-        probe.close()
-    expect(sizes == [1000, 1000, 500], f"frames of {sizes} bytes")
-
-
-# permessage-deflate, RFC 7692 §7.1
-
-OFFERS: dict[str, dict[str, object]] = {
-    "default": {},
-    "server_no_context_takeover": {"server_no_context_takeover": True},
-    "client_no_context_takeover": {"client_no_context_takeover": True},
-    "server_max_window_bits": {"server_max_window_bits": 9},
-    "client_max_window_bits": {"client_max_window_bits": 9},
-    "all four": {
-        "server_no_context_takeover": True,
-        "client_no_context_takeover": True,
-        "server_max_window_bits": 10,
-        "client_max_window_bits": 10,
-    },
-}
-
-
-def add_deflate(suite: Suite, build: Build, servers: Servers) -> None:
-    for side in ("client", "server"):
-        for name, parameters in OFFERS.items():
-            for grind in (False, True):
-                test = functools.partial(deflates, build, servers, side, parameters, grind)
-                suffix = ", valgrind" if grind else ""
-                suite.add(f"permessage-deflate: {side} asks for {name}{suffix}", test)
-
-
-def deflates(
-    build: Build, servers: Servers, side: str, parameters: dict[str, object], grind: bool
-) -> None:
-    """Messages of many sizes go both ways, whichever side asks for the parameters."""
-    options: dict[str, object] = {}
-    if side == "server":
-        factory = ServerPerMessageDeflateFactory(**parameters)  # type: ignore[arg-type]
-        url = servers.echo(compression=None, extensions=[factory])
-    else:
-        url = servers.echo()
-        options = parameters
-    with Probe(build, url, grind, compression_min_bytes=0, **options) as probe:
-        agreed = probe.expect(r"open \[\] \[(.*)\]")[1]
-        expect(agreed.startswith("permessage-deflate"), f"the server agreed to {agreed!r}")
-        for name, value in parameters.items():
-            text = name if value is True else f"{name}={value}"
-            expect(text in agreed, f"{text} is not in {agreed!r}")
-        for seed, length in enumerate((0, 1, 125, 126, 5000, 65535, 65536, 300_000)):
-            for kind in ("text", "binary"):
-                checksum = probe.ask(f"{kind} {length} {seed}", r"sent (\w+)")[1]
-                probe.expect(f"{kind} {length} {checksum}")
-        probe.close()
