@@ -21,7 +21,7 @@ async def follow(ws: librealtime.Connection) -> None:
 
 
 async def check_sequence(ws: librealtime.Connection, count: int, timeout: float) -> str | None:
-    """What is wrong with the sequence, or None."""
+    """What is wrong with the sequence, or None; prints what came, twenty numbers a line."""
     for expected in range(count):
         try:
             message = await asyncio.wait_for(ws.recv(), timeout)
@@ -31,6 +31,7 @@ async def check_sequence(ws: librealtime.Connection, count: int, timeout: float)
             return f"closed before message {expected} of {count}: {error}"
         if message != str(expected):
             return f"message {expected} of {count} is {message!r:.80}"
+        print(message, end="\n" if expected % 20 == 19 or expected == count - 1 else " ", flush=True)
     return None
 
 
@@ -41,9 +42,9 @@ async def main(url: str, count: int | None, ca_file: str | None, timeout: float)
             return 0
         problem = await check_sequence(ws, count, timeout)
     if problem:
-        print(f"python: FAILED: {problem}")
+        print(f"FAILED: {problem}")
         return 1
-    print(f"python: {count} messages, each once and in order")
+    print(f"ok: {count} of {count} messages, in order, each once")
     return 0
 
 
@@ -57,7 +58,7 @@ if __name__ == "__main__":
     try:
         sys.exit(asyncio.run(main(**vars(arguments))))
     except librealtime.RealtimeError as error:
-        print(f"python: FAILED: {error}")
+        print(f"FAILED: {error}")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
