@@ -47,8 +47,11 @@ static void echo(rt_message_kind kind, const uint8_t *data, size_t length, void 
 
 static void read_case_count(
     rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
-  (void)kind, (void)length;
-  ((struct client *)user)->case_count = strtol((const char *)data, NULL, 10);
+  (void)kind;
+  /* Nothing ends the bytes of a message but its length. */
+  char digits[16];
+  snprintf(digits, sizeof digits, "%.*s", (int)length, (const char *)data);
+  ((struct client *)user)->case_count = strtol(digits, NULL, 10);
 }
 
 static void on_error(rt_status status, const char *message, void *user) {
