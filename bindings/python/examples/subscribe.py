@@ -31,7 +31,8 @@ async def check_sequence(ws: librealtime.Connection, count: int, timeout: float)
             return f"closed before message {expected} of {count}: {error}"
         if message != str(expected):
             return f"message {expected} of {count} is {message!r:.80}"
-        print(message, end="\n" if expected % 20 == 19 or expected == count - 1 else " ", flush=True)
+        ends_line = expected % 20 == 19 or expected == count - 1
+        print(message, end="\n" if ends_line else " ", flush=True)
     return None
 
 
