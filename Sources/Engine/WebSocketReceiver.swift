@@ -98,7 +98,9 @@ extension WebSocketConnection {
                 if let used = deliverWhole(messages, of: input, from: first) { return used }
                 continue
             }
-            guard let step = session?.value.next(input, &offset, now: now) else { return input.count }
+            guard let step = session?.value.next(input, &offset, now: now) else {
+                return input.count
+            }
             switch step {
             case .message(let kind, let range):
                 whole[0] = rt_message(kind, range)

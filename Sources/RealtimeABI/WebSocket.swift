@@ -163,7 +163,8 @@ public func rt_websocket_ping(
 
 /// Closes in order: what was queued is sent, then a close frame, then the peer's answer is awaited
 /// up to the close timeout. No message callback begins after this returned; the close callback
-/// tells the end. Before open it cancels the attempt. Closing again changes nothing. Any thread. Since 0.1.
+/// tells the end. Before open it cancels the attempt. Closing again changes nothing. Any thread.
+/// Since 0.1.
 /// - Parameter code: 1000 for a normal end, 3000–4999 for the application's own; 0 sends none.
 /// - Parameter reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_CLOSE_CODE; RT_ERROR_CLOSE_REASON_TOO_LONG;
