@@ -38,7 +38,8 @@ class Connection(BaseConnection):
     """
 
     def __init__(self, options: Options, on_message: OnMessage) -> None:
-        self._condition = threading.Condition()
+        # A lock that cannot be nested: a turn gives it back wholly while the library waits.
+        self._condition = threading.Condition(threading.Lock())
         # The thread inside the library; the others wait for the condition.
         self._driver: int | None = None
         self._errors: list[BaseException] = []
@@ -160,27 +161,31 @@ class Connection(BaseConnection):
         if self._is_closed:
             raise self._closed_error()
         messages = self._inbox.messages
-        if not self._until(lambda: bool(messages) or self._is_closed, timeout):
+        if not self._drive(lambda: bool(messages) or self._is_closed, timeout):
             raise TimeoutError(f"no message within {timeout} s")
 
     def _until(self, is_ready: Callable[[], bool], timeout: float | None = None) -> bool:
         """Drives the connection, or waits for the thread that does; False when time is up."""
-        deadline = None if timeout is None else time.monotonic() + timeout
         with self._condition:
-            while not is_ready():
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                if self._is_inside_callback():
-                    raise InvalidState(
-                        rt_status.ERROR_REENTRANT, "a callback cannot wait for its own connection"
-                    )
-                if self._driver is not None:
-                    self._condition.wait(left)
-                elif left is None:
-                    self._turn(-1)
-                else:
-                    self._turn(min(math.ceil(left * 1000), _LONGEST_TURN_MS))
-                if left == 0 and not is_ready():
-                    return False
+            return self._drive(is_ready, timeout)
+
+    def _drive(self, is_ready: Callable[[], bool], timeout: float | None) -> bool:
+        """The same with the lock held."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not is_ready():
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if self._is_inside_callback():
+                raise InvalidState(
+                    rt_status.ERROR_REENTRANT, "a callback cannot wait for its own connection"
+                )
+            if self._driver is not None:
+                self._condition.wait(left)
+            elif left is None:
+                self._turn(-1)
+            else:
+                self._turn(min(math.ceil(left * 1000), _LONGEST_TURN_MS))
+            if left == 0 and not is_ready():
+                return False
         return True
 
     def _turn(self, timeout_ms: int) -> None:
