@@ -84,7 +84,10 @@ class BaseConnection:
         self._is_closing = False
 
     def __repr__(self) -> str:
-        state = f"{self.state.name} {self.close_code or ''}".rstrip()
+        try:
+            state = f"{self.state.name} {self.close_code or ''}".rstrip()
+        except RealtimeError as error:  # in a forked process
+            state = error.name
         return f"<{type(self).__module__}.{type(self).__name__} {state}>"
 
     # The default outlives the module at interpreter exit.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import weakref
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ class Reactor:
         self.handle: Handle | None = new_loop()
         self._fd = lib.rt_loop_fd(self.handle)
         check(self._fd)
+        self._process = os.getpid()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._held: set[Connection] = set()
         self._is_dispatching = False
@@ -61,8 +63,7 @@ class Reactor:
         """Gives the loop back when no connection is left; inside a dispatch, at its end."""
         if self._connections or self._is_dispatching or self.handle is None:
             return
-        if not self.loop.is_closed():
-            self.loop.remove_reader(self._fd)
+        self._unwatch()
         delattr(self.loop, _ATTRIBUTE)
         self.handle = None
 
@@ -70,6 +71,11 @@ class Reactor:
         """On any thread: the collector runs where it likes."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self.loop.call_soon_threadsafe(self.release_when_idle)
+
+    def _unwatch(self) -> None:
+        """Not in a forked process: what asyncio watches with is the parent's, too."""
+        if not self.loop.is_closed() and os.getpid() == self._process:
+            self.loop.remove_reader(self._fd)
 
     def _dispatch(self) -> None:
         self._is_dispatching = True
@@ -86,7 +92,7 @@ class Reactor:
 
     def _fail(self, error: RealtimeError) -> None:
         """Nothing works any more, in a forked process for example: tell everyone."""
-        self.loop.remove_reader(self._fd)
+        self._unwatch()
         for connection in list(self._connections):
             connection.fail(error)
 
