@@ -55,6 +55,7 @@ class Connection(BaseConnection):
             raise
         if not self._is_open:
             raise self._open_error()
+        self._let_messages_come()
         if self._on_message is not None and not self._is_closed:
             # Its messages have somewhere to go even when nobody refers to it.
             self._waits += 1

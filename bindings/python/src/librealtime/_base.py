@@ -110,6 +110,8 @@ class BaseConnection:
     def _opened(self, subprotocol: str) -> None:
         self._is_open = True
         self.subprotocol = subprotocol or None
+        if self._on_message is not None:
+            check(lib.rt_websocket_pause(self._handle))
         self._changed()
 
     def _received(self, messages: list[Message], size: int) -> None:
@@ -183,6 +185,12 @@ class BaseConnection:
 
     def _start(self) -> None:
         check(lib.rt_websocket_start(self._handle))
+
+    def _let_messages_come(self) -> None:
+        """Held since open, so that the first call comes when the caller has the connection."""
+        handle = self._handle
+        if self._on_message is not None and handle is not None:
+            check(lib.rt_websocket_resume(handle))
 
     def _open_error(self) -> RealtimeError:
         """Why it did not open."""

@@ -56,6 +56,7 @@ class Connection(BaseConnection):
             raise
         if not self._is_open:
             raise self._open_error()
+        self._let_messages_come()
         return self
 
     def recv(self, timeout: float | None = None) -> Message:
