@@ -1,0 +1,136 @@
+"""What the tests share. The library is the one that LIBREALTIME_PATH names."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import ssl
+import sys
+from collections.abc import Coroutine, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Callable, TypeVar
+
+import pytest
+import trustme
+from servers import WebSocketServer
+from websockets.asyncio.server import ServerConnection
+from websockets.typing import Subprotocol
+
+T = TypeVar("T")
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+# A guard against hanging; what a test waits for is told by an event.
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Runs a coroutine to its end."""
+
+    def run(coroutine: Coroutine[Any, Any, T]) -> T:
+        async def patiently() -> T:
+            return await asyncio.wait_for(coroutine, PATIENCE_S)
+
+        return asyncio.run(patiently())
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def no_leaks() -> Iterator[None]:
+    """After each test the library holds no key of ours, and no descriptor is left open."""
+    from librealtime import _callbacks
+
+    gc.collect()
+    before = set(os.listdir("/proc/self/fd"))
+    yield
+    gc.collect()
+    assert not _callbacks._entries
+    leaked = {
+        name: target
+        for name in set(os.listdir("/proc/self/fd")) - before
+        if "[event" in (target := _link(name)) or "[timerfd" in target
+    }
+    assert not leaked
+
+
+def _link(name: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{name}")
+    except OSError:
+        return ""
+
+
+def select_subprotocol(_: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """The first that is known; a client that offers none is welcome, too."""
+    return next((name for name in offered if name in ("chat", "echo")), None)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[WebSocketServer]:
+    with WebSocketServer(select_subprotocol=select_subprotocol) as running:
+        yield running
+
+
+@pytest.fixture
+def own_server() -> Iterator[WebSocketServer]:
+    """For tests that look at what the server received."""
+    with WebSocketServer(max_queue=1) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="session")
+def ca_file(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ca") / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return path
+
+
+def server_context(authority: trustme.CA, host: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(host).configure_cert(context)
+    return context
+
+
+@pytest.fixture(scope="session")
+def tls_server(authority: trustme.CA) -> Iterator[WebSocketServer]:
+    with WebSocketServer(server_context(authority, "localhost")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def wrong_host_server(authority: trustme.CA) -> Iterator[WebSocketServer]:
+    with WebSocketServer(server_context(authority, "example.org")) as running:
+        yield running
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """For programs of their own that import the package."""
+    return {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONDEVMODE": "1"}
+
+
+@pytest.fixture
+def script(environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
+    """Runs a Python program and returns what became of it."""
+    import subprocess
+
+    def run_script(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        return subprocess.run(
+            [sys.executable, str(path), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+
+    return run_script

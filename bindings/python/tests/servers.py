@@ -1,0 +1,185 @@
+"""Real servers for the tests, each on a thread of its own and a port of 127.0.0.1."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import socket
+import ssl
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+# What it logs about clients that misbehave on purpose says nothing to a reader of the tests.
+logging.getLogger("websockets").setLevel(logging.CRITICAL)
+
+
+class AsyncServer:
+    """Runs `start` on an asyncio loop in a thread; `start` returns the port and how to stop."""
+
+    def __init__(self, start: Callable[[], Awaitable[tuple[int, Callable[[], Any]]]]) -> None:
+        self._start = start
+        self._ready: queue.Queue[int | BaseException] = queue.Queue()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+        self.loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self.port = 0
+
+    async def _run(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        try:
+            port, stop = await self._start()
+        except BaseException as error:
+            self._ready.put(error)
+            raise
+        self._ready.put(port)
+        await self._stop.wait()
+        await stop()
+
+    def __enter__(self) -> AsyncServer:
+        self._thread.start()
+        port = self._ready.get(timeout=30)
+        if isinstance(port, BaseException):
+            raise port
+        self.port = port
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(timeout=30)
+        assert not self._thread.is_alive(), "the server does not stop"
+
+
+class WebSocketServer(AsyncServer):
+    """The `websockets` package's server; what it does depends on the path asked for."""
+
+    def __init__(self, context: ssl.SSLContext | None = None, **options: Any) -> None:
+        super().__init__(self._serve)
+        self._context = context
+        self._options = options
+        #: The close code and reason of each connection that has ended, as the server saw them.
+        self.closes: queue.Queue[tuple[int | None, str | None]] = queue.Queue()
+        #: What the last request of /record brought.
+        self.requests: queue.Queue[Any] = queue.Queue()
+        self.go = threading.Event()
+        self.received: list[Any] = []
+
+    @property
+    def url(self) -> str:
+        scheme = "ws" if self._context is None else "wss"
+        host = "127.0.0.1" if self._context is None else "localhost"
+        return f"{scheme}://{host}:{self.port}"
+
+    async def _serve(self) -> tuple[int, Callable[[], Any]]:
+        server = await serve(
+            self._handle,
+            "127.0.0.1",
+            0,
+            ssl=self._context,
+            max_size=None,
+            ping_interval=None,
+            **self._options,
+        )
+
+        async def stop() -> None:
+            server.close()
+            await server.wait_closed()
+
+        return next(iter(server.sockets)).getsockname()[1], stop
+
+    async def _handle(self, ws: ServerConnection) -> None:
+        assert ws.request is not None
+        parts = urlsplit(ws.request.path)
+        arguments = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        handler = getattr(self, "do_" + parts.path.strip("/"))
+        try:
+            await handler(ws, **arguments)
+        except ConnectionClosed:
+            pass
+        finally:
+            with contextlib.suppress(ConnectionClosed):
+                await ws.close()
+            self.closes.put((ws.close_code, ws.close_reason))
+
+    async def do_echo(self, ws: ServerConnection) -> None:
+        async for message in ws:
+            await ws.send(message)
+
+    async def do_fragments(self, ws: ServerConnection) -> None:
+        """Echoes text in fragments of one character, bytes in fragments of 1000."""
+        async for message in ws:
+            step = 1 if isinstance(message, str) else 1000
+            await ws.send(message[i : i + step] for i in range(0, len(message), step))
+
+    async def do_close(self, ws: ServerConnection, code: str, reason: str = "") -> None:
+        await ws.close(int(code), reason)
+
+    async def do_count(self, ws: ServerConnection, to: str, then: str = "1000") -> None:
+        """Sends the numbers, then closes with the code."""
+        for number in range(int(to)):
+            await ws.send(str(number))
+        await ws.close(int(then))
+
+    async def do_blocks(self, ws: ServerConnection, to: str, size: str) -> None:
+        """Sends numbered blocks of bytes, then closes."""
+        for number in range(int(to)):
+            await ws.send(number.to_bytes(4, "big") * (int(size) // 4))
+
+    async def do_silent(self, ws: ServerConnection) -> None:
+        await ws.wait_closed()
+
+    async def do_abort(self, ws: ServerConnection) -> None:
+        """Sends one message and drops the connection without a close frame."""
+        await ws.send("last words")
+        ws.transport.abort()
+
+    async def do_record(self, ws: ServerConnection) -> None:
+        self.requests.put((ws.request, ws.subprotocol, ws.protocol.extensions))
+        await ws.wait_closed()
+
+    async def do_late(self, ws: ServerConnection) -> None:
+        """Reads nothing before the test says so, then everything."""
+        await asyncio.to_thread(self.go.wait, 30)
+        async for message in ws:
+            self.received.append(message)
+
+
+@contextlib.contextmanager
+def raw_server(serve_one: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A TCP server that hands its first connection to `serve_one`; yields its ws URL."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(30)
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(30)
+                serve_one(connection)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    with listener:
+        yield f"ws://127.0.0.1:{listener.getsockname()[1]}/"
+        thread.join(timeout=30)
+    assert not failures, failures
+
+
+def read_head(connection: socket.socket) -> bytes:
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        data = connection.recv(4096)
+        if not data:
+            break
+        head += data
+    return head
