@@ -1,0 +1,114 @@
+import Synchronization
+import Testing
+import Wire
+
+@testable import Realtime
+
+private struct Broken: Error, Equatable {}
+
+/// What a task waiting for the next message came back with.
+private enum Got: Equatable {
+    case message(WebSocket.Message?)
+    case broken, cancelled
+}
+
+private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
+    do {
+        return .message(try await box.next(onResume: onResume))
+    } catch is CancellationError {
+        return .cancelled
+    } catch {
+        return .broken
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct MailboxTests {
+    @Test func messagesComeOutInOrder() async {
+        let box = Mailbox(maxMessages: 1000, maxBytes: 1000)
+        // More than the box compacts at once, with takes in between.
+        for number in 0..<200 {
+            _ = box.put(.text(String(number)))
+            if number >= 100 {
+                #expect(await take(box) == .message(.text(String(number - 100))))
+            }
+        }
+        for number in 100..<200 {
+            #expect(await take(box) == .message(.text(String(number))))
+        }
+    }
+
+    @Test func itIsFullByMessages() {
+        let box = Mailbox(maxMessages: 2, maxBytes: 1000)
+        #expect(!box.put(.text("")))
+        #expect(!box.isPaused)
+        #expect(box.put(.text("")))
+        #expect(box.isPaused)
+    }
+
+    @Test func itIsFullByBytes() {
+        let box = Mailbox(maxMessages: 1000, maxBytes: 10)
+        #expect(!box.put(.binary([1, 2, 3])))
+        #expect(box.put(.text("1234567")))
+    }
+
+    @Test func receivingGoesOnWhenItIsHalfEmptyAndIsToldOnce() async {
+        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        for _ in 0..<4 { _ = box.put(.text("x")) }
+        let resumed = Mutex<[Int]>([])
+        for taken in 1...4 {
+            _ = await take(box) { resumed.withLock { $0.append(taken) } }
+        }
+        #expect(resumed.withLock { $0 } == [2])
+        #expect(!box.isPaused)
+    }
+
+    @Test func whatWaitsCanBeTakenAfterTheEnd() async {
+        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        _ = box.put(.text("last"))
+        box.finish(.normal)
+        #expect(await take(box) == .message(.text("last")))
+        #expect(await take(box) == .message(nil))
+        #expect(await take(box) == .message(nil))
+    }
+
+    @Test func theFirstEndCounts() async {
+        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        box.finish(.failed(Broken()))
+        box.finish(.normal)
+        #expect(await take(box) == .broken)
+    }
+
+    @Test func everyTaskThatWaitsIsToldOfTheEnd() async {
+        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        async let first = take(box)
+        async let second = take(box)
+        box.finish(.failed(Broken()))
+        #expect(await [first, second] == [.broken, .broken])
+    }
+
+    @Test func aTaskThatIsCancelledTakesNoMessageWithIt() async {
+        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        let waiting = Task { await take(box) }
+        waiting.cancel()
+        #expect(await waiting.value == .cancelled)
+        _ = box.put(.text("for another"))
+        #expect(await take(box) == .message(.text("for another")))
+    }
+
+    @Test func eachMessageGoesToOneOfManyTasks() async {
+        let box = Mailbox(maxMessages: 10_000, maxBytes: 1 << 20)
+        let seen = await withTaskGroup(of: [String].self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    var mine: [String] = []
+                    while case .message(.text(let text)) = await take(box) { mine.append(text) }
+                    return mine
+                }
+            }
+            for number in 0..<2000 { _ = box.put(.text(String(number))) }
+            box.finish(.normal)
+            return await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(seen.compactMap { Int($0) }.sorted() == Array(0..<2000))
+    }
+}
