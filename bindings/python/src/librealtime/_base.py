@@ -244,12 +244,14 @@ class BaseConnection:
         return ping
 
     def _begin_close(self, code: int, reason: str) -> None:
+        if not isinstance(code, int):
+            raise TypeError(f"a close code is a {type(code).__name__}; an int is expected")
         if not 0 <= code <= 0xFFFF:
             raise from_status(
                 rt_status.ERROR_INVALID_CLOSE_CODE, f"close code {code} does not fit 16 bits"
             )
         status = rt_status.ERROR_INVALID_ARGUMENT
-        content = text(reason, "the close reason", status) if reason else None
+        content = text(reason, "the close reason", status) or None
         handle = self._handle
         if handle is None:
             return
