@@ -43,7 +43,7 @@ async def main(url: str, count: int | None, ca_file: str | None, timeout: float)
             return 0
         problem = await check_sequence(ws, count, timeout)
     if problem:
-        print(f"FAILED: {problem}")
+        print(f"\nFAILED: {problem}")
         return 1
     print(f"ok: {count} of {count} messages, in order, each once")
     return 0

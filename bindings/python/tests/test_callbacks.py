@@ -1,0 +1,130 @@
+"""The form with a callback: messages inside the dispatch."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import librealtime
+from librealtime import _reactor
+
+
+def test_messages_come_in_order_and_with_their_kind(run, server):
+    async def main():
+        messages = ["text", b"bytes", "", b"", "é" * 70_000, b"\xff" * 70_000]
+        received = []
+        everything = asyncio.get_running_loop().create_future()
+
+        def on_message(message):
+            received.append(message)
+            if len(received) == len(messages):
+                everything.set_result(None)
+
+        async with librealtime.connect(server.url + "/echo", on_message=on_message) as ws:
+            for message in messages:
+                await ws.send(message)
+            await everything
+        assert received == messages
+        assert [type(message) for message in received] == [type(message) for message in messages]
+
+    run(main())
+
+
+def test_a_callback_answers_and_closes(run, server):
+    async def main():
+        count = 0
+        closing = []
+
+        def on_message(message):
+            nonlocal count
+            count += 1
+            if count < 100:
+                ws.send_nowait(message)
+            else:
+                closing.append(asyncio.ensure_future(ws.close(3000, "enough")))
+
+        ws = await librealtime.connect(server.url + "/echo", on_message=on_message)
+        await ws.send("round and round")
+        await ws.wait_closed()
+        assert (count, ws.close_code) == (100, 3000)
+
+    run(main())
+
+
+def test_what_a_callback_raises_goes_to_the_loops_handler(run, server):
+    async def main():
+        loop = asyncio.get_running_loop()
+        contexts = []
+        loop.set_exception_handler(lambda _, context: contexts.append(context))
+        received = []
+
+        def on_message(message):
+            received.append(message)
+            if message == "bad":
+                raise ValueError("no such message")
+
+        async with librealtime.connect(server.url + "/echo", on_message=on_message) as ws:
+            for message in ("good", "bad", "good"):
+                await ws.send(message)
+            while len(received) < 3:
+                await asyncio.sleep(0)
+            assert await ws.ping() > 0
+        assert received == ["good", "bad", "good"]
+        assert [repr(context["exception"]) for context in contexts] == [
+            "ValueError('no such message')"
+        ]
+        assert contexts[0]["connection"] is ws
+
+    run(main())
+
+
+@pytest.mark.parametrize("fatal", [KeyboardInterrupt, SystemExit])
+def test_what_must_end_the_program_ends_it(server, fatal):
+    async def main():
+        def on_message(message):
+            raise fatal
+
+        async with librealtime.connect(server.url + "/echo", on_message=on_message) as ws:
+            await ws.send("go")
+            await ws.wait_closed()
+
+    with pytest.raises(fatal):
+        asyncio.run(main())
+
+
+def test_no_message_comes_after_close(run, server):
+    async def main():
+        received = []
+        url = server.url + "/count?to=100000"
+
+        def on_message(message):
+            received.append(message)
+            if len(received) == 10:
+                ws._begin_close(1000, "")
+
+        ws = await librealtime.connect(url, on_message=on_message)
+        await ws.wait_closed()
+        assert received == [str(number) for number in range(10)]
+
+    run(main())
+
+
+def test_a_connection_with_a_callback_lives_without_a_reference(run, server):
+    async def main():
+        received = []
+        ended = asyncio.get_running_loop().create_future()
+
+        def on_message(message):
+            received.append(message)
+            if len(received) == 100 and not ended.done():
+                ended.set_result(None)
+
+        await librealtime.connect(server.url + "/count?to=100", on_message=on_message)
+        await ended
+        assert received == [str(number) for number in range(100)]
+        # The server closes; then nothing is left on the loop.
+        while hasattr(asyncio.get_running_loop(), _reactor._ATTRIBUTE):
+            await asyncio.sleep(0)
+
+    run(main())

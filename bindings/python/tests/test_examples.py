@@ -1,0 +1,72 @@
+"""The programs under examples, as a user runs them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def example(environment):
+    def run_example(name, *arguments):
+        return subprocess.run(
+            [sys.executable, str(EXAMPLES / name), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+
+    return run_example
+
+
+def test_readme(example, server):
+    result = example("readme.py", server.url + "/echo")
+    assert (result.returncode, result.stdout) == (0, "hello\n"), result.stderr
+
+
+def test_echo(example, server):
+    result = example("echo.py", server.url + "/echo", "one", "two")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[:2] == ["one", "two"]
+    assert lines[2].startswith("round trip: ")
+
+
+def test_subscribe(example, server):
+    result = example("subscribe.py", server.url + "/count?to=50", "50")
+    assert result.returncode == 0, result.stderr
+    numbers = " ".join(result.stdout.splitlines()[:-1]).split()
+    assert numbers == [str(number) for number in range(50)]
+    assert result.stdout.splitlines()[-1] == "ok: 50 of 50 messages, in order, each once"
+
+
+def test_subscribe_with_tls(example, tls_server, ca_file):
+    arguments = [tls_server.url + "/count?to=5", "5", "--ca-file", str(ca_file)]
+    result = example("subscribe.py", *arguments)
+    assert result.returncode == 0, result.stderr
+
+
+def test_subscribe_tells_a_gap(example, server):
+    result = example("subscribe.py", server.url + "/count?to=3", "4")
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[-1].startswith("FAILED: closed before message 3 of 4")
+
+
+def test_subscribe_tells_a_wrong_number(example, server):
+    result = example("subscribe.py", server.url + "/abort", "1")
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[-1] == "FAILED: message 0 of 1 is 'last words'"
+
+
+def test_subscribe_tells_that_nobody_listens(example):
+    result = example("subscribe.py", "ws://127.0.0.1:1/", "1")
+    assert result.returncode == 1
+    assert result.stdout.startswith("FAILED: cannot connect to 127.0.0.1:1")
+    assert "Traceback" not in result.stderr
