@@ -252,9 +252,9 @@ def connect(
     max_size: int | None = 2**26,
     max_header_size: int = 2**16,
     max_frame_size: int | None = None,
-    max_queue: int | None = 2**14,
+    max_queue: int | None = 256,
     max_queue_bytes: int | None = 2**20,
-    write_limit: int = 2**18,
+    write_limit: int = 2**20,
     compression: str | Deflate | None = "deflate",
 ) -> Connection:
     """Connects to a WebSocket server: ``with connect(url) as ws``.
