@@ -80,7 +80,9 @@ class _Entry:
 
     def __init__(self, target: Target) -> None:
         self.reference = weakref.ref(target)
-        self.uses = 0
+        # One for each callback that is set. A list, since destroy may run on any thread, and taking
+        # one out of a list needs no lock.
+        self.uses: list[None] = []
 
 
 _entries: dict[int, _Entry] = {}
@@ -93,10 +95,10 @@ def _target(key: int) -> Target | None:
 
 
 def _destroy(key: int) -> None:
-    entry = _entries[key]
-    entry.uses -= 1
-    if entry.uses == 0:
-        del _entries[key]
+    uses = _entries[key].uses
+    uses.pop()
+    if not uses:
+        _entries.pop(key, None)
 
 
 def _on_open(subprotocol: bytes, extensions: bytes, key: int) -> None:
@@ -172,7 +174,7 @@ def attach(websocket: Handle, target: Target) -> None:
     entry = _entries[key] = _Entry(target)
     for setter, trampoline in _TRAMPOLINES:
         # A setter that fails destroys its user data, too.
-        entry.uses += 1
+        entry.uses.append(None)
         check(setter(websocket, trampoline, key, _DESTROY))
 
 
