@@ -29,14 +29,14 @@ abi: ## Prints the header and the bindings' tables anew from Sources/RealtimeABI
 	swift run abigen
 
 autobahn: build ## All 517 cases of the Autobahn test suite, through C and through Python
-	Tests/Integration/autobahn --face c
-	Tests/Integration/autobahn --face python
+	$(PYTHON) Tests/Integration/autobahn --face c
+	$(PYTHON) Tests/Integration/autobahn --face python
 
 fuzz: install ## libFuzzer over every parser, SECONDS each (default 30)
 	Tests/Fuzz/run $${SECONDS_EACH:-30}
 
 wheel: build ## dist/*.whl with the library inside
-	bindings/python/build_wheel $(SO)
+	$(PYTHON) bindings/python/build_wheel $(SO)
 
 install: ## Installs what is missing (apt, pip)
 	@Tests/Support/install
