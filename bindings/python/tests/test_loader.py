@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from librealtime import _loader
+from librealtime import _abi, _loader
 
 LIBRARY = Path(os.environ["LIBREALTIME_PATH"]).resolve()
 LOADED = "import librealtime; print(open('/proc/self/maps').read())"
@@ -66,4 +66,4 @@ def test_another_library_is_refused(script, environment):
 
 
 def test_the_table_is_the_librarys_version():
-    assert _loader.lib.rt_version().decode() == librealtime.__version__
+    assert _loader.lib.rt_version().decode() == _abi.VERSION
