@@ -118,3 +118,20 @@ def test_what_is_no_message_is_refused(server):
             ws.close(1005)
         ws.send("unharmed")
         assert ws.recv() == "unharmed"
+
+
+def test_every_failure_of_a_callback_is_raised_or_logged(server, caplog):
+    def on_message(message):
+        raise ValueError(message)
+
+    ws = connect(server.url + "/count?to=3", on_message=on_message)
+    raised = []
+    while ws.close_code is None:
+        try:
+            ws.wait_closed()
+        except ValueError as error:
+            # Kept with its traceback, which must not keep the library's loop: see no_leaks.
+            raised.append(error)
+    logged = [record.exc_info[1] for record in caplog.records if record.exc_info]
+    assert raised
+    assert sorted(str(error) for error in raised + logged) == ["0", "1", "2"]

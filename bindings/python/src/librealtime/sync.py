@@ -191,13 +191,13 @@ class Connection(BaseConnection):
 
     def _turn(self, timeout_ms: int) -> None:
         """One dispatch of the library's loop, with our lock given back meanwhile."""
-        loop = self._loop
-        if loop is None:
+        if self._loop is None:
             return
         self._driver = threading.get_ident()
         self._condition.release()
         try:
-            status = lib.rt_loop_dispatch(loop, timeout_ms)
+            # No name for it here: a traceback that is kept would keep the loop's descriptors.
+            status = lib.rt_loop_dispatch(self._loop, timeout_ms)
         finally:
             self._condition.acquire()
             self._driver = None
