@@ -171,6 +171,44 @@ private final class Notes: Sendable {
     #expect(throws: RealtimeError.self) { try loop.post {} }
 }
 
+@Test func aLoopClosedDuringACallOnItIsTornDownAfterTheCall() throws {
+    final class Payload: Sendable {}
+    weak var held: Payload?
+    let loop = try Loop()
+    do {
+        let payload = Payload()
+        held = payload
+        _ = try loop.addTimer(after: .seconds(60), every: .zero) {
+            withExtendedLifetime(payload) {}
+        }
+    }
+    #expect(held != nil)
+    // As user data does that frees the loop when it is destroyed.
+    loop.perform { loop.close() }
+    #expect(held == nil)
+}
+
+@Test func aLoopClosedWhileAnotherThreadDispatchesIsAlwaysTornDown() async throws {
+    final class Payload: Sendable {}
+    for _ in 0..<500 {
+        weak var held: Payload?
+        let loop = try Loop()
+        do {
+            let payload = Payload()
+            held = payload
+            _ = try loop.addTimer(after: .seconds(60), every: .zero) {
+                withExtendedLifetime(payload) {}
+            }
+        }
+        async let dispatching: Void = {
+            while (try? loop.dispatch(timeout: 0)) != nil {}
+        }()
+        async let closing: Void = loop.close()
+        _ = await (dispatching, closing)
+        #expect(held == nil)
+    }
+}
+
 @Test func postsFromManyThreadsAllRunOnceAndInOrder() async throws {
     let loop = try Loop()
     try loop.start()

@@ -39,6 +39,8 @@ package final class Loop: @unchecked Sendable {
     let thread = Mutex<LoopThread?>(nil)
     let joining = Mutex<Void>(())
     private let forkGeneration: UInt32
+    /// Owner only.
+    private var isTornDown = false
 
     // The world: owner only.
     private var timers = TimerHeap()
@@ -320,18 +322,27 @@ package final class Loop: @unchecked Sendable {
 
     /// Ends the loop: nothing of it runs any more. Any thread.
     package func close() {
-        guard !isForked, !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard !isForked, !isClosed.exchange(true, ordering: .sequentiallyConsistent) else {
+            return
+        }
         detachThread()
-        if claimForCall() {
-            tearDown()
-            endCall()
-        } else {
-            // Whoever dispatches tears down at the end of this turn.
+        if !finishClosing() {
+            // Whoever holds it tears down: at the end of this turn, or in `endCall`.
             wake()
         }
     }
 
+    /// Tears down a closed loop, once; false while someone holds it.
+    @discardableResult func finishClosing() -> Bool {
+        guard claimForCall() else { return false }
+        tearDown()
+        giveBack()
+        return true
+    }
+
     private func tearDown() {
+        if isTornDown { return }
+        isTornDown = true
         let jobs = jobs.withLock { queue -> [Job] in
             defer { queue = [] }
             return queue

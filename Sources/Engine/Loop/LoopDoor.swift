@@ -43,8 +43,13 @@ extension Loop {
 
     func endCall() {
         settle()
-        owner.store(0, ordering: .releasing)
+        giveBack()
+        // A `close` that came after this call's last look at it found the loop held, and left the
+        // rest to us. Both sides are sequentially consistent, so that one of them sees the other.
+        if isClosed.load(ordering: .sequentiallyConsistent) { finishClosing() }
     }
+
+    func giveBack() { owner.store(0, ordering: .sequentiallyConsistent) }
 
     /// Claims the loop for a call that cannot be posted, waiting for other short calls; false while
     /// a thread dispatches.
@@ -53,7 +58,7 @@ extension Loop {
     private func claim(_ desired: UInt) -> Bool {
         while true {
             let (claimed, current) = owner.compareExchange(
-                expected: 0, desired: desired, ordering: .acquiring)
+                expected: 0, desired: desired, ordering: .sequentiallyConsistent)
             if claimed { return true }
             if current & Loop.dispatching != 0 || current == rt_thread_self() { return false }
             // A short call of another thread: over in a moment.
