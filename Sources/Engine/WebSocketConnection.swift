@@ -157,17 +157,20 @@ package final class WebSocketConnection: @unchecked Sendable {
         if kind == .text, !UTF8Validator.isValid(bytes) {
             throw RealtimeError(.invalidUTF8, "the text to send is not valid UTF-8")
         }
-        if buffered + bytes.count > configuration.sendHighWater {
-            owesDrained.store(true, ordering: .relaxed)
-        }
+        let passesHighWater = bytes.count > configuration.sendHighWater - buffered
         switch loop.enter() {
-        case .inside: try sendNow(kind, bytes)
+        case .inside:
+            if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
+            try sendNow(kind, bytes)
         case .claimed:
             defer { loop.endCall() }
+            if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
             try sendNow(kind, bytes)
         case .elsewhere:
             let copy = Array(bytes)
             postedBytes.add(copy.count, ordering: .relaxed)
+            // Behind the bytes: `tellDrained` looks the other way round.
+            if passesHighWater { owesDrained.store(true, ordering: .releasing) }
             loop.enqueue { [self] in
                 // Once closing began it is dropped, as the close callback tells.
                 copy.withUnsafeBytes { try? sendNow(kind, $0) }

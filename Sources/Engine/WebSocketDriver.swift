@@ -134,7 +134,9 @@ extension WebSocketConnection {
 
     private func tellDrained() {
         guard owesDrained.load(ordering: .relaxed), bufferedBytes == 0 else { return }
-        owesDrained.store(false, ordering: .relaxed)
+        _ = owesDrained.exchange(false, ordering: .acquiringAndReleasing)
+        // Another thread's send that came between the two looks is owed it again.
+        guard bufferedBytes == 0 else { return owesDrained.store(true, ordering: .relaxed) }
         if case .open = phase, mayCall { handlers.drained?() }
     }
 
