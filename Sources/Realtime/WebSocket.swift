@@ -58,6 +58,8 @@ public final class WebSocket: Sendable {
     }
 
     private let connection: WebSocketConnection
+    /// Held, since the last reference to a loop ends it and all that is on it.
+    private let loop: Loop
     private let mailbox: Mailbox
     private let events = Events()
 
@@ -111,6 +113,7 @@ public final class WebSocket: Sendable {
 
     private init(_ url: String, _ options: Options, _ loop: Loop, _ mailbox: Mailbox) throws {
         connection = try WebSocketConnection(url: url, on: loop.engine)
+        self.loop = loop
         self.mailbox = mailbox
         try connection.configure { try options.apply(to: &$0) }
         let events = events

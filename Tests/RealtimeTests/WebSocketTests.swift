@@ -93,6 +93,17 @@ private struct Unexpected: Error {
         #expect(socket.agreement.extensions.hasPrefix("permessage-deflate"))
     }
 
+    @Test func aSocketKeepsItsLoop() async throws {
+        func connect() async throws -> WebSocket {
+            let loop = try Loop()
+            try loop.start()
+            return try await WebSocket.connect(server.url("echo"), on: loop)
+        }
+        let socket = try await connect()
+        try await socket.send("hello")
+        #expect(try await socket.receive() == .text("hello"))
+    }
+
     @Test func aPingIsMeasured() async throws {
         let socket = try await WebSocket.connect(server.url("echo"))
         #expect(socket.roundTrip == nil)
