@@ -134,6 +134,8 @@ final class CurlConnect {
     // MARK: TLS
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Transport.ReadResult {
+        // The loop may be gone before its connections.
+        guard isOpen else { return .failed("the loop was freed") }
         // One TLS record a call: fill the buffer, since epoll does not see what OpenSSL holds.
         var total = 0
         while total < buffer.count {
@@ -154,6 +156,7 @@ final class CurlConnect {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Transport.WriteResult {
+        guard isOpen else { return .failed }
         if staged == nil {
             let fresh = UnsafeMutableRawBufferPointer.allocate(
                 byteCount: min(CurlConnect.recordBytes, bytes.count), alignment: 16)
