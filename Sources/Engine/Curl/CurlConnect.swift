@@ -55,6 +55,9 @@ final class CurlConnect {
         _ = rt_curl_set_long(easy, CURLOPT_HTTPPROXYTUNNEL, 1)
         // WebSocket over HTTP/1.1 alone: this decides what TLS offers (ALPN).
         _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        // Without it, dropping an attempt waits for the resolver's thread: a name server that does
+        // not answer would hold up the whole loop.
+        _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
         // The connection's own timer ends an attempt; libcurl's default would end it at 300 s.
         _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
         if let caFile {
