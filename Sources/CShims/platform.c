@@ -169,6 +169,15 @@ CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *
   return result ? result : curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, user);
 }
 
+static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address) {
+  (void)user, (void)purpose;
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+CURLcode rt_curl_set_open_socket(CURL *easy) {
+  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+}
+
 CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out) {
   return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, out);
 }

@@ -57,6 +57,8 @@ CURLcode rt_curl_set_pointer(CURL *easy, CURLoption option, void *value);
 CURLcode rt_curl_set_string(CURL *easy, CURLoption option, const char *value);
 typedef int (*rt_curl_close_socket_fn)(void *user, curl_socket_t socket);
 CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *user);
+/// Sockets that a program the host executes does not inherit.
+CURLcode rt_curl_set_open_socket(CURL *easy);
 CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out);
 CURLcode rt_curl_private(CURL *easy, void **out);
 

@@ -68,6 +68,7 @@ final class CurlConnect {
         _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         _ = rt_curl_set_pointer(
             easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
+        _ = rt_curl_set_open_socket(easy)
         _ = rt_curl_set_close_socket(
             easy, { SocketKeeper.close($0, $1) },
             Unmanaged.passUnretained(socketKeeper).toOpaque())
