@@ -74,6 +74,20 @@ private final class Notes: Sendable {
     }
 }
 
+@Test func startAndStopFromTwoThreadsDoNotHoldEachOtherUp() async throws {
+    let loop = try Loop()
+    async let starting: Void = {
+        for _ in 0..<2000 { try? loop.start() }
+    }()
+    async let stopping: Void = {
+        for _ in 0..<2000 { try? loop.stopAndWait() }
+    }()
+    _ = await (starting, stopping)
+    try loop.stopAndWait()
+    // No thread of it is left: this one may dispatch.
+    try loop.dispatch(timeout: 0)
+}
+
 @Test func aStopBeforeRunMakesItReturnAtOnce() throws {
     let loop = try Loop()
     try loop.stop()

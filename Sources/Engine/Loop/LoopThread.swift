@@ -39,28 +39,35 @@ extension Loop {
         guard owner.load(ordering: .acquiring) & 1 == 0 else {
             throw RealtimeError(.busy, "the loop is run already")
         }
-        let failure = thread.withLock { current -> RealtimeError? in
-            if let old = current {
-                // One that was stopped without waiting may be over by now.
-                guard old.isOver.value.load(ordering: .acquiring) else {
-                    return RealtimeError(.busy, "the loop has a thread already")
-                }
-                rt_thread_join(old.number)
-                current = nil
-            }
-            stopRequested.store(false, ordering: .releasing)
-            let isOver = OverFlag()
-            let start = Unmanaged.passRetained(LoopThreadStart(self, isOver))
-            var number: UInt = 0
-            let code = rt_thread_start(&number, { Loop.threadMain($0) }, start.toOpaque())
-            guard code == 0 else {
-                start.release()
-                return Loop.systemError("starting the loop's thread", code)
-            }
-            current = LoopThread(number: number, isOver: isOver)
-            return nil
+        // Two may not join one thread; nor may this wait, since it may be a callback of the thread
+        // that the other waits for.
+        let outcome = joining.withLockIfAvailable { _ in thread.withLock { startThread(&$0) } }
+        guard let failure = outcome else {
+            throw RealtimeError(.busy, "another thread waits for the end of the loop's thread")
         }
         if let failure { throw failure }
+    }
+
+    private func startThread(_ current: inout LoopThread?) -> RealtimeError? {
+        if let old = current {
+            // One that was stopped without waiting may be over by now.
+            guard old.isOver.value.load(ordering: .acquiring) else {
+                return RealtimeError(.busy, "the loop has a thread already")
+            }
+            rt_thread_join(old.number)
+            current = nil
+        }
+        stopRequested.store(false, ordering: .releasing)
+        let isOver = OverFlag()
+        let start = Unmanaged.passRetained(LoopThreadStart(self, isOver))
+        var number: UInt = 0
+        let code = rt_thread_start(&number, { Loop.threadMain($0) }, start.toOpaque())
+        guard code == 0 else {
+            start.release()
+            return Loop.systemError("starting the loop's thread", code)
+        }
+        current = LoopThread(number: number, isOver: isOver)
+        return nil
     }
 
     private static func threadMain(_ user: UnsafeMutableRawPointer?) {
