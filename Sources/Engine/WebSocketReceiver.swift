@@ -11,7 +11,7 @@ extension WebSocketConnection {
         var share = Loop.bytesPerTurn
         while share > 0 {
             guard let transport = readable else { return }
-            if !held.isEmpty {
+            if !held.isEmpty || session?.value.hasPendingEnd == true {
                 held.consume(take(held.readable))
                 if !held.isEmpty { return }
                 continue
@@ -116,6 +116,7 @@ extension WebSocketConnection {
                 deliverAssembled()
                 return input.count
             case .nothing: break
+            case .deliverFirst: deliverAssembled()
             case .pong, .closed, .failed:
                 deliverAssembled()
                 handle(step)
@@ -216,7 +217,7 @@ extension WebSocketConnection {
                     failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
                     "\(configuration.url.displayName) sent what is not allowed: \(failure.message)"
                         + " (closed with \(failure.code))"))
-        case .needMoreBytes, .message, .assembledMessage, .nothing: break
+        case .needMoreBytes, .message, .assembledMessage, .nothing, .deliverFirst: break
         }
     }
 

@@ -33,6 +33,7 @@ private struct Peer: ~Copyable {
                 let step = session.next(input, &offset, now: time)
                 if step == .needMoreBytes { break }
                 steps.append(step)
+                if case .assembledMessage = step { session.discardDelivered() }
             }
         }
         return steps
@@ -73,6 +74,27 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         let frames = peer.written()
         #expect(frames.map(\.first) == [0x81])
         #expect(frames.map(\.payload) == [Array("hello".utf8)])
+    }
+
+    /// A message in two frames, then what ends the connection, in one read: whoever gathers messages
+    /// can still answer before the close frame goes out.
+    @Test(arguments: [close1000, [0x83, 0]])
+    func theEndWaitsForMessagesNotHandedOn(_ end: [UInt8]) throws {
+        var peer = try Peer()
+        let bytes = [0x01, 1, 0x61, 0x80, 1, 0x62] + end
+        bytes.withUnsafeBytes { input in
+            var offset = 0
+            #expect(peer.session.next(input, &offset, now: at(0)) == .assembledMessage(.text, 0..<2))
+            #expect(peer.session.next(input, &offset, now: at(0)) == .deliverFirst)
+            #expect(peer.session.next(input, &offset, now: at(0)) == .deliverFirst)
+            #expect(offset == bytes.count)
+            #expect(peer.session.hasPendingEnd && peer.session.state == .open)
+        }
+        try peer.send("ab")
+        peer.session.discardDelivered()
+        let steps = peer.receives([])
+        #expect(steps.count == 1 && peer.session.state == .finished)
+        #expect(peer.written().map(\.first) == [0x81, 0x88])
     }
 
     @Test func aMessageIsSplitByMaxFrameBytes() throws {

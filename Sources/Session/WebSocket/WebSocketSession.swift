@@ -16,6 +16,10 @@ package struct WebSocketSession: ~Copyable {
         case pong(Duration)
         /// Something that concerns nobody outside: go on.
         case nothing
+        /// The end came behind assembled messages that were not handed on: hand them on, call
+        /// `discardDelivered` and then `next` again. Until then the connection is still open, so
+        /// that those messages can be answered.
+        case deliverFirst
         /// The peer's close frame. Ours is in `outgoing` or was sent before; the server closes the
         /// connection next (RFC 6455 §7.1.1).
         case closed(CloseCode, reason: String)
@@ -54,8 +58,17 @@ package struct WebSocketSession: ~Copyable {
     private var heartbeat: Heartbeat
     private let keys: MaskKeys
     private var closeDeadline: Instant?
+    /// The end that `deliverFirst` announced.
+    private var pendingEnd: PendingEnd?
+    /// Assembled messages were returned that `discardDelivered` was not called for.
+    private var owesDelivery = false
     /// The payload of a ping that came while `outgoing` was crowded; answered when it drains.
     private var delayedPong: [UInt8]?
+
+    private enum PendingEnd {
+        case closed(CloseCode, reason: String)
+        case failed(ProtocolFailure)
+    }
 
     /// Above this many waiting bytes only the last ping is answered (RFC 6455 §5.5.3), so that a
     /// peer that pings and does not read cannot make us queue without end.
@@ -79,7 +92,13 @@ package struct WebSocketSession: ~Copyable {
     package var assembled: UnsafeRawBufferPointer { reader.assembled }
 
     /// Call after assembled messages were handed on.
-    package mutating func discardDelivered() { reader.discardDelivered() }
+    package mutating func discardDelivered() {
+        reader.discardDelivered()
+        owesDelivery = false
+    }
+
+    /// Whether `next` has something to say without any input.
+    package var hasPendingEnd: Bool { pendingEnd != nil }
 
     // MARK: Receiving
 
@@ -88,9 +107,14 @@ package struct WebSocketSession: ~Copyable {
     package mutating func next(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int, now: Instant
     ) -> Step {
-        if state == .finished {
+        if let pendingEnd, !owesDelivery {
+            self.pendingEnd = nil
+            return end(pendingEnd, now)
+        }
+        guard state != .finished, pendingEnd == nil else {
+            // Nothing counts behind a close frame or a violation.
             offset = input.count
-            return .needMoreBytes
+            return pendingEnd == nil ? .needMoreBytes : .deliverFirst
         }
         do throws(ProtocolFailure) {
             switch try reader.next(input, &offset) {
@@ -98,14 +122,17 @@ package struct WebSocketSession: ~Copyable {
             case .message(let kind, let range):
                 return state == .open ? .message(kind, range) : .nothing
             case .assembledMessage(let kind, let range):
-                if state == .open { return .assembledMessage(kind, range) }
+                if state == .open {
+                    owesDelivery = true
+                    return .assembledMessage(kind, range)
+                }
                 reader.discardDelivered()
                 return .nothing
             case .control(let opcode): return try received(opcode, now)
             }
         } catch {
             offset = input.count
-            return fail(error, now)
+            return end(.failed(error), now)
         }
     }
 
@@ -115,7 +142,8 @@ package struct WebSocketSession: ~Copyable {
         _ input: UnsafeRawBufferPointer, _ offset: inout Int,
         into messages: UnsafeMutableBufferPointer<rt_message>
     ) -> Int {
-        state == .open ? reader.wholeMessages(input, &offset, into: messages) : 0
+        guard state == .open, pendingEnd == nil else { return 0 }
+        return reader.wholeMessages(input, &offset, into: messages)
     }
 
     private mutating func received(
@@ -149,15 +177,24 @@ package struct WebSocketSession: ~Copyable {
     /// RFC 6455 §5.5.1 and §7.4: checks the peer's close frame and answers with the same code.
     private mutating func receivedClose(_ now: Instant) throws(ProtocolFailure) -> Step {
         let (code, reason) = try ClosePayload.parse(reader.control)
-        if state == .open { queueClose(code == .noStatus ? nil : code, reason: "", now) }
-        state = .finished
-        return .closed(code, reason: reason)
+        return end(.closed(code, reason: reason), now)
     }
 
-    private mutating func fail(_ failure: ProtocolFailure, _ now: Instant) -> Step {
-        if state == .open { queueClose(failure.code, reason: "", now) }
+    private mutating func end(_ end: PendingEnd, _ now: Instant) -> Step {
+        if owesDelivery, state == .open {
+            pendingEnd = end
+            return .deliverFirst
+        }
+        let wasOpen = state == .open
         state = .finished
-        return .failed(failure)
+        switch end {
+        case .closed(let code, let reason):
+            if wasOpen { queueClose(code == .noStatus ? nil : code, reason: "", now) }
+            return .closed(code, reason: reason)
+        case .failed(let failure):
+            if wasOpen { queueClose(failure.code, reason: "", now) }
+            return .failed(failure)
+        }
     }
 
     // MARK: Sending
