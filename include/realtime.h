@@ -39,12 +39,15 @@
  *
  * After close and free. Called on the loop's thread: no callback of the handle begins after
  * the call returned. Called on another thread: the call does not wait; no callback begins
- * after it returned, but one that had begun may still be running. The destroy function of the
- * callback's user data tells when the last has ended.
+ * after it returned, but one that had begun may still be running, or be just about to enter
+ * the function. The destroy function of the callback's user data tells when the last has
+ * ended.
  *
  * User data. Where a function is handed over, it comes as (fn, user, destroy): user is passed
  * to each call of fn, and destroy, unless it is NULL, is called exactly once with user after
- * the last call that could receive it, also when the setter itself fails.
+ * the last call that could receive it, also when the setter itself fails. destroy runs where
+ * the last use ended: on the loop's thread, or inside the call that frees or replaces. It may
+ * call functions of this library, but must not wait for another thread that uses the loop.
  *
  * Completion. What was started ends in exactly one of: a result, a failure, a cancellation.
  *
@@ -417,13 +420,18 @@ typedef void (*rt_websocket_error_fn)(rt_status status, const char *message, voi
 /**
  * The connection is over; the last callback. `code` is the peer's close code, or 1005 when its
  * close frame had none, or 1006 when there was no close frame; after a failure of the peer's the
- * code that was sent to it. `reason` is NUL-terminated UTF-8 of `reason_length` bytes, valid until
- * the callback returns. `clean` is true when both close frames were exchanged. Since 0.1.
+ * code that was sent to it. When the peer did not answer our close frame within the close timeout
+ * it is 1006, without an error callback. `reason` is NUL-terminated UTF-8 of `reason_length` bytes,
+ * valid until the callback returns. `clean` is true when both close frames were exchanged. Since
+ * 0.1.
  */
 typedef void (*rt_websocket_close_fn)(
     uint16_t code, const char *reason, size_t reason_length, bool clean, void *user);
 
-/** The send buffer, having been above its high-water mark, is empty again. Since 0.1. */
+/**
+ * The send buffer is empty again, after it had been above its high-water mark or a call had been
+ * refused with RT_ERROR_BUFFER_FULL. Since 0.1.
+ */
 typedef void (*rt_websocket_drained_fn)(void *user);
 
 /** A pong answered one of our pings after `round_trip_us` microseconds. Since 0.1. */
@@ -484,7 +492,8 @@ rt_status rt_websocket_send_binary(rt_websocket *websocket, const uint8_t *data,
  * tells its round trip. `data` is copied. Any thread.
  *
  * data: at most 125 bytes; NULL for a payload of the library's own.
- * Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+ * Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE; RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL;
+ *   RT_ERROR_FORKED.
  * Since 0.1.
  */
 rt_status rt_websocket_ping(rt_websocket *websocket, const uint8_t *data, size_t length);
@@ -504,8 +513,9 @@ rt_status rt_websocket_ping(rt_websocket *websocket, const uint8_t *data, size_t
 rt_status rt_websocket_close(rt_websocket *websocket, uint16_t code, const char *reason);
 
 /**
- * Stops receiving: no message callback begins after this returned, and TCP slows the peer down. Any
- * thread.
+ * Stops receiving: no message callback begins after this returned on the loop's thread; called on
+ * another thread, those for one read of the socket may still come. TCP slows the peer down. Pongs
+ * are not read either, so the pong timeout stands still. Any thread.
  *
  * Returns: RT_OK, also when it was paused already; RT_ERROR_FORKED.
  * Since 0.1.
@@ -585,7 +595,8 @@ rt_status rt_websocket_set_open_timeout_ms(rt_websocket *websocket, int64_t time
 
 /**
  * How long the closing handshake may take, from our close frame to the end of the connection.
- * Default 10,000; 0 is no limit. Before start.
+ * Default 10,000; 0 is no limit, save the same 10,000 for a peer that broke the protocol. Before
+ * start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

@@ -48,6 +48,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
     var wantsRead = false
     var startFailure: RealtimeError?
+    /// Who is told of a pong, by the ping's number.
+    var awaitedPongs: [AwaitedPong] = []
 
     enum Phase {
         case idle
@@ -63,6 +65,12 @@ package final class WebSocketConnection: @unchecked Sendable {
         @exclusivity(unchecked) var value: WebSocketSession
 
         init(_ value: consuming WebSocketSession) { self.value = value }
+    }
+
+    struct AwaitedPong {
+        var number: UInt64
+        var sentAt: Instant
+        var answered: (Duration) -> Void
     }
 
     struct Ending {
@@ -91,8 +99,12 @@ package final class WebSocketConnection: @unchecked Sendable {
     }
 
     package var state: WebSocketState {
-        WebSocketState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
+        if loop.isClosed.load(ordering: .acquiring) { return .closed }
+        return WebSocketState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
     }
+
+    /// Whether `close` was called before the peer ended it.
+    package var didClose: Bool { gate.load(ordering: .acquiring) & Gate.closing != 0 }
 
     func setState(_ state: WebSocketState) {
         stateNumber.store(state.rawValue, ordering: .releasing)
@@ -146,17 +158,11 @@ package final class WebSocketConnection: @unchecked Sendable {
         _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer
     ) throws(RealtimeError) {
         try checkOpen()
-        let limit = configuration.sendLimit
-        let buffered = bufferedBytes
-        if limit > 0, buffered > 0, bytes.count > limit - buffered {
-            throw RealtimeError(
-                .bufferFull,
-                "\(buffered) bytes wait to be sent and \(bytes.count) more would pass the limit of"
-                    + " \(limit) (send_limit); wait until it has drained")
-        }
         if kind == .text, !UTF8Validator.isValid(bytes) {
             throw RealtimeError(.invalidUTF8, "the text to send is not valid UTF-8")
         }
+        let buffered = bufferedBytes
+        try checkRoom(bytes.count, behind: buffered)
         let passesHighWater = bytes.count > configuration.sendHighWater - buffered
         switch loop.enter() {
         case .inside:
@@ -167,8 +173,7 @@ package final class WebSocketConnection: @unchecked Sendable {
             if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
             try sendNow(kind, bytes)
         case .elsewhere:
-            let copy = Array(bytes)
-            postedBytes.add(copy.count, ordering: .relaxed)
+            let copy = try reserve(bytes)
             // Behind the bytes: `tellDrained` looks the other way round.
             if passesHighWater { owesDrained.store(true, ordering: .releasing) }
             loop.enqueue { [self] in
@@ -179,18 +184,52 @@ package final class WebSocketConnection: @unchecked Sendable {
         }
     }
 
+    /// A copy to be posted, counted before the others that race for the same room look.
+    private func reserve(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) -> [UInt8] {
+        let posted = postedBytes.add(bytes.count, ordering: .relaxed).newValue
+        do throws(RealtimeError) {
+            let others = posted - bytes.count + outgoingBytes.load(ordering: .relaxed)
+            try checkRoom(bytes.count, behind: others)
+        } catch {
+            postedBytes.subtract(bytes.count, ordering: .relaxed)
+            throw error
+        }
+        return Array(bytes)
+    }
+
+    /// Refuses what would pass `sendLimit`. One message alone may be larger than the limit, or it
+    /// could never be sent.
+    private func checkRoom(_ count: Int, behind buffered: Int) throws(RealtimeError) {
+        let limit = configuration.sendLimit
+        guard limit > 0, buffered > 0, count > limit - buffered else { return }
+        // Who was refused waits for the drained event, whatever the high-water mark is.
+        if !owesDrained.exchange(true, ordering: .acquiringAndReleasing) {
+            // It may have drained between the two looks.
+            loop.perform { [self] in scheduleTurn() }
+        }
+        throw RealtimeError(
+            .bufferFull,
+            "\(buffered) bytes wait to be sent and \(count) more would pass the limit of"
+                + " \(limit) (send_limit); wait until it has drained")
+    }
+
     /// Sends a ping; an empty payload is replaced by one of the library's. Any thread.
-    package func ping(_ payload: UnsafeRawBufferPointer) throws(RealtimeError) {
+    /// - Parameter answered: told the round trip on the loop's thread, unless the connection ends
+    ///   before.
+    package func ping(
+        _ payload: UnsafeRawBufferPointer, answered: ((Duration) -> Void)? = nil
+    ) throws(RealtimeError) {
         try checkOpen()
         guard payload.count <= 125 else {
             throw RealtimeError(
                 .tooLarge, "a ping's payload has \(payload.count) bytes, 125 are allowed")
         }
-        let copy = Array(payload)
+        // As long as a message, so that pings to a peer that does not read are bounded too.
+        try checkRoom(payload.count + FrameWriter.maximumHeaderSize, behind: bufferedBytes)
+        let copy = try reserve(payload)
         loop.perform { [self] in
-            // Refused only once closing began.
-            copy.withUnsafeBytes { try? session?.value.ping($0, now: Loop.now()) }
-            queued()
+            defer { postedBytes.subtract(copy.count, ordering: .relaxed) }
+            pingNow(copy, answered)
         }
     }
 

@@ -22,8 +22,8 @@ final class Handshaking {
 
 /// What epoll watches for a connection.
 struct Watch {
-    /// Nil while it watches nothing: a socket that only hung up would be reported without end.
     var token: UInt64?
+    /// 0 while it watches nothing.
     var events: UInt32 = 0
     var isWriteBlocked = false
 }
@@ -90,6 +90,18 @@ extension WebSocketConnection {
             swap(&session.value.outgoing, &loop.spareOutgoing)
         }
         try session.value.send(kind, bytes)
+        queued()
+    }
+
+    func pingNow(_ payload: [UInt8], _ answered: ((Duration) -> Void)?) {
+        let now = Loop.now()
+        // Refused only once closing began.
+        guard
+            let number = payload.withUnsafeBytes({ try? session?.value.ping($0, now: now) })
+        else { return }
+        if let answered {
+            awaitedPongs.append(AwaitedPong(number: number, sentAt: now, answered: answered))
+        }
         queued()
     }
 
@@ -183,6 +195,7 @@ extension WebSocketConnection {
     private func release() {
         session = nil
         held.removeAll(keeping: 0)
+        awaitedPongs = []
         handlers = WebSocketHandlers()
     }
 
@@ -261,11 +274,9 @@ extension WebSocketConnection {
         if watch.isWriteBlocked { events |= PollEvents.writable }
         guard events != watch.events else { return }
         do throws(RealtimeError) {
-            if let token = watch.token, events == 0 {
-                loop.remove(token, descriptor: transport.descriptor)
-                watch.token = nil
-            } else if let token = watch.token {
-                loop.modify(token, descriptor: transport.descriptor, events: events)
+            if let token = watch.token {
+                try loop.watch(
+                    token, descriptor: transport.descriptor, from: watch.events, to: events)
             } else {
                 watch.token = try loop.add(
                     self, descriptor: transport.descriptor, events: events)
@@ -320,6 +331,7 @@ extension WebSocketConnection: LoopSource {
         } else {
             session = nil
             held.removeAll(keeping: 0)
+            awaitedPongs = []
         }
     }
 

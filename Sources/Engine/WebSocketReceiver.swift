@@ -201,11 +201,7 @@ extension WebSocketConnection {
 
     private func handle(_ step: WebSocketSession.Step) {
         switch step {
-        case .pong(let time):
-            let (seconds, attoseconds) = time.components
-            roundTrip.store(
-                seconds * 1_000_000 + attoseconds / 1_000_000_000_000, ordering: .relaxed)
-            if mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 { handlers.pong?(time) }
+        case .pong(let time, let number): answered(number, time)
         case .closed(let code, let reason):
             setState(.closing)
             ending = Ending(code: code, reason: reason, isClean: true)
@@ -219,6 +215,18 @@ extension WebSocketConnection {
                         + " (closed with \(failure.code))"))
         case .needMoreBytes, .message, .assembledMessage, .nothing, .deliverFirst: break
         }
+    }
+
+    private func answered(_ number: UInt64, _ time: Duration) {
+        let (seconds, attoseconds) = time.components
+        roundTrip.store(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, ordering: .relaxed)
+        guard mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 else { return }
+        handlers.pong?(time)
+        guard let first = awaitedPongs.first, first.number <= number else { return }
+        let now = Loop.now()
+        let told = awaitedPongs.prefix { $0.number <= number }
+        awaitedPongs.removeFirst(told.count)
+        for pong in told { pong.answered(now - pong.sentAt) }
     }
 
     /// The peer ended the stream.

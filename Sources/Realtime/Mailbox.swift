@@ -97,7 +97,9 @@ final class Mailbox: Sendable {
     private func look(orWait continuation: Continuation, _ ticket: UInt64) -> Look {
         contents.withLock { contents in
             if contents.count > 0 {
-                let message = contents.messages[contents.head]
+                // Out of its place, which is not given back with each message.
+                var message = WebSocket.Message.binary([])
+                swap(&message, &contents.messages[contents.head])
                 contents.head += 1
                 contents.bytes -= message.count
                 Mailbox.compact(&contents)

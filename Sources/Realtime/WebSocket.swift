@@ -71,19 +71,9 @@ public final class WebSocket: Sendable {
         _ url: String, options: Options = Options(), on loop: Loop = .shared
     ) async throws -> WebSocket {
         let socket = try WebSocket(url, options, loop)
-        try await withTaskCancellationHandler {
-            do {
-                try socket.connection.start()
-            } catch {
-                // Refused after a cancellation that came first.
-                try Task.checkCancellation()
-                throw error
-            }
-            try await socket.events.opened()
-        } onCancel: {
-            socket.events.cancelOpening()
-            socket.connection.abandon()
-        }
+        try socket.connection.start()
+        // Leaving with an error, a cancellation too, drops the last reference and the attempt.
+        try await socket.events.opened()
         return socket
     }
 
@@ -117,14 +107,13 @@ public final class WebSocket: Sendable {
         self.mailbox = mailbox
         try connection.configure { try options.apply(to: &$0) }
         let events = events
-        try connection.setHandlers { handlers in
+        try connection.setHandlers { [unowned connection] handlers in
             handlers.open = { events.open(Agreement(subprotocol: $0, extensions: $1)) }
             handlers.drained = { events.drained() }
-            handlers.pong = { events.pong($0) }
             handlers.error = { events.failed($0) }
             handlers.close = { code, reason, isClean in
-                mailbox.finish(
-                    events.closed(Closing(code: code, reason: reason, isClean: isClean)))
+                let closing = Closing(code: code, reason: reason, isClean: isClean)
+                mailbox.finish(events.closed(closing, isAskedFor: connection.didClose))
             }
         }
     }
@@ -134,8 +123,9 @@ public final class WebSocket: Sendable {
     // MARK: Use
 
     /// The messages, in order; bounded by `maxBufferedMessages` and `maxBufferedBytes`, above which
-    /// the peer is slowed down. Ends after close code 1000 or 1001, or after `close()`; throws
-    /// `RealtimeError` for a failure and `Closing` for other codes. Cancelling a task that waits
+    /// the peer is slowed down. Ends after close code 1000, 1001 or none (1005), and after
+    /// `close()` whatever the code; throws `RealtimeError` for a failure, `Closing` for other codes
+    /// of the peer's and for a connection that the peer ended without one. Cancelling a task that waits
     /// here closes the connection. Several tasks share the messages among them.
     public var messages: Messages { Messages(socket: self) }
 
@@ -150,43 +140,49 @@ public final class WebSocket: Sendable {
     }
 
     /// Sends a text message; waits while more than `sendHighWaterBytes` are unsent.
-    /// - Throws: `RealtimeError`: `.closed` once closing began, `.bufferFull` above the limit.
+    /// - Throws: `RealtimeError`: `.closed` once closing began, `.bufferFull` above the limit;
+    ///   `CancellationError` when the task is cancelled while it waits, with the message queued.
     public func send(_ text: String) async throws {
         try connection.send(.text, utf8: text)
-        await waitUntilDrained()
+        try await waitUntilDrained()
     }
 
     /// Sends a binary message; as `send` for text.
     public func send(_ bytes: [UInt8]) async throws {
         try connection.send(.binary, bytes.span.bytes)
-        await waitUntilDrained()
+        try await waitUntilDrained()
     }
 
-    private func waitUntilDrained() async {
+    private func waitUntilDrained() async throws {
         guard connection.bufferedBytes > connection.sendHighWaterBytes else { return }
-        await events.untilDrained { connection.bufferedBytes > connection.sendHighWaterBytes }
+        try await events.untilDrained { [connection] in
+            connection.bufferedBytes > connection.sendHighWaterBytes
+        }
     }
 
     /// Sends a ping and waits for its pong.
     /// - Returns: the round trip.
-    /// - Throws: `RealtimeError`, or `Closing` when the connection ends first.
+    /// - Throws: `RealtimeError`, `Closing` when the connection ends first, or
+    ///   `CancellationError`.
     public func ping() async throws -> Duration {
-        try await events.nextPong {
-            try connection.ping(UnsafeRawBufferPointer(start: nil, count: 0))
+        try await events.pong { answered in
+            try connection.ping(UnsafeRawBufferPointer(start: nil, count: 0), answered: answered)
         }
     }
 
     /// Closes in order and waits for the end: what was queued is sent, then a close frame, then the
     /// peer's answer is awaited up to `closeTimeout`.
-    /// - Throws: `RealtimeError` for a code or reason that must not be sent.
+    /// - Throws: `RealtimeError` for a code or reason that must not be sent; `CancellationError`
+    ///   when the task is cancelled while it waits, with the closing under way.
     @discardableResult
     public func close(_ code: CloseCode = .normal, reason: String = "") async throws -> Closing {
-        try connection.close(code: code.rawValue, reason: reason)
-        return await events.untilClosed()
+        try beginClose(code, reason: reason)
+        return try await events.untilClosed()
     }
 
     /// Waits for the end of the connection, however it comes.
-    public func waitUntilClosed() async -> Closing { await events.untilClosed() }
+    /// - Throws: `CancellationError` alone.
+    public func waitUntilClosed() async throws -> Closing { try await events.untilClosed() }
 
     // MARK: For handlers, where nothing may be awaited
 

@@ -5,16 +5,21 @@ extension WebSocket {
     /// What happens to a connection, for the tasks that await it. The loop's thread puts things in;
     /// continuations are resumed outside the lock.
     final class Events: Sendable {
+        private typealias Waiters<Value> = [UInt64: CheckedContinuation<Value, any Error>]
+
         private struct Contents {
             var agreement = Agreement()
             var isOpen = false
-            var isCancelled = false
             var failure: RealtimeError?
             var closing: Closing?
-            var opening: CheckedContinuation<Void, any Error>?
-            var draining: [CheckedContinuation<Void, Never>] = []
-            var ponging: [CheckedContinuation<Duration, any Error>] = []
-            var closingWaiters: [CheckedContinuation<Closing, Never>] = []
+            // Those who wait, by their tickets, so that a cancelled one can be taken out.
+            var opening: Waiters<Void> = [:]
+            var draining: Waiters<Void> = [:]
+            var ponging: Waiters<Duration> = [:]
+            var ending: Waiters<Closing> = [:]
+            /// Waits that were cancelled before they began.
+            var cancelled: Set<UInt64> = []
+            var lastTicket: UInt64 = 0
         }
 
         private let contents = Mutex(Contents())
@@ -25,122 +30,136 @@ extension WebSocket {
         // MARK: From the loop
 
         func open(_ agreement: Agreement) {
-            let waiter = contents.withLock { contents in
+            let waiting = contents.withLock { contents in
                 contents.agreement = agreement
                 contents.isOpen = true
-                return contents.opening.take()
-            }
-            waiter?.resume()
-        }
-
-        func drained() {
-            let waiting = contents.withLock { contents in
-                defer { contents.draining = [] }
-                return contents.draining
+                return Events.take(&contents.opening)
             }
             for waiter in waiting { waiter.resume() }
         }
 
-        func pong(_ roundTrip: Duration) {
-            let waiting = contents.withLock { contents in
-                defer { contents.ponging = [] }
-                return contents.ponging
-            }
-            for waiter in waiting { waiter.resume(returning: roundTrip) }
+        func drained() {
+            let waiting = contents.withLock { Events.take(&$0.draining) }
+            for waiter in waiting { waiter.resume() }
         }
 
         func failed(_ error: RealtimeError) { contents.withLock { $0.failure = error } }
 
         /// The last event: everyone who waits is told. How the messages end follows from it.
-        func closed(_ closing: Closing) -> MailboxEnd {
+        /// - Parameter isAskedFor: we began to close, and the end is what was wanted whatever its
+        ///   code.
+        func closed(_ closing: Closing, isAskedFor: Bool) -> MailboxEnd {
             let all = contents.withLock { contents -> Contents in
                 contents.closing = closing
                 defer {
-                    contents.opening = nil
-                    contents.draining = []
-                    contents.ponging = []
-                    contents.closingWaiters = []
+                    contents.opening = [:]
+                    contents.draining = [:]
+                    contents.ponging = [:]
+                    contents.ending = [:]
                 }
                 return contents
             }
             let error: any Error = all.failure ?? closing
-            all.opening?.resume(throwing: error)
-            for waiter in all.draining { waiter.resume() }
-            for waiter in all.ponging { waiter.resume(throwing: error) }
-            for waiter in all.closingWaiters { waiter.resume(returning: closing) }
+            for waiter in all.opening.values { waiter.resume(throwing: error) }
+            for waiter in all.draining.values { waiter.resume() }
+            for waiter in all.ponging.values { waiter.resume(throwing: error) }
+            for waiter in all.ending.values { waiter.resume(returning: closing) }
             if let failure = all.failure { return .failed(failure) }
             let isNormal = [.normal, .goingAway, .noStatus].contains(closing.code)
-            return isNormal ? .normal : .failed(closing)
+            return isNormal || isAskedFor ? .normal : .failed(closing)
         }
 
-        // MARK: For tasks
+        private static func take<Value>(
+            _ waiters: inout Waiters<Value>
+        ) -> [CheckedContinuation<Value, any Error>] {
+            defer { waiters = [:] }
+            return Array(waiters.values)
+        }
+
+        // MARK: For tasks; each throws `CancellationError` when its task is cancelled
 
         func opened() async throws {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Void, any Error>) in
-                let result = contents.withLock { contents -> Result<Void, any Error>? in
-                    if contents.isCancelled { return .failure(CancellationError()) }
-                    if contents.isOpen { return .success(()) }
-                    if let closing = contents.closing {
-                        return .failure(contents.failure ?? closing)
-                    }
-                    contents.opening = continuation
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
+            try await wait(\.opening) { contents in
+                if contents.isOpen { return .success(()) }
+                return contents.closing.map { .failure(contents.failure ?? $0) }
             }
-        }
-
-        func cancelOpening() {
-            let waiter = contents.withLock { contents in
-                contents.isCancelled = true
-                return contents.opening.take()
-            }
-            waiter?.resume(throwing: CancellationError())
         }
 
         /// - Parameter isFull: asked again under the lock, so that no drained event is missed.
-        func untilDrained(_ isFull: () -> Bool) async {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-                let waits = contents.withLock { contents in
-                    guard contents.closing == nil, isFull() else { return false }
-                    contents.draining.append(continuation)
-                    return true
-                }
-                if !waits { continuation.resume() }
+        func untilDrained(_ isFull: @Sendable () -> Bool) async throws {
+            try await wait(\.draining) { contents in
+                contents.closing == nil && isFull() ? nil : .success(())
             }
         }
 
-        func nextPong(_ send: () throws -> Void) async throws -> Duration {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Duration, any Error>) in
-                let end = contents.withLock { contents -> (any Error)? in
-                    if let closing = contents.closing { return contents.failure ?? closing }
-                    contents.ponging.append(continuation)
-                    return nil
-                }
-                if let end { return continuation.resume(throwing: end) }
-                do {
-                    try send()
-                } catch {
-                    // Every waiting ping shares the connection's fate.
-                    let waiting = contents.withLock { contents in
-                        defer { contents.ponging = [] }
-                        return contents.ponging
+        /// - Parameter send: sends the ping; its argument is to be called with the round trip.
+        func pong(
+            _ send: (_ answered: @escaping @Sendable (Duration) -> Void) throws -> Void
+        ) async throws -> Duration {
+            let ticket = newTicket()
+            return try await wait(
+                \.ponging, ticket,
+                { contents in contents.closing.map { .failure(contents.failure ?? $0) } },
+                begin: {
+                    try send { [self] roundTrip in
+                        let waiter = contents.withLock {
+                            $0.ponging.removeValue(forKey: ticket)
+                        }
+                        waiter?.resume(returning: roundTrip)
                     }
-                    for waiter in waiting { waiter.resume(throwing: error) }
-                }
+                })
+        }
+
+        func untilClosed() async throws -> Closing {
+            try await wait(\.ending) { contents in contents.closing.map { .success($0) } }
+        }
+
+        private func newTicket() -> UInt64 {
+            contents.withLock { contents in
+                contents.lastTicket += 1
+                return contents.lastTicket
             }
         }
 
-        func untilClosed() async -> Closing {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Closing, Never>) in
-                let closing = contents.withLock { contents -> Closing? in
-                    if contents.closing == nil { contents.closingWaiters.append(continuation) }
-                    return contents.closing
+        /// - Parameters:
+        ///   - look: what is known already, asked under the lock; nil to wait.
+        ///   - begin: starts what is waited for; when it throws, so does this.
+        private func wait<Value: Sendable>(
+            _ waiters: any WritableKeyPath<Contents, Waiters<Value>> & Sendable,
+            _ ticket: UInt64? = nil,
+            _ look: (Contents) -> Result<Value, any Error>?, begin: () throws -> Void = {}
+        ) async throws -> Value {
+            let ticket = ticket ?? newTicket()
+            defer { contents.withLock { _ = $0.cancelled.remove(ticket) } }
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let known = contents.withLock { contents -> Result<Value, any Error>? in
+                        if contents.cancelled.contains(ticket) {
+                            return .failure(CancellationError())
+                        }
+                        if let known = look(contents) { return known }
+                        contents[keyPath: waiters][ticket] = continuation
+                        return nil
+                    }
+                    if let known { return continuation.resume(with: known) }
+                    do { try begin() } catch { fail(waiters, ticket, error) }
                 }
-                if let closing { continuation.resume(returning: closing) }
+            } onCancel: {
+                fail(waiters, ticket, CancellationError())
             }
+        }
+
+        /// Ends one wait, unless it has ended; for a cancellation also one that is to begin.
+        private func fail<Value>(
+            _ waiters: WritableKeyPath<Contents, Waiters<Value>>, _ ticket: UInt64,
+            _ error: any Error
+        ) {
+            let waiter = contents.withLock { contents in
+                let waiter = contents[keyPath: waiters].removeValue(forKey: ticket)
+                if waiter == nil { contents.cancelled.insert(ticket) }
+                return waiter
+            }
+            waiter?.resume(throwing: error)
         }
     }
 }

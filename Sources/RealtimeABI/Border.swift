@@ -54,8 +54,9 @@ func text(_ pointer: UnsafePointer<CChar>?, _ name: String) throws(RealtimeError
 func bytes<T: BitwiseCopyable>(
     _ pointer: UnsafePointer<T>?, _ length: Int, _ name: String
 ) throws(RealtimeError) -> UnsafeRawBufferPointer {
-    guard length >= 0 else {
-        throw RealtimeError(.tooLarge, "the length of \(name) is above SIZE_MAX / 2")
+    // More than any machine has; sums of two such lengths cannot overflow.
+    guard (0...Int.max / 4).contains(length) else {
+        throw RealtimeError(.tooLarge, "the length of \(name) is above SIZE_MAX / 8")
     }
     if length == 0 { return UnsafeRawBufferPointer(start: nil, count: 0) }
     return UnsafeRawBufferPointer(start: try required(pointer, name), count: length)

@@ -73,15 +73,18 @@ public typealias rt_websocket_error_fn =
 
 /// The connection is over; the last callback. `code` is the peer's close code, or 1005 when its
 /// close frame had none, or 1006 when there was no close frame; after a failure of the peer's the
-/// code that was sent to it. `reason` is NUL-terminated UTF-8 of `reason_length` bytes, valid until
-/// the callback returns. `clean` is true when both close frames were exchanged. Since 0.1.
+/// code that was sent to it. When the peer did not answer our close frame within the close timeout
+/// it is 1006, without an error callback. `reason` is NUL-terminated UTF-8 of `reason_length`
+/// bytes, valid until the callback returns. `clean` is true when both close frames were exchanged.
+/// Since 0.1.
 public typealias rt_websocket_close_fn =
     @convention(c) (
         _ code: UInt16, _ reason: UnsafePointer<CChar>?, _ reason_length: Int, _ clean: Bool,
         _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// The send buffer, having been above its high-water mark, is empty again. Since 0.1.
+/// The send buffer is empty again, after it had been above its high-water mark or a call had been
+/// refused with RT_ERROR_BUFFER_FULL. Since 0.1.
 public typealias rt_websocket_drained_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
 
 /// A pong answered one of our pings after `round_trip_us` microseconds. Since 0.1.
@@ -153,7 +156,8 @@ public func rt_websocket_send_binary(
 /// Sends a ping with a payload of the caller's, beside those of the interval; the pong callback
 /// tells its round trip. `data` is copied. Any thread. Since 0.1.
 /// - Parameter data: at most 125 bytes; NULL for a payload of the library's own.
-/// - Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+/// - Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE; RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL;
+///   RT_ERROR_FORKED.
 @_cdecl("rt_websocket_ping")
 public func rt_websocket_ping(
     _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
@@ -179,8 +183,9 @@ public func rt_websocket_close(
     }
 }
 
-/// Stops receiving: no message callback begins after this returned, and TCP slows the peer down.
-/// Any thread. Since 0.1.
+/// Stops receiving: no message callback begins after this returned on the loop's thread; called on
+/// another thread, those for one read of the socket may still come. TCP slows the peer down. Pongs
+/// are not read either, so the pong timeout stands still. Any thread. Since 0.1.
 /// - Returns: RT_OK, also when it was paused already; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_pause")
 public func rt_websocket_pause(_ websocket: rt_websocket?) -> rt_status {

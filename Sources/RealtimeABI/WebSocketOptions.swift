@@ -46,7 +46,8 @@ public func rt_websocket_set_open_timeout_ms(
 }
 
 /// How long the closing handshake may take, from our close frame to the end of the connection.
-/// Default 10,000; 0 is no limit. Before start. Since 0.1.
+/// Default 10,000; 0 is no limit, save the same 10,000 for a peer that broke the protocol. Before
+/// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_close_timeout_ms")
 public func rt_websocket_set_close_timeout_ms(

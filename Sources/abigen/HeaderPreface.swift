@@ -42,12 +42,15 @@ enum HeaderPreface {
 
         After close and free. Called on the loop's thread: no callback of the handle begins after
         the call returned. Called on another thread: the call does not wait; no callback begins
-        after it returned, but one that had begun may still be running. The destroy function of the
-        callback's user data tells when the last has ended.
+        after it returned, but one that had begun may still be running, or be just about to enter
+        the function. The destroy function of the callback's user data tells when the last has
+        ended.
 
         User data. Where a function is handed over, it comes as (fn, user, destroy): user is passed
         to each call of fn, and destroy, unless it is NULL, is called exactly once with user after
-        the last call that could receive it, also when the setter itself fails.
+        the last call that could receive it, also when the setter itself fails. destroy runs where
+        the last use ended: on the loop's thread, or inside the call that frees or replaces. It may
+        call functions of this library, but must not wait for another thread that uses the loop.
 
         Completion. What was started ends in exactly one of: a result, a failure, a cancellation.
 

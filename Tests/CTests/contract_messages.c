@@ -133,7 +133,8 @@ static void on_pong(int64_t round_trip_us, void *user) {
   ((inbox *)user)->pongs++;
 }
 
-/* The send buffer's limit refuses without taking anything; drained comes once it is empty. The
+/* The send buffer's limit refuses without taking anything; drained comes once it is empty, also
+ * below the high-water mark, since who was refused waits for it. The
  * peer does not read, and the message is far larger than the kernel's buffers and the peer's queue
  * of frames, so part of it must wait. */
 static void send_buffer(rt_loop *loop, const char *server) {
@@ -146,7 +147,7 @@ static void send_buffer(rt_loop *loop, const char *server) {
   CHECK_OK(rt_websocket_set_compression(websocket, false));
   CHECK_OK(rt_websocket_set_max_frame_bytes(websocket, 1 << 16));
   CHECK_OK(rt_websocket_set_send_limit_bytes(websocket, 1));
-  CHECK_OK(rt_websocket_set_send_high_water_bytes(websocket, 1));
+  CHECK_OK(rt_websocket_set_send_high_water_bytes(websocket, large * 2));
   CHECK_OK(rt_websocket_on_open(websocket, on_open, &in, NULL));
   CHECK_OK(rt_websocket_on_drained(websocket, on_drained, &in, NULL));
   CHECK_OK(rt_websocket_on_pong(websocket, on_pong, &in, NULL));

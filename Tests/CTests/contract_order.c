@@ -1,5 +1,7 @@
 /* A child keeps its parent alive: handles may be freed in any order, at any stage of their life,
  * and what remains of a freed loop answers RT_ERROR_CLOSED. */
+#include <dirent.h>
+
 #include "contract.h"
 
 enum stage { MADE, STARTED, OPENED, STAGES };
@@ -24,6 +26,40 @@ static void free_in_order(const char *server, const char *order, enum stage stag
     if (*step == 'l') rt_loop_free(loop);
   }
   CHECK(first.destroyed == EVENT_SETTERS && second.destroyed == EVENT_SETTERS);
+}
+
+static int open_descriptors(void) {
+  DIR *folder = opendir("/proc/self/fd");
+  int count = 0;
+  CHECK(folder != NULL);
+  while (readdir(folder) != NULL) count++;
+  closedir(folder);
+  return count;
+}
+
+/* Nothing watches a paused connection's socket; the freed loop closes it all the same. */
+static void a_freed_loop_closes_every_socket(const char *server) {
+  int before = open_descriptors();
+  rt_loop *loop = new_loop();
+  rt_websocket *watched = new_websocket(loop, server, "/echo");
+  rt_websocket *paused = new_websocket(loop, server, "/echo");
+  events first = {0}, second = {0};
+  listen_to(watched, &first);
+  listen_to(paused, &second);
+  CHECK_OK(rt_websocket_start(watched));
+  CHECK_OK(rt_websocket_start(paused));
+  TURN_UNTIL(loop, first.opened && second.opened);
+  CHECK_OK(rt_websocket_pause(paused));
+  settle(loop);
+  CHECK(open_descriptors() > before);
+  rt_loop_free(loop);
+  /* The three of the loop itself go with the last handle on it. */
+  CHECK(open_descriptors() == before + 3);
+  CHECK(rt_websocket_get_state(paused) == RT_WEBSOCKET_CLOSED);
+  CHECK(rt_websocket_get_state(watched) == RT_WEBSOCKET_CLOSED);
+  rt_websocket_free(watched);
+  rt_websocket_free(paused);
+  CHECK(open_descriptors() == before);
 }
 
 static void orphans_answer_closed(const char *server, enum stage stage) {
@@ -58,5 +94,6 @@ int main(int argc, char **argv) {
     }
     orphans_answer_closed(argv[1], (enum stage)stage);
   }
+  a_freed_loop_closes_every_socket(argv[1]);
   return 0;
 }

@@ -53,7 +53,7 @@ private struct Unexpected: Error {
             next += 1
         }
         #expect(next == 5000)
-        #expect(await socket.waitUntilClosed().code == .normal)
+        #expect(try await socket.waitUntilClosed().code == .normal)
     }
 
     @Test func anotherCodeIsThrownWithItsReason() async throws {
@@ -69,7 +69,7 @@ private struct Unexpected: Error {
         let error = try await failure(RealtimeError.self) { try await socket.receive() }
         #expect(error.code == .connectionLost)
         #expect(error.message.contains("127.0.0.1:\(server.port)"))
-        #expect(await socket.waitUntilClosed().code == .abnormal)
+        #expect(try await socket.waitUntilClosed().code == .abnormal)
     }
 
     @Test func tlsWorksWithItsOwnAuthorityAndNotWithout() async throws {
@@ -111,6 +111,24 @@ private struct Unexpected: Error {
         #expect(socket.roundTrip != nil)
     }
 
+    @Test func aPingThatNobodyAnswersCanBeCancelled() async throws {
+        let socket = try await WebSocket.connect(server.url("hang"))
+        let waiting = Task { try await socket.ping() }
+        waiting.cancel()
+        _ = try await failure(CancellationError.self) { try await waiting.value }
+        let ended = Task { try await socket.waitUntilClosed() }
+        ended.cancel()
+        _ = try await failure(CancellationError.self) { try await ended.value }
+        #expect(socket.state == .open)
+    }
+
+    @Test func messagesEndAfterOurOwnCloseWhateverItsCode() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        let closing = try await socket.close(CloseCode(rawValue: 3000), reason: "mine")
+        #expect(closing.code.rawValue == 3000)
+        #expect(try await socket.receive() == nil)
+    }
+
     @Test func aSilentPeerTimesOut() async throws {
         var options = WebSocket.Options()
         options.pingInterval = .milliseconds(50)
@@ -126,7 +144,7 @@ private struct Unexpected: Error {
         let waiting = Task { try await socket.receive() }
         waiting.cancel()
         _ = try await failure(CancellationError.self) { try await waiting.value }
-        #expect(await socket.waitUntilClosed().code == .goingAway)
+        #expect(try await socket.waitUntilClosed().code == .goingAway)
     }
 
     @Test func cancellingConnectEndsTheAttempt() async throws {

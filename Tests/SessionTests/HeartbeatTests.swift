@@ -6,7 +6,7 @@ import Wire
 private func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
 private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Instant) -> Duration? {
-    payload.withUnsafeBytes { heartbeat.received(pong: $0, now: now) }
+    payload.withUnsafeBytes { heartbeat.received(pong: $0, now: now)?.roundTrip }
 }
 
 @Test func aPingIsDueAtTheIntervalAndItsPongGivesTheRoundTrip() throws {

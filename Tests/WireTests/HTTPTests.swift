@@ -58,6 +58,7 @@ private func field(_ name: String, _ value: String) -> HeaderField {
 
     @Test(arguments: [
         ("HTTP/1.1 200 \r\n\r\n", ResponseHead(status: 200)),
+        ("HTTP/1.1 200\r\n\r\n", ResponseHead(status: 200)),
         (
             "HTTP/1.0 404 Not Found\nA:b\n\n",
             ResponseHead(
@@ -146,7 +147,7 @@ private func field(_ name: String, _ value: String) -> HeaderField {
 
     @Test(arguments: [
         "HTTP/2 101 \r\n", "HTTP/1.10 101 \r\n", "http/1.1 101 x\r\n", "HTTP/1.1  101 x\r\n",
-        "HTTP/1.1 10 xx\r\n", "HTTP/1.1 1010 x\r\n", "HTTP/1.1 001 x\r\n", "HTTP/1.1 101\r\n",
+        "HTTP/1.1 10 xx\r\n", "HTTP/1.1 1010 x\r\n", "HTTP/1.1 001 x\r\n",
         "HTTP/1.1 1a1 x\r\n", "HTTP/1.1\t101 x\r\n", "\r\nHTTP/1.1 101 x\r\n",
         "SSH-2.0-OpenSSH\r\n",
         "HTTP/1.1 101 a\rb\r\n", "HTTP/1.1 101 a\0b\r\n", "ICY 200 OK\r\n",

@@ -45,7 +45,7 @@ private func request(of handshake: ClientHandshake) -> [Substring] {
                 Sec-WebSocket-Protocol: chat, superchat\r
                 Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover; \
                 client_max_window_bits\r
-                User-Agent: librealtime/0.1\r
+                User-Agent: librealtime/\(LibraryVersion.text)\r
                 Origin: http://example.com\r
                 X-Name: é\r
                 \r

@@ -78,7 +78,7 @@ final class CurlConnect {
 
     /// Drops the attempt or the connection.
     func close() {
-        guard isOpen else { return }
+        guard isOpen, !multi.isForked else { return }
         isOpen = false
         owner = nil
         multi.remove(self)

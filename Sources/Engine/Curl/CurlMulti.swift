@@ -10,6 +10,7 @@ final class CurlMulti: TimerTarget {
     private let timer = LoopTimer()
     private var connects: [ObjectIdentifier: CurlConnect] = [:]
     private var isOpen = true
+    private let forkGeneration = rt_fork_generation()
 
     init(loop: Loop) throws(RealtimeError) {
         let code = rt_curl_global_init()
@@ -38,9 +39,13 @@ final class CurlMulti: TimerTarget {
         curl_multi_remove_handle(multi, connect.easy)
     }
 
+    /// Whether this is a forked child's copy: its connections are the parent's, and closing TLS
+    /// would speak on them.
+    var isForked: Bool { forkGeneration != rt_fork_generation() }
+
     /// Ends everything: what still connects is told.
     func close() {
-        guard isOpen else { return }
+        guard isOpen, !isForked else { return }
         let left = connects.values
         for connect in left { connect.multiClosed() }
         connects = [:]

@@ -177,7 +177,8 @@ package final class Loop: @unchecked Sendable {
         case Loop.wakeToken:
             // Cleared before the jobs run: whoever posts from now on wakes us again.
             rt_counter_drain(wakeDescriptor)
-            wakePending.store(false, ordering: .sequentiallyConsistent)
+            // An exchange: it orders what the posters did before it on every machine.
+            _ = wakePending.exchange(false, ordering: .sequentiallyConsistent)
         case let token where token & Loop.curlBit != 0:
             curlMulti?.ready(Int32(truncatingIfNeeded: token), ready.events)
         case let token:
@@ -264,8 +265,20 @@ package final class Loop: @unchecked Sendable {
         return token
     }
 
-    func modify(_ token: UInt64, descriptor socket: Int32, events: UInt32) {
-        _ = rt_epoll_modify(descriptor, socket, events, token)
+    /// Changes what is watched. With no events at all the descriptor is taken out of epoll, which
+    /// would report one that hung up without end; its source stays known to the loop.
+    func watch(
+        _ token: UInt64, descriptor socket: Int32, from old: UInt32, to events: UInt32
+    ) throws(RealtimeError) {
+        let result =
+            if events == 0 {
+                rt_epoll_remove(descriptor, socket)
+            } else if old == 0 {
+                rt_epoll_add(descriptor, socket, events, token)
+            } else {
+                rt_epoll_modify(descriptor, socket, events, token)
+            }
+        guard result == 0 else { throw Loop.systemError("watching a socket", errno) }
     }
 
     func remove(_ token: UInt64, descriptor socket: Int32) {
@@ -351,7 +364,9 @@ package final class Loop: @unchecked Sendable {
         let callers = callerTimers.withLock { $0.removeAll() }
         timers.removeAll()
         for slot in slots { slot.source?.loopClosed() }
+        let waiting = scheduled
         scheduled = []
+        for source in waiting { source.loopClosed() }
         curlMulti?.close()
         curlMulti = nil
         // User data is destroyed here, outside every lock.

@@ -6,7 +6,14 @@ struct Heartbeat: Sendable {
         case timedOut
     }
 
+    /// A pong that answers pings of ours: the one of this number, and all before it.
+    struct Answer: Equatable {
+        var roundTrip: Duration
+        var number: UInt64
+    }
+
     private struct Outstanding: Sendable {
+        var number: UInt64
         var payload: [UInt8]
         var sentAt: Instant
     }
@@ -20,7 +27,8 @@ struct Heartbeat: Sendable {
     private var deadline: Instant?
     private var isPaused = false
     private var outstanding: [Outstanding] = []
-    private var counter: UInt64 = 0
+    /// Pings are numbered from 1.
+    private(set) var lastNumber: UInt64 = 0
 
     init(interval: Duration, timeout: Duration, now: Instant) {
         self.interval = interval
@@ -44,21 +52,21 @@ struct Heartbeat: Sendable {
         return .ping(remember(ownPayload(), now))
     }
 
-    /// The payload to send for a ping of the caller's.
+    /// The payload to send for a ping of the caller's, whose number is `lastNumber` then.
     mutating func ping(_ payload: UnsafeRawBufferPointer, now: Instant) -> [UInt8] {
         remember(payload.isEmpty ? ownPayload() : Array(payload), now)
     }
 
-    /// The round trip, when the pong answers one of ours. It answers those before it too: a peer
+    /// The answer, when the pong answers one of ours. It answers those before it too: a peer
     /// may answer only the last of several pings.
-    mutating func received(pong payload: UnsafeRawBufferPointer, now: Instant) -> Duration? {
+    mutating func received(pong payload: UnsafeRawBufferPointer, now: Instant) -> Answer? {
         guard let index = outstanding.lastIndex(where: { $0.payload.elementsEqual(payload) }) else {
             return nil
         }
-        let roundTrip = now - outstanding[index].sentAt
+        let ping = outstanding[index]
         outstanding.removeFirst(index + 1)
         deadline = nil
-        return roundTrip
+        return Answer(roundTrip: now - ping.sentAt, number: ping.number)
     }
 
     mutating func setPaused(_ isPaused: Bool, now: Instant) {
@@ -69,12 +77,12 @@ struct Heartbeat: Sendable {
 
     private mutating func remember(_ payload: [UInt8], _ now: Instant) -> [UInt8] {
         if outstanding.count == Heartbeat.maximumOutstanding { outstanding.removeFirst() }
-        outstanding.append(Outstanding(payload: payload, sentAt: now))
+        lastNumber += 1
+        outstanding.append(Outstanding(number: lastNumber, payload: payload, sentAt: now))
         return payload
     }
 
-    private mutating func ownPayload() -> [UInt8] {
-        counter += 1
-        return withUnsafeBytes(of: counter.bigEndian) { Array($0) }
+    private func ownPayload() -> [UInt8] {
+        withUnsafeBytes(of: (lastNumber + 1).bigEndian) { Array($0) }
     }
 }

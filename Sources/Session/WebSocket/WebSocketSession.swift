@@ -12,8 +12,8 @@ package struct WebSocketSession: ~Copyable {
         case message(MessageKind, Range<Int>)
         /// A message, as a range of `assembled`.
         case assembledMessage(MessageKind, Range<Int>)
-        /// One of our pings was answered after this long.
-        case pong(Duration)
+        /// One of our pings was answered after this long, and with it all of lower numbers.
+        case pong(Duration, number: UInt64)
         /// Something that concerns nobody outside: go on.
         case nothing
         /// The end came behind assembled messages that were not handed on: hand them on, call
@@ -73,6 +73,7 @@ package struct WebSocketSession: ~Copyable {
     /// Above this many waiting bytes only the last ping is answered (RFC 6455 §5.5.3), so that a
     /// peer that pings and does not read cannot make us queue without end.
     private static let crowdedBytes = 64 << 10
+    private static let failureTimeout = Duration.seconds(10)
 
     package init(
         configuration: WebSocketConfiguration, deflate: DeflateParameters?, keys: MaskKeys,
@@ -154,7 +155,10 @@ package struct WebSocketSession: ~Copyable {
             answerPing()
             return .nothing
         case .pong:
-            return heartbeat.received(pong: reader.control, now: now).map { .pong($0) } ?? .nothing
+            guard let answer = heartbeat.received(pong: reader.control, now: now) else {
+                return .nothing
+            }
+            return .pong(answer.roundTrip, number: answer.number)
         case .close:
             return try receivedClose(now)
         case .continuation, .text, .binary:
@@ -192,7 +196,7 @@ package struct WebSocketSession: ~Copyable {
             if wasOpen { queueClose(code == .noStatus ? nil : code, reason: "", now) }
             return .closed(code, reason: reason)
         case .failed(let failure):
-            if wasOpen { queueClose(failure.code, reason: "", now) }
+            if wasOpen { queueFailure(failure.code, reason: "", now) }
             return .failed(failure)
         }
     }
@@ -232,15 +236,18 @@ package struct WebSocketSession: ~Copyable {
     }
 
     /// Queues a ping of the caller's; an empty payload is replaced by one of our own.
+    /// - Returns: its number, for `pong`.
+    @discardableResult
     package mutating func ping(
         _ payload: UnsafeRawBufferPointer, now: Instant
-    ) throws(RealtimeError) {
+    ) throws(RealtimeError) -> UInt64 {
         guard state == .open else { throw WebSocketSession.isClosing }
         guard payload.count <= 125 else {
             throw RealtimeError(
                 .tooLarge, "ping payload of \(payload.count) bytes, 125 are allowed")
         }
         sendPing(heartbeat.ping(payload, now: now))
+        return heartbeat.lastNumber
     }
 
     private mutating func sendPing(_ payload: [UInt8]) {
@@ -266,6 +273,13 @@ package struct WebSocketSession: ~Copyable {
         }
         delayedPong = nil
         if configuration.closeTimeout > .zero { closeDeadline = now + configuration.closeTimeout }
+    }
+
+    /// A close frame that the peer's fault made necessary: even without a close timeout a peer
+    /// that breaks the protocol is not waited for without end.
+    private mutating func queueFailure(_ code: CloseCode, reason: String, _ now: Instant) {
+        queueClose(code, reason: reason, now)
+        if closeDeadline == nil { closeDeadline = now + WebSocketSession.failureTimeout }
     }
 
     /// The transport took `count` bytes of `outgoing`.
@@ -302,7 +316,7 @@ package struct WebSocketSession: ~Copyable {
             sendPing(payload)
             return .pinged
         case .timedOut:
-            queueClose(.internalError, reason: "no pong", now)
+            queueFailure(.internalError, reason: "no pong", now)
             state = .finished
             return .failed(
                 RealtimeError(

@@ -113,12 +113,12 @@ package struct ResponseHeadReader {
     }
 }
 
-/// `HTTP/1.x SP 3DIGIT SP reason` (RFC 9112 §4).
+/// `HTTP/1.x SP 3DIGIT SP reason` (RFC 9112 §4); some servers leave out the blank with the reason.
 private func parseStatusLine(_ line: [UInt8]) throws(RealtimeError) -> ResponseHead {
     let prefix = Array("HTTP/1.".utf8)
-    guard line.count >= 13, line.starts(with: prefix), line[7].isASCIIDigit, line[8] == 0x20,
-        line[9...11].allSatisfy(\.isASCIIDigit), line[9] != UInt8(ascii: "0"), line[12] == 0x20,
-        isFieldText(line[13...])
+    guard line.count >= 12, line.starts(with: prefix), line[7].isASCIIDigit, line[8] == 0x20,
+        line[9...11].allSatisfy(\.isASCIIDigit), line[9] != UInt8(ascii: "0"),
+        line.count == 12 || line[12] == 0x20, isFieldText(line[12...])
     else {
         throw RealtimeError(
             .handshake,
@@ -127,7 +127,7 @@ private func parseStatusLine(_ line: [UInt8]) throws(RealtimeError) -> ResponseH
     }
     let status = line[9...11].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     return ResponseHead(
-        status: status, reason: String(decoding: line[13...].trimmingBlanks, as: UTF8.self),
+        status: status, reason: String(decoding: line[12...].trimmingBlanks, as: UTF8.self),
         minorVersion: Int(line[7] - UInt8(ascii: "0")))
 }
 

@@ -10,7 +10,7 @@ package struct ClientHandshake: Sendable {
     }
 
     /// The User-Agent when the caller sets none.
-    package static let userAgent = "librealtime/0.1"
+    package static let userAgent = "librealtime/\(LibraryVersion.text)"
 
     private let url: WebSocketURL
     private let key: String
