@@ -125,8 +125,8 @@ public final class WebSocket: Sendable {
     /// The messages, in order; bounded by `maxBufferedMessages` and `maxBufferedBytes`, above which
     /// the peer is slowed down. Ends after close code 1000, 1001 or none (1005), and after
     /// `close()` whatever the code; throws `RealtimeError` for a failure, `Closing` for other codes
-    /// of the peer's and for a connection that the peer ended without one. Cancelling a task that waits
-    /// here closes the connection. Several tasks share the messages among them.
+    /// of the peer's and for a connection that the peer ended without one. Cancelling a task that
+    /// waits here closes the connection. Several tasks share the messages among them.
     public var messages: Messages { Messages(socket: self) }
 
     /// The next message, nil at the end; as `messages`.

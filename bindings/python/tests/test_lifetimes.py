@@ -171,7 +171,7 @@ FORKED_ASYNCIO = """
 import asyncio, gc, os, sys, warnings
 import librealtime
 async def main():
-    box = [await librealtime.connect(sys.argv[1] + "/echo")]
+    box = [await librealtime.connect(sys.argv[1] + "/echo", ca_file=sys.argv[2])]
     child = os.fork()
     if child == 0:
         try:
@@ -202,8 +202,12 @@ def test_a_forked_process_is_told_and_the_parent_goes_on(script, server):
     assert "Exception ignored" not in result.stderr
 
 
-def test_a_child_that_collects_a_connection_leaves_the_parents_loop_alone(script, server):
-    result = script(FORKED_ASYNCIO, server.url)
+@pytest.mark.parametrize("name", ["server", "tls_server"])
+def test_a_child_that_collects_a_connection_leaves_the_parents_alone(
+    script, request, ca_file, name
+):
+    """Over TLS it must not say goodbye to the peer either."""
+    result = script(FORKED_ASYNCIO, request.getfixturevalue(name).url, str(ca_file))
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == ["RT_ERROR_FORKED", "the parent's"]
     assert "Exception ignored" not in result.stderr
