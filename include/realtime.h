@@ -340,6 +340,195 @@ rt_status rt_loop_add_timer(
 rt_status rt_loop_cancel_timer(rt_loop *loop, uint64_t id);
 
 /*
+ * Chapter: network. How connections are made: TLS, proxies, addresses, sockets.
+ */
+
+/**
+ * How connections are made. Made once, it serves any number of objects: each copies what is set
+ * when it is given to it (`rt_websocket_set_network`), so that it may be changed or freed at once.
+ * It belongs to no loop, and to one thread at a time. Since 0.1.
+ */
+typedef struct rt_network rt_network;
+
+/** A version of TLS. Since 0.1. */
+typedef int32_t rt_tls_version;
+
+/** Values of `rt_tls_version`. Since 0.1. */
+enum {
+  /** RFC 5246. */
+  RT_TLS_V1_2 = 12,
+  /** RFC 8446. */
+  RT_TLS_V1_3 = 13,
+};
+
+/** Which addresses are connected to. Since 0.1. */
+typedef int32_t rt_ip_version;
+
+/** Values of `rt_ip_version`. Since 0.1. */
+enum {
+  /** Both, the faster one first (RFC 8305). The default. */
+  RT_IP_ANY = 0,
+  /** IPv4 alone. */
+  RT_IP_V4 = 4,
+  /** IPv6 alone. */
+  RT_IP_V6 = 6,
+};
+
+/**
+ * Makes a network with the defaults: the system's certificates, TLS 1.2 or newer, the proxies of
+ * the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY). Any thread.
+ *
+ * out: receives it; to be freed with `rt_network_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_network_new(rt_network **out);
+
+/**
+ * Gives a network back; what was made with it keeps what it copied. NULL is accepted. Any thread.
+ * Since 0.1.
+ */
+void rt_network_free(rt_network *network);
+
+/**
+ * Trusts the certificates of this PEM file instead of the system's.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "". A file that cannot be read is an
+ *   RT_ERROR_TLS of the connection.
+ * Since 0.1.
+ */
+rt_status rt_network_set_ca_file(rt_network *network, const char *path);
+
+/**
+ * Trusts the certificates of this folder, as `openssl rehash` names them, instead of the system's;
+ * with a CA file, those of both.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "".
+ * Since 0.1.
+ */
+rt_status rt_network_set_ca_path(rt_network *network, const char *path);
+
+/**
+ * Shows this certificate to servers that ask for one.
+ *
+ * certificate: path of a PEM file, its chain behind it.
+ * key: path of the PEM file of its key; NULL when that is in the same file.
+ * password: of the key; NULL for none. Never logged.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT. A file that cannot be used is an RT_ERROR_TLS of the
+ *   connection.
+ * Since 0.1.
+ */
+rt_status rt_network_set_client_certificate(
+    rt_network *network, const char *certificate, const char *key, const char *password);
+
+/**
+ * Accepts only servers with this public key, or another one added so, beside all other checks.
+ *
+ * pin: "sha256//" and the base64 of the SHA-256 of the key's SubjectPublicKeyInfo (RFC 7469 §2.4):
+ *   `openssl x509 -in cert.pem -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst
+ *   -sha256 -binary | base64`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT. Another key is an RT_ERROR_TLS of the connection.
+ * Since 0.1.
+ */
+rt_status rt_network_add_pinned_public_key(rt_network *network, const char *pin);
+
+/**
+ * The oldest TLS accepted. Default RT_TLS_V1_2.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a version that is not listed.
+ * Since 0.1.
+ */
+rt_status rt_network_set_min_tls_version(rt_network *network, rt_tls_version version);
+
+/**
+ * Accepts any certificate for any name: whoever sits between can read and change everything. For
+ * tests alone. Default false.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_network_set_insecure_skip_verification(rt_network *network, bool enabled);
+
+/**
+ * Connects through this proxy, whatever the environment says.
+ *
+ * url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy resolves names),
+ *   `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the proxy asks for them;
+ *   "" for no proxy at all.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
+ * Since 0.1.
+ */
+rt_status rt_network_set_proxy(rt_network *network, const char *url);
+
+/**
+ * Hosts that are reached without a proxy; in the place of NO_PROXY.
+ *
+ * hosts: names, domains, addresses, networks as 10.0.0.0/8, separated by commas; "*" for all, ""
+ *   for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_network_set_no_proxy(rt_network *network, const char *hosts);
+
+/**
+ * Connects to this Unix socket instead of the URL's host, which is still what the Host header and
+ * the certificate are about.
+ *
+ * path: at most 107 bytes.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_network_set_unix_socket(rt_network *network, const char *path);
+
+/**
+ * Makes a host's port lead to an address without asking the resolver; for several addresses of one
+ * host the last one added counts.
+ *
+ * port: 1 to 65,535.
+ * address: IPv4 or IPv6, without brackets.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_network_add_resolve(
+    rt_network *network, const char *host, int32_t port, const char *address);
+
+/**
+ * Which addresses are connected to. Default RT_IP_ANY.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a version that is not listed.
+ * Since 0.1.
+ */
+rt_status rt_network_set_ip_version(rt_network *network, rt_ip_version version);
+
+/**
+ * TCP_NODELAY: small writes go out at once instead of waiting for an acknowledgement. Default true.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_network_set_tcp_no_delay(rt_network *network, bool enabled);
+
+/**
+ * TCP keep-alive: how long a connection may be idle before the kernel probes the peer, and the time
+ * between probes; whole seconds, rounded down, at least one. Default 0: none, since a WebSocket has
+ * pings.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_network_set_tcp_keep_alive_ms(rt_network *network, int64_t interval_ms);
+
+/**
+ * The size of the kernel's receive buffer (SO_RCVBUF). Default 0: the kernel's choice, which grows
+ * with the path. A fixed size of 256 KiB keeps large messages in the processor's cache, and limits
+ * the throughput of long fast paths.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above INT32_MAX.
+ * Since 0.1.
+ */
+rt_status rt_network_set_receive_buffer_bytes(rt_network *network, size_t bytes);
+
+/*
  * Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
  */
 
@@ -568,6 +757,57 @@ int64_t rt_websocket_round_trip_us(rt_websocket *websocket);
 rt_status rt_websocket_add_header(rt_websocket *websocket, const char *name, const char *value);
 
 /**
+ * Sets a request header of the handshake in the place of all of its name. Before start.
+ *
+ * Returns: as `rt_websocket_add_header`.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_header(rt_websocket *websocket, const char *name, const char *value);
+
+/**
+ * Sets the Origin header (RFC 6454 §7), which servers may ask of browsers: "https://example.org".
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_origin(rt_websocket *websocket, const char *origin);
+
+/**
+ * Sets the Cookie header (RFC 6265 §4.2): "name=value; other=value". Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_cookie(rt_websocket *websocket, const char *cookie);
+
+/**
+ * Sets the User-Agent header. Default "librealtime/" and the version. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_user_agent(rt_websocket *websocket, const char *user_agent);
+
+/**
+ * Sets a basic Authorization header (RFC 7617), in the place of the URL's user and password. Before
+ * start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_basic_auth(
+    rt_websocket *websocket, const char *user, const char *password);
+
+/**
+ * Sets an Authorization header with a bearer token (RFC 6750). Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_bearer_token(rt_websocket *websocket, const char *token);
+
+/**
  * Offers a subprotocol; first added, first preferred. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for no token or one offered already; RT_ERROR_STATE.
@@ -576,7 +816,17 @@ rt_status rt_websocket_add_header(rt_websocket *websocket, const char *name, con
 rt_status rt_websocket_add_subprotocol(rt_websocket *websocket, const char *name);
 
 /**
- * Trusts the certificates of this PEM file instead of the system's. Before start.
+ * Makes the connection by this network, of which it takes a copy; a CA file set before is
+ * forgotten. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_network(rt_websocket *websocket, rt_network *network);
+
+/**
+ * Trusts the certificates of this PEM file instead of the system's; `rt_network_set_ca_file` for
+ * this connection alone. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or ""; RT_ERROR_STATE. A file that cannot be
  *   read is an RT_ERROR_TLS of the connection.
@@ -602,6 +852,16 @@ rt_status rt_websocket_set_open_timeout_ms(rt_websocket *websocket, int64_t time
  * Since 0.1.
  */
 rt_status rt_websocket_set_close_timeout_ms(rt_websocket *websocket, int64_t timeout_ms);
+
+/**
+ * How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and close
+ * code 1001; pings and pongs do not count, nor does the time while receiving is paused. For feeds
+ * that are known to speak. Default 0: for ever. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_idle_timeout_ms(rt_websocket *websocket, int64_t timeout_ms);
 
 /**
  * How often a ping is sent on an open connection. Default 20,000; 0 sends none. Before start.

@@ -170,12 +170,27 @@ CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *
 }
 
 static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address) {
-  (void)user, (void)purpose;
-  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  int bytes = (int)(intptr_t)user;
+  curl_socket_t made = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  (void)purpose;
+  // Before connect(), since the window's scale is agreed there. A wish: the kernel may cut it.
+  if (made >= 0 && bytes > 0) setsockopt(made, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  return made;
 }
 
-CURLcode rt_curl_set_open_socket(CURL *easy) {
-  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes) {
+  CURLcode result = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  if (result) return result;
+  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)(intptr_t)receive_buffer_bytes);
+}
+
+CURLSH *rt_curl_dns_share(void) {
+  CURLSH *share = curl_share_init();
+  if (share && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) != CURLSHE_OK) {
+    curl_share_cleanup(share);
+    return NULL;
+  }
+  return share;
 }
 
 CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out) {

@@ -54,7 +54,7 @@ extension WebSocketConnection {
         }
         do throws(RealtimeError) {
             let connect = try CurlConnect(
-                to: configuration.url, caFile: configuration.caFile, multi: loop.curl(),
+                to: configuration.url, by: configuration.network, multi: loop.curl(),
                 owner: self)
             phase = .connecting(connect)
             Log.write(.info, "connecting to \(configuration.url.displayName)")
@@ -365,12 +365,12 @@ extension WebSocketConnection: TimerTarget {
         switch session?.value.timeReached(now) {
         case nil, .nothing: break
         case .pinged: queued()
-        case .failed(let error):
+        case .failed(let error, let code):
             setState(.closing)
             report(error)
             // The peer is silent: one try to tell it, no waiting for an answer.
             flush()
-            finish(Ending(code: .internalError, reason: "", isClean: false))
+            finish(Ending(code: code, reason: "", isClean: false))
         case .closeTimedOut:
             finish(ending ?? Ending(code: .abnormal, reason: "", isClean: false))
         }

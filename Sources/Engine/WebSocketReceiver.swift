@@ -93,6 +93,7 @@ extension WebSocketConnection {
             let first = offset
             let count = session?.value.wholeMessages(input, &offset, into: whole) ?? 0
             if count > 0 {
+                session?.value.received(messagesAt: now)
                 deliverAssembled()
                 let messages = UnsafeBufferPointer(rebasing: whole[..<count])
                 if let used = deliverWhole(messages, of: input, from: first) { return used }
@@ -103,10 +104,12 @@ extension WebSocketConnection {
             }
             switch step {
             case .message(let kind, let range):
+                session?.value.received(messagesAt: now)
                 whole[0] = rt_message(kind, range)
                 let message = UnsafeBufferPointer(rebasing: whole[..<1])
                 if let used = deliverWhole(message, of: input, from: first) { return used }
             case .assembledMessage(let kind, let range):
+                session?.value.received(messagesAt: now)
                 loop.batch.append(rt_message(kind, range))
                 // One alone, or by the batch as long as what is assembled is no more than a read.
                 if handlers.messages == nil || range.upperBound >= Loop.receiveBytes {

@@ -9,8 +9,13 @@ extension WebSocket {
         public var headers: [(name: String, value: String)] = []
         /// Subprotocols to offer, the preferred one first.
         public var subprotocols: [String] = []
-        /// A PEM file of certificates to trust instead of the system's.
-        public var caFile: String?
+        /// How the connection is made: TLS, proxies, addresses, the socket.
+        public var network = Network()
+        /// `network.caFile`: a PEM file of certificates to trust instead of the system's.
+        public var caFile: String? {
+            get { network.caFile }
+            set { network.caFile = newValue }
+        }
 
         /// From start to open: resolving, connecting, TLS and handshake together.
         public var openTimeout: Duration? = .seconds(10)
@@ -20,6 +25,9 @@ extension WebSocket {
         public var pingInterval: Duration? = .seconds(20)
         /// How long a ping may stay unanswered before the connection fails.
         public var pongTimeout: Duration? = .seconds(20)
+        /// How long the peer may send no message before the connection fails; pings and pongs do
+        /// not count. For feeds that are known to speak.
+        public var idleTimeout: Duration?
 
         /// The largest message accepted, after decompression; 0 is no limit.
         public var maxMessageBytes = 64 << 20
@@ -55,14 +63,42 @@ extension WebSocket {
 
         public init() {}
 
+        /// Sets a header in the place of all of its name.
+        public mutating func setHeader(_ name: String, _ value: String) {
+            headers.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+            headers.append((name, value))
+        }
+
+        /// A basic Authorization header (RFC 7617).
+        public mutating func setBasicAuthorization(user: String, password: String) {
+            setHeader("Authorization", "Basic " + base64(Array("\(user):\(password)".utf8)))
+        }
+
+        /// An Authorization header with a bearer token (RFC 6750).
+        public mutating func setBearerToken(_ token: String) {
+            setHeader("Authorization", "Bearer \(token)")
+        }
+
+        /// The Origin header (RFC 6454 §7), which servers may ask of browsers.
+        public mutating func setOrigin(_ origin: String) { setHeader("Origin", origin) }
+
+        /// The Cookie header (RFC 6265 §4.2): "name=value; other=value".
+        public mutating func setCookie(_ cookie: String) { setHeader("Cookie", cookie) }
+
+        /// The User-Agent header.
+        public mutating func setUserAgent(_ userAgent: String) {
+            setHeader("User-Agent", userAgent)
+        }
+
         func apply(to target: inout WebSocketConfiguration) throws(RealtimeError) {
             for header in headers { try target.addHeader(name: header.name, value: header.value) }
             for name in subprotocols { try target.addSubprotocol(name) }
-            if let caFile { try target.setCAFile(caFile) }
+            target.network = try network.configuration()
             target.openTimeout = try Options.limit(openTimeout, "openTimeout")
             target.closeTimeout = try Options.limit(closeTimeout, "closeTimeout")
             target.pingInterval = try Options.limit(pingInterval, "pingInterval")
             target.pongTimeout = try Options.limit(pongTimeout, "pongTimeout")
+            target.idleTimeout = try Options.limit(idleTimeout, "idleTimeout")
             target.limits.messageBytes = try Options.atLeast(0, maxMessageBytes, "maxMessageBytes")
             target.limits.headerBytes = try Options.atLeast(1024, maxHeaderBytes, "maxHeaderBytes")
             target.limits.inflateRatio = try Options.atLeast(0, maxInflateRatio, "maxInflateRatio")
@@ -88,7 +124,7 @@ extension WebSocket {
             return target
         }
 
-        private static func limit(
+        static func limit(
             _ value: Duration?, _ name: String
         ) throws(RealtimeError) -> Duration {
             guard let value else { return .zero }

@@ -88,6 +88,16 @@ func number(
     return Int(value)
 }
 
+/// One of an enum's values by its number.
+func named<Value: RawRepresentable<Int32>>(
+    _ value: Int32, _ name: String, _ expected: String
+) throws(RealtimeError) -> Value {
+    guard let named = Value(rawValue: value) else {
+        throw RealtimeError(.invalidArgument, "\(name) is \(value), \(expected) is expected")
+    }
+    return named
+}
+
 /// Texts that live as long as the library.
 enum StaticText {
     static var version: UnsafePointer<CChar> { pointer(LibraryVersion.text) }

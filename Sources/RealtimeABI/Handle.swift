@@ -1,11 +1,12 @@
 import Engine
+import Session
 import Wire
 
 /// What an opaque C handle points to: a retained Swift object.
 protocol Handle: AnyObject {
     static var name: String { get }
-    /// The loop it lives on: after a fork the child may not touch it.
-    var loop: Loop { get }
+    /// The loop it lives on, if any: after a fork the child may not touch it.
+    var owningLoop: Loop? { get }
 }
 
 extension Handle {
@@ -24,7 +25,7 @@ extension Handle {
         guard let pointer else { return }
         let unmanaged = Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer))
         let handle = unmanaged.takeUnretainedValue()
-        guard !handle.loop.isForked else { return }
+        if let loop = handle.owningLoop, loop.isForked { return }
         end(handle)
         unmanaged.release()
     }
@@ -33,6 +34,7 @@ extension Handle {
 final class LoopHandle: Handle {
     static let name = "loop"
     let loop: Loop
+    var owningLoop: Loop? { loop }
 
     init(_ loop: Loop) { self.loop = loop }
 }
@@ -40,7 +42,13 @@ final class LoopHandle: Handle {
 final class WebSocketHandle: Handle {
     static let name = "websocket"
     let connection: WebSocketConnection
-    var loop: Loop { connection.loop }
+    var owningLoop: Loop? { connection.loop }
 
     init(_ connection: WebSocketConnection) { self.connection = connection }
+}
+
+final class NetworkHandle: Handle {
+    static let name = "network"
+    var configuration = NetworkConfiguration()
+    var owningLoop: Loop? { nil }
 }

@@ -15,6 +15,66 @@ public func rt_websocket_add_header(
     configure(websocket) { try $0.addHeader(name: text(name, "name"), value: text(value, "value")) }
 }
 
+/// Sets a request header of the handshake in the place of all of its name. Before start. Since 0.1.
+/// - Returns: as `rt_websocket_add_header`.
+@_cdecl("rt_websocket_set_header")
+public func rt_websocket_set_header(
+    _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) { try $0.setHeader(name: text(name, "name"), value: text(value, "value")) }
+}
+
+/// Sets the Origin header (RFC 6454 §7), which servers may ask of browsers: "https://example.org".
+/// Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_origin")
+public func rt_websocket_set_origin(
+    _ websocket: rt_websocket?, _ origin: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) { try $0.setHeader(name: "Origin", value: text(origin, "origin")) }
+}
+
+/// Sets the Cookie header (RFC 6265 §4.2): "name=value; other=value". Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_cookie")
+public func rt_websocket_set_cookie(
+    _ websocket: rt_websocket?, _ cookie: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) { try $0.setHeader(name: "Cookie", value: text(cookie, "cookie")) }
+}
+
+/// Sets the User-Agent header. Default "librealtime/" and the version. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_user_agent")
+public func rt_websocket_set_user_agent(
+    _ websocket: rt_websocket?, _ user_agent: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) {
+        try $0.setHeader(name: "User-Agent", value: text(user_agent, "user_agent"))
+    }
+}
+
+/// Sets a basic Authorization header (RFC 7617), in the place of the URL's user and password.
+/// Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_basic_auth")
+public func rt_websocket_set_basic_auth(
+    _ websocket: rt_websocket?, _ user: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) {
+        try $0.setBasicAuthorization(user: text(user, "user"), password: text(password, "password"))
+    }
+}
+
+/// Sets an Authorization header with a bearer token (RFC 6750). Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_bearer_token")
+public func rt_websocket_set_bearer_token(
+    _ websocket: rt_websocket?, _ token: UnsafePointer<CChar>?
+) -> rt_status {
+    configure(websocket) { try $0.setBearerToken(text(token, "token")) }
+}
+
 /// Offers a subprotocol; first added, first preferred. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for no token or one offered already;
 ///   RT_ERROR_STATE.
@@ -25,14 +85,25 @@ public func rt_websocket_add_subprotocol(
     configure(websocket) { try $0.addSubprotocol(text(name, "name")) }
 }
 
-/// Trusts the certificates of this PEM file instead of the system's. Before start. Since 0.1.
+/// Makes the connection by this network, of which it takes a copy; a CA file set before is
+/// forgotten. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_network")
+public func rt_websocket_set_network(
+    _ websocket: rt_websocket?, _ network: rt_network?
+) -> rt_status {
+    configure(websocket) { $0.network = try NetworkHandle.borrow(network).configuration }
+}
+
+/// Trusts the certificates of this PEM file instead of the system's; `rt_network_set_ca_file` for
+/// this connection alone. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or ""; RT_ERROR_STATE. A file that cannot
 ///   be read is an RT_ERROR_TLS of the connection.
 @_cdecl("rt_websocket_set_ca_file")
 public func rt_websocket_set_ca_file(
     _ websocket: rt_websocket?, _ path: UnsafePointer<CChar>?
 ) -> rt_status {
-    configure(websocket) { try $0.setCAFile(text(path, "path")) }
+    configure(websocket) { try $0.network.setCAFile(text(path, "path")) }
 }
 
 /// How long start may take until open: name resolution, connection, TLS and handshake together.
@@ -54,6 +125,17 @@ public func rt_websocket_set_close_timeout_ms(
     _ websocket: rt_websocket?, _ timeout_ms: Int64
 ) -> rt_status {
     configure(websocket) { $0.closeTimeout = try milliseconds(timeout_ms, "timeout_ms") }
+}
+
+/// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and
+/// close code 1001; pings and pongs do not count, nor does the time while receiving is paused. For
+/// feeds that are known to speak. Default 0: for ever. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_idle_timeout_ms")
+public func rt_websocket_set_idle_timeout_ms(
+    _ websocket: rt_websocket?, _ timeout_ms: Int64
+) -> rt_status {
+    configure(websocket) { $0.idleTimeout = try milliseconds(timeout_ms, "timeout_ms") }
 }
 
 /// How often a ping is sent on an open connection. Default 20,000; 0 sends none. Before start.

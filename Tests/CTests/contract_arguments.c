@@ -57,6 +57,7 @@ static void options(rt_websocket *websocket) {
   CHECK_STATUS(rt_websocket_set_close_timeout_ms(websocket, INT64_MIN), bad);
   CHECK_STATUS(rt_websocket_set_ping_interval_ms(websocket, -1), bad);
   CHECK_STATUS(rt_websocket_set_pong_timeout_ms(websocket, -1), bad);
+  CHECK_STATUS(rt_websocket_set_idle_timeout_ms(websocket, -1), bad);
   CHECK_STATUS(rt_websocket_set_max_message_bytes(websocket, SIZE_MAX), bad);
   CHECK_STATUS(rt_websocket_set_max_header_bytes(websocket, 1023), bad);
   CHECK_STATUS(rt_websocket_set_max_header_bytes(websocket, SIZE_MAX), bad);
@@ -75,6 +76,7 @@ static void options(rt_websocket *websocket) {
   CHECK_OK(rt_websocket_set_close_timeout_ms(websocket, INT64_MAX));
   CHECK_OK(rt_websocket_set_ping_interval_ms(websocket, INT64_MAX));
   CHECK_OK(rt_websocket_set_pong_timeout_ms(websocket, INT64_MAX));
+  CHECK_OK(rt_websocket_set_idle_timeout_ms(websocket, INT64_MAX));
   CHECK_OK(rt_websocket_set_max_message_bytes(websocket, SIZE_MAX / 2));
   CHECK_OK(rt_websocket_set_max_frame_bytes(websocket, SIZE_MAX / 2));
   CHECK_OK(rt_websocket_set_max_inflate_ratio(websocket, UINT32_MAX));

@@ -7,6 +7,7 @@ Prints its port on a line of its own and runs until its standard input ends.
 /release         lets the stalled ones go on
 /push/N          sends N numbered text messages, then waits for the client to close
 /close/CODE      closes at once with CODE and the reason "because"
+/headers         sends the request's headers as one text, a line each
 /drop            cuts the connection without a closing handshake
 /refuse          answers the handshake with 404
 """
@@ -36,6 +37,9 @@ async def answer(connection: ServerConnection) -> None:
     if action == "push":
         for number in range(int(rest[0])):
             await connection.send(str(number))
+    elif action == "headers":
+        headers = connection.request.headers.raw_items()
+        await connection.send("".join(f"{name}: {value}\n" for name, value in headers))
     elif action == "close":
         await connection.close(int(rest[0]), "because")
     elif action == "drop":

@@ -98,6 +98,25 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(peer.written().map(\.first) == [0x81, 0x88])
     }
 
+    @Test func aPeerThatSendsNoMessageIsIdle() throws {
+        var peer = try Peer { $0.idleTimeout = .seconds(5) }
+        #expect(peer.session.wakeUp == at(5000))
+        _ = peer.receives([0x89, 0], at: at(3000))
+        peer.session.received(messagesAt: at(1000))
+        #expect(peer.session.wakeUp == at(6000))
+        peer.session.setPaused(true, now: at(2000))
+        #expect(peer.session.wakeUp == nil)
+        #expect(peer.session.timeReached(at(8000)) == .nothing)
+        peer.session.setPaused(false, now: at(8000))
+        #expect(peer.session.timeReached(at(12_999)) == .nothing)
+        guard case .failed(let error, .goingAway) = peer.session.timeReached(at(13_000)) else {
+            Issue.record("not idle")
+            return
+        }
+        #expect(error.code == .timeout && error.message.contains("idle_timeout"))
+        #expect(peer.written().map(\.first) == [0x8A, 0x88])
+    }
+
     @Test func aMessageIsSplitByMaxFrameBytes() throws {
         var peer = try Peer { $0.maxFrameBytes = 2 }
         try peer.send("hello")
@@ -223,7 +242,7 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(peer.receives(pong, at: at(1500)) == [.pong(.milliseconds(500), number: 1)])
         #expect(peer.session.timeReached(at(2000)) == .pinged)
         #expect(peer.session.timeReached(at(3000)) == .pinged)
-        guard case .failed(let error) = peer.session.timeReached(at(5000)) else {
+        guard case .failed(let error, .internalError) = peer.session.timeReached(at(5000)) else {
             Issue.record("no failure")
             return
         }

@@ -57,8 +57,11 @@ CURLcode rt_curl_set_pointer(CURL *easy, CURLoption option, void *value);
 CURLcode rt_curl_set_string(CURL *easy, CURLoption option, const char *value);
 typedef int (*rt_curl_close_socket_fn)(void *user, curl_socket_t socket);
 CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *user);
-/// Sockets that a program the host executes does not inherit.
-CURLcode rt_curl_set_open_socket(CURL *easy);
+/// Sockets that a program the host executes does not inherit; SO_RCVBUF is set before they connect,
+/// unless it is 0.
+CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes);
+/// A share of its own for the names an easy handle resolves; NULL without memory.
+CURLSH *rt_curl_dns_share(void);
 CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out);
 CURLcode rt_curl_private(CURL *easy, void **out);
 

@@ -1,5 +1,6 @@
 import CShims
 import Glibc
+import Session
 import Wire
 
 /// Who waits for a connection.
@@ -23,6 +24,7 @@ final class CurlConnect {
     private let displayName: String
     private let errorText: UnsafeMutablePointer<CChar>
     private let socketKeeper = SocketKeeper()
+    private var network: CurlNetwork?
     private var isOpen = true
     /// The bytes of a TLS write that must be repeated: OpenSSL wants the same ones at the same
     /// place.
@@ -31,7 +33,8 @@ final class CurlConnect {
     private static let recordBytes = 16 << 10
 
     init(
-        to url: WebSocketURL, caFile: String?, multi: CurlMulti, owner: any CurlConnectOwner
+        to url: WebSocketURL, by network: NetworkConfiguration, multi: CurlMulti,
+        owner: any CurlConnectOwner
     ) throws(RealtimeError) {
         guard let easy = curl_easy_init() else {
             throw RealtimeError(.system, "libcurl could not make a handle")
@@ -43,11 +46,12 @@ final class CurlConnect {
         displayName = url.displayName
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        configure(url, caFile)
+        configure(url)
+        self.network = try CurlNetwork(network, on: easy)
         try multi.add(self)
     }
 
-    private func configure(_ url: WebSocketURL, _ caFile: String?) {
+    private func configure(_ url: WebSocketURL) {
         _ = rt_curl_set_string(easy, CURLOPT_URL, url.connectURL)
         _ = rt_curl_set_long(easy, CURLOPT_CONNECT_ONLY, 1)
         _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
@@ -60,15 +64,9 @@ final class CurlConnect {
         _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
         // The connection's own timer ends an attempt; libcurl's default would end it at 300 s.
         _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
-        if let caFile {
-            _ = rt_curl_set_string(easy, CURLOPT_CAINFO, caFile)
-            // A directory of the system's would still be trusted beside the file.
-            _ = rt_curl_set_pointer(easy, CURLOPT_CAPATH, nil)
-        }
         _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         _ = rt_curl_set_pointer(
             easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
-        _ = rt_curl_set_open_socket(easy)
         _ = rt_curl_set_close_socket(
             easy, { SocketKeeper.close($0, $1) },
             Unmanaged.passUnretained(socketKeeper).toOpaque())
@@ -83,6 +81,7 @@ final class CurlConnect {
         owner = nil
         multi.remove(self)
         curl_easy_cleanup(easy)
+        network = nil
         errorText.deallocate()
         staged?.deallocate()
     }

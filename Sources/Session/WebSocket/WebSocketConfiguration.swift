@@ -6,12 +6,13 @@ package struct WebSocketConfiguration: Sendable {
     package let url: WebSocketURL
     package var fields: [HeaderField] = []
     package var subprotocols: [String] = []
-    package var caFile: String?
+    package var network = NetworkConfiguration()
 
     package var openTimeout: Duration = .seconds(10)
     package var closeTimeout: Duration = .seconds(10)
     package var pingInterval: Duration = .seconds(20)
     package var pongTimeout: Duration = .seconds(20)
+    package var idleTimeout: Duration = .zero
 
     package var limits = MessageLimits()
     package var maxFrameBytes = 0
@@ -36,11 +37,31 @@ package struct WebSocketConfiguration: Sendable {
         subprotocols.append(name)
     }
 
-    package mutating func setCAFile(_ path: String) throws(RealtimeError) {
-        guard !path.isEmpty else {
-            throw RealtimeError(.invalidArgument, "the path of the CA file is empty")
+    /// Sets a header in the place of all of its name.
+    package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
+        try ClientHandshake.validate(fieldName: name, value: value)
+        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+        fields.append(HeaderField(name: name, value: value))
+    }
+
+    /// RFC 7617 §2.
+    package mutating func setBasicAuthorization(
+        user: String, password: String
+    ) throws(RealtimeError) {
+        guard !user.utf8.contains(UInt8(ascii: ":")) else {
+            throw RealtimeError(
+                .invalidArgument, "the user name has a colon, which RFC 7617 §2 forbids")
         }
-        caFile = path
+        let credentials = base64(Array("\(user):\(password)".utf8))
+        try setHeader(name: "Authorization", value: "Basic \(credentials)")
+    }
+
+    /// RFC 6750 §2.1.
+    package mutating func setBearerToken(_ token: String) throws(RealtimeError) {
+        guard !token.isEmpty else {
+            throw RealtimeError(.invalidArgument, "the bearer token is empty")
+        }
+        try setHeader(name: "Authorization", value: "Bearer \(token)")
     }
 }
 

@@ -33,8 +33,8 @@ package struct WebSocketSession: ~Copyable {
         case nothing
         /// A ping is in `outgoing`.
         case pinged
-        /// No pong in time; a close frame is in `outgoing`.
-        case failed(RealtimeError)
+        /// No pong or no message in time; a close frame with this code is in `outgoing`.
+        case failed(RealtimeError, CloseCode)
         /// The closing handshake took too long: drop the connection.
         case closeTimedOut
     }
@@ -58,10 +58,13 @@ package struct WebSocketSession: ~Copyable {
     private var heartbeat: Heartbeat
     private let keys: MaskKeys
     private var closeDeadline: Instant?
+    /// When the last message came, or receiving began; nil while it does not matter.
+    private var lastMessage: Instant?
     /// The end that `deliverFirst` announced.
     private var pendingEnd: PendingEnd?
     /// Assembled messages were returned that `discardDelivered` was not called for.
     private var owesDelivery = false
+    private var isPaused = false
     /// The payload of a ping that came while `outgoing` was crowded; answered when it drains.
     private var delayedPong: [UInt8]?
 
@@ -84,6 +87,7 @@ package struct WebSocketSession: ~Copyable {
         reader = MessageReader(limits: configuration.limits, deflate: deflate)
         heartbeat = Heartbeat(
             interval: configuration.pingInterval, timeout: configuration.pongTimeout, now: now)
+        lastMessage = configuration.idleTimeout > .zero ? now : nil
         compressor = deflate.flatMap {
             MessageCompressor(configuration.compression, agreed: $0)
         }
@@ -136,6 +140,13 @@ package struct WebSocketSession: ~Copyable {
             return end(.failed(error), now)
         }
     }
+
+    /// Messages came: the peer is not idle. Once for each read will do.
+    package mutating func received(messagesAt now: Instant) {
+        if lastMessage != nil { lastMessage = now }
+    }
+
+    private var idleDeadline: Instant? { lastMessage.map { $0 + configuration.idleTimeout } }
 
     /// Finds messages that lie whole in the input, many at once; what stops it is for `next`.
     /// - Returns: how many `messages` it filled in.
@@ -299,13 +310,25 @@ package struct WebSocketSession: ~Copyable {
 
     /// When `timeReached` is next wanted; nil for never.
     package var wakeUp: Instant? {
-        state == .open ? heartbeat.wakeUp : closeDeadline
+        guard state == .open else { return closeDeadline }
+        guard !isPaused, let idleDeadline else { return heartbeat.wakeUp }
+        return heartbeat.wakeUp.map { min($0, idleDeadline) } ?? idleDeadline
     }
 
     package mutating func timeReached(_ now: Instant) -> OnTime {
         guard state == .open else {
             guard let closeDeadline, now >= closeDeadline else { return .nothing }
             return .closeTimedOut
+        }
+        if !isPaused, let idleDeadline, now >= idleDeadline {
+            queueFailure(.goingAway, reason: "idle", now)
+            state = .finished
+            return .failed(
+                RealtimeError(
+                    .timeout,
+                    "\(configuration.url.displayName) sent no message within"
+                        + " \(configuration.idleTimeout.readable) (idle_timeout)"),
+                .goingAway)
         }
         switch heartbeat.timeReached(now) {
         case .nothing: return .nothing
@@ -322,12 +345,15 @@ package struct WebSocketSession: ~Copyable {
                 RealtimeError(
                     .timeout,
                     "\(configuration.url.displayName) did not answer a ping within"
-                        + " \(configuration.pongTimeout.readable) (pong_timeout)"))
+                        + " \(configuration.pongTimeout.readable) (pong_timeout)"),
+                .internalError)
         }
     }
 
-    /// While receiving is paused nobody reads pongs, so their timeout stands still.
+    /// While receiving is paused nobody reads pongs and messages: their timeouts stand still.
     package mutating func setPaused(_ isPaused: Bool, now: Instant) {
+        if self.isPaused, !isPaused, lastMessage != nil { lastMessage = now }
+        self.isPaused = isPaused
         heartbeat.setPaused(isPaused, now: now)
     }
 

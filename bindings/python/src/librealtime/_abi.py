@@ -70,6 +70,21 @@ rt_log_fn = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_char_p, ctypes.c_voi
 rt_loop_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
+class rt_tls_version(IntEnum):  # noqa: N801
+    """Values of ``rt_tls_version``, without the prefix of their C names."""
+
+    V1_2 = 12
+    V1_3 = 13
+
+
+class rt_ip_version(IntEnum):  # noqa: N801
+    """Values of ``rt_ip_version``, without the prefix of their C names."""
+
+    ANY = 0
+    V4 = 4
+    V6 = 6
+
+
 class rt_message_kind(IntEnum):  # noqa: N801
     """Values of ``rt_message_kind``, without the prefix of their C names."""
 
@@ -194,6 +209,43 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_loop_cancel_timer": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_network_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
+    "rt_network_free": ((ctypes.c_void_p,), None),
+    "rt_network_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_network_set_ca_path": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_network_set_client_certificate": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_network_add_pinned_public_key": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_network_set_min_tls_version": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_network_set_insecure_skip_verification": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_network_set_proxy": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_network_set_no_proxy": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_network_set_unix_socket": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_network_add_resolve": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_network_set_ip_version": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_network_set_tcp_no_delay": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_network_set_tcp_keep_alive_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_network_set_receive_buffer_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
     "rt_websocket_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -225,16 +277,36 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_websocket_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_set_cookie": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_set_user_agent": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_set_basic_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_bearer_token": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_websocket_add_subprotocol": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_websocket_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_websocket_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_websocket_set_open_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
     "rt_websocket_set_close_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_idle_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
@@ -361,6 +433,41 @@ class Library:
     rt_loop_add_timer: Callable[[Any, int, int, Any, Any, Any, Any], int]
     # (loop, id)
     rt_loop_cancel_timer: Callable[[Any, int], int]
+    # (out)
+    rt_network_new: Callable[[Any], int]
+    # (network)
+    rt_network_free: Callable[[Any], None]
+    # (network, path)
+    rt_network_set_ca_file: Callable[[Any, bytes | None], int]
+    # (network, path)
+    rt_network_set_ca_path: Callable[[Any, bytes | None], int]
+    # (network, certificate, key, password)
+    rt_network_set_client_certificate: Callable[
+        [Any, bytes | None, bytes | None, bytes | None],
+        int,
+    ]
+    # (network, pin)
+    rt_network_add_pinned_public_key: Callable[[Any, bytes | None], int]
+    # (network, version)
+    rt_network_set_min_tls_version: Callable[[Any, int], int]
+    # (network, enabled)
+    rt_network_set_insecure_skip_verification: Callable[[Any, bool], int]
+    # (network, url)
+    rt_network_set_proxy: Callable[[Any, bytes | None], int]
+    # (network, hosts)
+    rt_network_set_no_proxy: Callable[[Any, bytes | None], int]
+    # (network, path)
+    rt_network_set_unix_socket: Callable[[Any, bytes | None], int]
+    # (network, host, port, address)
+    rt_network_add_resolve: Callable[[Any, bytes | None, int, bytes | None], int]
+    # (network, version)
+    rt_network_set_ip_version: Callable[[Any, int], int]
+    # (network, enabled)
+    rt_network_set_tcp_no_delay: Callable[[Any, bool], int]
+    # (network, interval_ms)
+    rt_network_set_tcp_keep_alive_ms: Callable[[Any, int], int]
+    # (network, bytes)
+    rt_network_set_receive_buffer_bytes: Callable[[Any, int], int]
     # (loop, url, out)
     rt_websocket_new: Callable[[Any, bytes | None, Any], int]
     # (websocket)
@@ -387,14 +494,30 @@ class Library:
     rt_websocket_round_trip_us: Callable[[Any], int]
     # (websocket, name, value)
     rt_websocket_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (websocket, name, value)
+    rt_websocket_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (websocket, origin)
+    rt_websocket_set_origin: Callable[[Any, bytes | None], int]
+    # (websocket, cookie)
+    rt_websocket_set_cookie: Callable[[Any, bytes | None], int]
+    # (websocket, user_agent)
+    rt_websocket_set_user_agent: Callable[[Any, bytes | None], int]
+    # (websocket, user, password)
+    rt_websocket_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
+    # (websocket, token)
+    rt_websocket_set_bearer_token: Callable[[Any, bytes | None], int]
     # (websocket, name)
     rt_websocket_add_subprotocol: Callable[[Any, bytes | None], int]
+    # (websocket, network)
+    rt_websocket_set_network: Callable[[Any, Any], int]
     # (websocket, path)
     rt_websocket_set_ca_file: Callable[[Any, bytes | None], int]
     # (websocket, timeout_ms)
     rt_websocket_set_open_timeout_ms: Callable[[Any, int], int]
     # (websocket, timeout_ms)
     rt_websocket_set_close_timeout_ms: Callable[[Any, int], int]
+    # (websocket, timeout_ms)
+    rt_websocket_set_idle_timeout_ms: Callable[[Any, int], int]
     # (websocket, interval_ms)
     rt_websocket_set_ping_interval_ms: Callable[[Any, int], int]
     # (websocket, timeout_ms)

@@ -1,0 +1,109 @@
+import CShims
+import Session
+import Wire
+
+/// A `NetworkConfiguration` on an easy handle: the options, and what libcurl wants kept until the
+/// handle is freed.
+final class CurlNetwork {
+    private var resolves: UnsafeMutablePointer<curl_slist>?
+    private var share: UnsafeMutableRawPointer?
+
+    init(
+        _ network: NetworkConfiguration, on easy: UnsafeMutableRawPointer
+    ) throws(RealtimeError) {
+        setTLS(network, easy)
+        setWay(network, easy)
+        setSocket(network, easy)
+        try setResolves(network.resolves, easy)
+    }
+
+    /// Call after the easy handle was freed.
+    deinit {
+        curl_slist_free_all(resolves)
+        if let share { curl_share_cleanup(share) }
+    }
+
+    private func setTLS(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
+        if let caFile = network.caFile {
+            _ = rt_curl_set_string(easy, CURLOPT_CAINFO, caFile)
+            // A directory of the system's would still be trusted beside the file.
+            _ = rt_curl_set_string(easy, CURLOPT_CAPATH, network.caPath)
+        } else if let caPath = network.caPath {
+            _ = rt_curl_set_string(easy, CURLOPT_CAPATH, caPath)
+            _ = rt_curl_set_string(easy, CURLOPT_CAINFO, nil)
+        }
+        if let certificate = network.clientCertificate {
+            _ = rt_curl_set_string(easy, CURLOPT_SSLCERT, certificate.certificateFile)
+            _ = rt_curl_set_string(
+                easy, CURLOPT_SSLKEY, certificate.keyFile ?? certificate.certificateFile)
+            _ = rt_curl_set_string(easy, CURLOPT_KEYPASSWD, certificate.keyPassword)
+        }
+        if !network.pinnedPublicKeys.isEmpty {
+            _ = rt_curl_set_string(
+                easy, CURLOPT_PINNEDPUBLICKEY, network.pinnedPublicKeys.joined(separator: ";"))
+        }
+        let oldest =
+            switch network.minimumTLSVersion {
+            case .v1_2: CURL_SSLVERSION_TLSv1_2
+            case .v1_3: CURL_SSLVERSION_TLSv1_3
+            }
+        _ = rt_curl_set_long(easy, CURLOPT_SSLVERSION, oldest)
+        if !network.verifiesCertificates {
+            _ = rt_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 0)
+            _ = rt_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 0)
+        }
+    }
+
+    private func setWay(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
+        switch network.proxy {
+        case .environment: break
+        // "" makes libcurl look at no variable.
+        case .none: _ = rt_curl_set_string(easy, CURLOPT_PROXY, "")
+        case .url(let url): _ = rt_curl_set_string(easy, CURLOPT_PROXY, url)
+        }
+        if let noProxy = network.noProxy {
+            _ = rt_curl_set_string(easy, CURLOPT_NOPROXY, noProxy)
+        }
+        if let path = network.unixSocket {
+            _ = rt_curl_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, path)
+        }
+        let resolve =
+            switch network.ipVersion {
+            case .any: CURL_IPRESOLVE_WHATEVER
+            case .v4: CURL_IPRESOLVE_V4
+            case .v6: CURL_IPRESOLVE_V6
+            }
+        _ = rt_curl_set_long(easy, CURLOPT_IPRESOLVE, Int(resolve))
+    }
+
+    private func setSocket(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
+        _ = rt_curl_set_open_socket(easy, Int32(clamping: network.receiveBufferBytes))
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_NODELAY, network.tcpNoDelay ? 1 : 0)
+        guard network.tcpKeepAlive > .zero else { return }
+        // Whole seconds, at least one.
+        let seconds = max(1, Int(network.tcpKeepAlive.clampedNanoseconds / 1_000_000_000))
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, seconds)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, seconds)
+    }
+
+    /// libcurl keeps such addresses in its cache of names: in one of this connection's own, so that
+    /// no other connection of the loop is led to them.
+    private func setResolves(
+        _ entries: [String], _ easy: UnsafeMutableRawPointer
+    ) throws(RealtimeError) {
+        guard !entries.isEmpty else { return }
+        for entry in entries {
+            guard let longer = curl_slist_append(resolves, entry) else {
+                throw RealtimeError(.system, "libcurl could not keep a name")
+            }
+            resolves = longer
+        }
+        guard let share = rt_curl_dns_share() else {
+            throw RealtimeError(.system, "libcurl could not make a cache of names")
+        }
+        self.share = share
+        _ = rt_curl_set_pointer(easy, CURLOPT_SHARE, share)
+        _ = rt_curl_set_pointer(easy, CURLOPT_RESOLVE, resolves)
+    }
+}

@@ -1,0 +1,130 @@
+internal import Session
+internal import Wire
+
+/// How connections are made: what TLS trusts and shows, which proxy is taken, which address is
+/// connected to, how the socket is set. One value serves any number of objects.
+public struct Network: Sendable {
+    /// Which proxy leads to the peer.
+    public enum Proxy: Sendable, Hashable {
+        /// By http_proxy (for ws), HTTPS_PROXY (for wss), ALL_PROXY and NO_PROXY.
+        case environment
+        /// None, whatever the environment says.
+        case none
+        /// `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy resolves
+        /// names), `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the proxy
+        /// asks for them.
+        case url(String)
+    }
+
+    public enum TLSVersion: Sendable {
+        case v1_2, v1_3
+    }
+
+    public enum IPVersion: Sendable {
+        /// Both, the faster one first (RFC 8305).
+        case any
+        case v4, v6
+    }
+
+    /// What is shown to servers that ask for a certificate.
+    public struct ClientCertificate: Sendable {
+        /// A PEM file, its chain behind the certificate.
+        public var certificateFile: String
+        /// A PEM file; nil when the key is in the same file.
+        public var keyFile: String?
+        /// Never logged.
+        public var keyPassword: String?
+
+        public init(certificateFile: String, keyFile: String? = nil, keyPassword: String? = nil) {
+            self.certificateFile = certificateFile
+            self.keyFile = keyFile
+            self.keyPassword = keyPassword
+        }
+    }
+
+    /// A host's port that leads to an address, without asking the resolver.
+    public struct Resolve: Sendable {
+        public var host: String
+        public var port: Int
+        /// IPv4 or IPv6, without brackets.
+        public var address: String
+
+        public init(host: String, port: Int, address: String) {
+            self.host = host
+            self.port = port
+            self.address = address
+        }
+    }
+
+    /// A PEM file of certificates to trust instead of the system's.
+    public var caFile: String?
+    /// A folder of certificates, as `openssl rehash` names them, to trust instead of the system's;
+    /// with a CA file, those of both.
+    public var caPath: String?
+    public var clientCertificate: ClientCertificate?
+    /// The only public keys accepted, unless empty: "sha256//" and the base64 of the SHA-256 of a
+    /// key's SubjectPublicKeyInfo (RFC 7469 §2.4) each.
+    public var pinnedPublicKeys: [String] = []
+    public var minimumTLSVersion = TLSVersion.v1_2
+    /// Accepts any certificate for any name: whoever sits between can read and change everything.
+    /// For tests alone.
+    public var insecureSkipVerification = false
+
+    public var proxy = Proxy.environment
+    /// Hosts that are reached without a proxy, in the place of NO_PROXY: names, domains, addresses,
+    /// networks as 10.0.0.0/8, separated by commas; "*" for all.
+    public var noProxy: String?
+    /// A Unix socket to connect to instead of the URL's host.
+    public var unixSocket: String?
+    public var resolves: [Resolve] = []
+    public var ipVersion = IPVersion.any
+
+    /// Small writes go out at once instead of waiting for an acknowledgement.
+    public var tcpNoDelay = true
+    /// How long a connection may be idle before the kernel probes the peer, in whole seconds; nil
+    /// does not probe.
+    public var tcpKeepAlive: Duration?
+    /// The size of the kernel's receive buffer (SO_RCVBUF); 0 leaves it to the kernel.
+    public var receiveBufferBytes = 0
+
+    public init() {}
+
+    func configuration() throws(RealtimeError) -> NetworkConfiguration {
+        var target = NetworkConfiguration()
+        if let caFile { try target.setCAFile(caFile) }
+        if let caPath { try target.setCAPath(caPath) }
+        if let certificate = clientCertificate {
+            try target.setClientCertificate(
+                certificate.certificateFile, keyFile: certificate.keyFile,
+                keyPassword: certificate.keyPassword)
+        }
+        for pin in pinnedPublicKeys { try target.addPinnedPublicKey(pin) }
+        target.minimumTLSVersion = minimumTLSVersion == .v1_3 ? .v1_3 : .v1_2
+        target.verifiesCertificates = !insecureSkipVerification
+        switch proxy {
+        case .environment: break
+        case .none: try target.setProxy("")
+        case .url(let url):
+            guard !url.isEmpty else {
+                throw RealtimeError(.invalidURL, "the URL of the proxy is empty; use .none")
+            }
+            try target.setProxy(url)
+        }
+        if let noProxy { try target.setNoProxy(noProxy) }
+        if let unixSocket { try target.setUnixSocket(unixSocket) }
+        for resolve in resolves {
+            try target.addResolve(
+                host: resolve.host, port: resolve.port, address: resolve.address)
+        }
+        target.ipVersion =
+            switch ipVersion {
+            case .any: .any
+            case .v4: .v4
+            case .v6: .v6
+            }
+        target.tcpNoDelay = tcpNoDelay
+        target.tcpKeepAlive = try WebSocket.Options.limit(tcpKeepAlive, "tcpKeepAlive")
+        try target.setReceiveBufferBytes(receiveBufferBytes)
+        return target
+    }
+}

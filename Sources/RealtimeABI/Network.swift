@@ -1,0 +1,218 @@
+import Engine
+import Session
+import Wire
+
+// Chapter: network. How connections are made: TLS, proxies, addresses, sockets.
+
+/// How connections are made. Made once, it serves any number of objects: each copies what is set
+/// when it is given to it (`rt_websocket_set_network`), so that it may be changed or freed at once.
+/// It belongs to no loop, and to one thread at a time. Since 0.1.
+public typealias rt_network = OpaquePointer
+
+/// A version of TLS. Since 0.1.
+public typealias rt_tls_version = Int32
+
+/// Values of `rt_tls_version`. Since 0.1.
+public enum RT_TLS: Int32 {
+    /// RFC 5246.
+    case V1_2 = 12
+    /// RFC 8446.
+    case V1_3 = 13
+}
+
+/// Which addresses are connected to. Since 0.1.
+public typealias rt_ip_version = Int32
+
+/// Values of `rt_ip_version`. Since 0.1.
+public enum RT_IP: Int32 {
+    /// Both, the faster one first (RFC 8305). The default.
+    case ANY = 0
+    /// IPv4 alone.
+    case V4 = 4
+    /// IPv6 alone.
+    case V6 = 6
+}
+
+/// Makes a network with the defaults: the system's certificates, TLS 1.2 or newer, the proxies of
+/// the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY). Any thread. Since
+/// 0.1.
+/// - Parameter out: receives it; to be freed with `rt_network_free`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_network_new")
+public func rt_network_new(_ out: UnsafeMutablePointer<rt_network?>?) -> rt_status {
+    border { try required(out, "out").pointee = NetworkHandle.export(NetworkHandle()) }
+}
+
+/// Gives a network back; what was made with it keeps what it copied. NULL is accepted. Any thread.
+/// Since 0.1.
+@_cdecl("rt_network_free")
+public func rt_network_free(_ network: rt_network?) { NetworkHandle.release(network) { _ in } }
+
+/// Trusts the certificates of this PEM file instead of the system's. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "". A file that cannot be read is an
+///   RT_ERROR_TLS of the connection.
+@_cdecl("rt_network_set_ca_file")
+public func rt_network_set_ca_file(
+    _ network: rt_network?, _ path: UnsafePointer<CChar>?
+) -> rt_status {
+    change(network) { try $0.setCAFile(text(path, "path")) }
+}
+
+/// Trusts the certificates of this folder, as `openssl rehash` names them, instead of the system's;
+/// with a CA file, those of both. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "".
+@_cdecl("rt_network_set_ca_path")
+public func rt_network_set_ca_path(
+    _ network: rt_network?, _ path: UnsafePointer<CChar>?
+) -> rt_status {
+    change(network) { try $0.setCAPath(text(path, "path")) }
+}
+
+/// Shows this certificate to servers that ask for one. Since 0.1.
+/// - Parameter certificate: path of a PEM file, its chain behind it.
+/// - Parameter key: path of the PEM file of its key; NULL when that is in the same file.
+/// - Parameter password: of the key; NULL for none. Never logged.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT. A file that cannot be used is an RT_ERROR_TLS of
+///   the connection.
+@_cdecl("rt_network_set_client_certificate")
+public func rt_network_set_client_certificate(
+    _ network: rt_network?, _ certificate: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?,
+    _ password: UnsafePointer<CChar>?
+) -> rt_status {
+    change(network) {
+        try $0.setClientCertificate(
+            text(certificate, "certificate"), keyFile: key.map { try text($0, "key") },
+            keyPassword: password.map { try text($0, "password") })
+    }
+}
+
+/// Accepts only servers with this public key, or another one added so, beside all other checks.
+/// Since 0.1.
+/// - Parameter pin: "sha256//" and the base64 of the SHA-256 of the key's SubjectPublicKeyInfo (RFC
+///   7469 §2.4): `openssl x509 -in cert.pem -pubkey -noout | openssl pkey -pubin -outform der |
+///   openssl dgst -sha256 -binary | base64`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT. Another key is an RT_ERROR_TLS of the connection.
+@_cdecl("rt_network_add_pinned_public_key")
+public func rt_network_add_pinned_public_key(
+    _ network: rt_network?, _ pin: UnsafePointer<CChar>?
+) -> rt_status {
+    change(network) { try $0.addPinnedPublicKey(text(pin, "pin")) }
+}
+
+/// The oldest TLS accepted. Default RT_TLS_V1_2. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a version that is not listed.
+@_cdecl("rt_network_set_min_tls_version")
+public func rt_network_set_min_tls_version(
+    _ network: rt_network?, _ version: rt_tls_version
+) -> rt_status {
+    change(network) {
+        $0.minimumTLSVersion = try named(version, "version", "RT_TLS_V1_2 or RT_TLS_V1_3")
+    }
+}
+
+/// Accepts any certificate for any name: whoever sits between can read and change everything. For
+/// tests alone. Default false. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_network_set_insecure_skip_verification")
+public func rt_network_set_insecure_skip_verification(
+    _ network: rt_network?, _ enabled: Bool
+) -> rt_status {
+    change(network) { $0.verifiesCertificates = !enabled }
+}
+
+/// Connects through this proxy, whatever the environment says. Since 0.1.
+/// - Parameter url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy
+///   resolves names), `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the
+///   proxy asks for them; "" for no proxy at all.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
+@_cdecl("rt_network_set_proxy")
+public func rt_network_set_proxy(
+    _ network: rt_network?, _ url: UnsafePointer<CChar>?
+) -> rt_status {
+    change(network) { try $0.setProxy(text(url, "url")) }
+}
+
+/// Hosts that are reached without a proxy; in the place of NO_PROXY. Since 0.1.
+/// - Parameter hosts: names, domains, addresses, networks as 10.0.0.0/8, separated by commas; "*"
+///   for all, "" for none.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_network_set_no_proxy")
+public func rt_network_set_no_proxy(
+    _ network: rt_network?, _ hosts: UnsafePointer<CChar>?
+) -> rt_status {
+    change(network) { try $0.setNoProxy(text(hosts, "hosts")) }
+}
+
+/// Connects to this Unix socket instead of the URL's host, which is still what the Host header and
+/// the certificate are about. Since 0.1.
+/// - Parameter path: at most 107 bytes.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_network_set_unix_socket")
+public func rt_network_set_unix_socket(
+    _ network: rt_network?, _ path: UnsafePointer<CChar>?
+) -> rt_status {
+    change(network) { try $0.setUnixSocket(text(path, "path")) }
+}
+
+/// Makes a host's port lead to an address without asking the resolver; for several addresses of
+/// one host the last one added counts. Since 0.1.
+/// - Parameter port: 1 to 65,535.
+/// - Parameter address: IPv4 or IPv6, without brackets.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_network_add_resolve")
+public func rt_network_add_resolve(
+    _ network: rt_network?, _ host: UnsafePointer<CChar>?, _ port: Int32,
+    _ address: UnsafePointer<CChar>?
+) -> rt_status {
+    change(network) {
+        try $0.addResolve(
+            host: text(host, "host"), port: Int(port), address: text(address, "address"))
+    }
+}
+
+/// Which addresses are connected to. Default RT_IP_ANY. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a version that is not listed.
+@_cdecl("rt_network_set_ip_version")
+public func rt_network_set_ip_version(
+    _ network: rt_network?, _ version: rt_ip_version
+) -> rt_status {
+    change(network) {
+        $0.ipVersion = try named(version, "version", "RT_IP_ANY, RT_IP_V4 or RT_IP_V6")
+    }
+}
+
+/// TCP_NODELAY: small writes go out at once instead of waiting for an acknowledgement. Default
+/// true. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_network_set_tcp_no_delay")
+public func rt_network_set_tcp_no_delay(_ network: rt_network?, _ enabled: Bool) -> rt_status {
+    change(network) { $0.tcpNoDelay = enabled }
+}
+
+/// TCP keep-alive: how long a connection may be idle before the kernel probes the peer, and the
+/// time between probes; whole seconds, rounded down, at least one. Default 0: none, since a
+/// WebSocket has pings. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+@_cdecl("rt_network_set_tcp_keep_alive_ms")
+public func rt_network_set_tcp_keep_alive_ms(
+    _ network: rt_network?, _ interval_ms: Int64
+) -> rt_status {
+    change(network) { $0.tcpKeepAlive = try milliseconds(interval_ms, "interval_ms") }
+}
+
+/// The size of the kernel's receive buffer (SO_RCVBUF). Default 0: the kernel's choice, which grows
+/// with the path. A fixed size of 256 KiB keeps large messages in the processor's cache, and limits
+/// the throughput of long fast paths. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above INT32_MAX.
+@_cdecl("rt_network_set_receive_buffer_bytes")
+public func rt_network_set_receive_buffer_bytes(
+    _ network: rt_network?, _ bytes: Int
+) -> rt_status {
+    change(network) { try $0.setReceiveBufferBytes(bytes) }
+}
+
+private func change(
+    _ network: rt_network?, _ body: (inout NetworkConfiguration) throws -> Void
+) -> rt_status {
+    border { try body(&NetworkHandle.borrow(network).configuration) }
+}
