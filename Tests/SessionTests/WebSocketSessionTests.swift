@@ -162,6 +162,19 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(frames.map(\.payload) == [[42]])
     }
 
+    @Test func noPongFollowsThatOfALaterPing() throws {
+        var peer = try Peer()
+        let payload = [UInt8](repeating: 1, count: 125)
+        // The last of these waits for room, and the next comes when there is some again.
+        for _ in 0..<1000 { _ = peer.receives([0x89, 125] + payload) }
+        peer.session.didWrite(peer.session.outgoing.count - 1000)
+        _ = peer.receives([0x89, 1, 42])
+        peer.session.didWrite(peer.session.outgoing.count - 7)
+        let frames = peer.written()
+        #expect(frames.map(\.payload) == [[42]])
+        #expect(peer.written().isEmpty)
+    }
+
     @Test func thePeersCloseIsAnsweredWithItsCode() throws {
         var peer = try Peer()
         let steps = peer.receives([0x88, 4, 0x0F, 0xA1, 0x68, 0x69, 0x81, 1, 0x61])

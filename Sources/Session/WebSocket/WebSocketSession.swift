@@ -183,6 +183,8 @@ package struct WebSocketSession: ~Copyable {
         if outgoing.count > WebSocketSession.crowdedBytes {
             delayedPong = Array(reader.control)
         } else {
+            // An older ping's pong must not come behind this one.
+            delayedPong = nil
             FrameWriter.write(
                 .pong, isFinal: true, isCompressed: false, payload: reader.control,
                 key: keys.next(), into: &outgoing)
