@@ -3,7 +3,7 @@
 PYTHON := build/venv/bin/python
 SO := build/librealtime.so
 
-.PHONY: help demo test build lint format autobahn fuzz wheel abi install clean
+.PHONY: help demo test build lint format autobahn fuzz simulate wheel abi install clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,11 @@ autobahn: build ## All 517 cases of the Autobahn test suite, through C and throu
 
 fuzz: install ## libFuzzer over every parser, SECONDS each (default 30)
 	Tests/Fuzz/run $${SECONDS_EACH:-30}
+
+simulate: ## Simulated faults: SEED=n with a trace, or SEEDS=n FROM=m (SCENARIO=name)
+	swift build -c release --product simulate
+	.build/release/simulate $(if $(SCENARIO),--scenario $(SCENARIO)) \
+		$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),2000) --from $(or $(FROM),1))
 
 wheel: build ## dist/*.whl with the library inside
 	$(PYTHON) bindings/python/build_wheel $(SO)

@@ -29,10 +29,20 @@ let package = Package(
         .target(
             name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .executableTarget(name: "abigen", swiftSettings: swift),
+        // The deterministic simulation: its harness, the command that replays a seed, the tests.
+        .target(
+            name: "Simulator", dependencies: ["Session", "Wire", "CShims"],
+            path: "Tests/Simulation/Simulator", swiftSettings: swift),
+        .executableTarget(
+            name: "simulate", dependencies: ["Simulator"], path: "Tests/Simulation/Command",
+            swiftSettings: swift),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: swift),
         .testTarget(name: "SessionTests", dependencies: ["Session", "Wire"], swiftSettings: swift),
         .testTarget(
             name: "EngineTests", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .testTarget(name: "RealtimeTests", dependencies: ["Realtime"], swiftSettings: swift),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulator", "Session"],
+            path: "Tests/Simulation/Tests", swiftSettings: swift),
     ]
 )

@@ -1,0 +1,42 @@
+/// A protocol in the simulator: builds client, network and peer from the world's randomness, lets
+/// time pass and checks its invariants with `World.require`.
+package protocol Scenario {
+    static var name: String { get }
+    /// What the seeds of a test run must meet, each one once at least (`World.count`): without
+    /// them a harness that no longer reaches anything would pass.
+    static var situations: [String] { get }
+    static func run(in world: World)
+}
+
+/// Runs seeds.
+package enum Simulation {
+    /// Each protocol joins here.
+    package static var scenarios: [any Scenario.Type] { [WebSocketScenario.self] }
+
+    package struct Verdict {
+        package let scenario: String
+        package let seed: UInt64
+        package let violation: String?
+        package let tally: [String: Int]
+
+        /// One line: what failed, and how to see it again.
+        package var failure: String? {
+            violation.map {
+                "simulation: \(scenario) seed \(seed) failed: \($0) — again, with a trace:"
+                    + " make simulate SCENARIO=\(scenario) SEED=\(seed)"
+            }
+        }
+    }
+
+    package static func run(
+        _ scenario: any Scenario.Type, seed: UInt64, print: ((String) -> Void)? = nil
+    ) -> Verdict {
+        TrapReport.begin(scenario.name, seed)
+        defer { TrapReport.end() }
+        let world = World(seed: seed, print: print)
+        scenario.run(in: world)
+        world.end()
+        return Verdict(
+            scenario: scenario.name, seed: seed, violation: world.violation, tally: world.tally)
+    }
+}

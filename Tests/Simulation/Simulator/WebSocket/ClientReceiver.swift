@@ -1,0 +1,204 @@
+import CShims
+import Session
+import Wire
+
+// The byte path, as Engine/WebSocketReceiver.swift walks it.
+extension Client {
+    func receive() {
+        var share = plan.bytesPerTurn
+        while share > 0 {
+            guard phase == .handshaking || (phase == .open && !waits) else { return }
+            if !held.isEmpty || session?.value.hasPendingEnd == true {
+                held.consume(take(held.readable))
+                if !held.isEmpty { return }
+                continue
+            }
+            switch endpoint.read(into: buffer) {
+            case .bytes(let count):
+                share -= count
+                let input = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+                guardian.read(input)
+                let used = take(input)
+                if used < count {
+                    held.append(UnsafeRawBufferPointer(rebasing: input[used...]))
+                }
+                // Nothing may refer to what was read before.
+                buffer.initializeMemory(as: UInt8.self, repeating: 0xDD)
+                if count < buffer.count { return }
+            case .wouldBlock: return
+            case .end: return ended()
+            case .reset: return ended()
+            }
+        }
+    }
+
+    private func take(_ input: UnsafeRawBufferPointer) -> Int {
+        guard phase == .handshaking else { return deliver(input, from: 0) }
+        do throws(RealtimeError) {
+            switch try reader.read(input) {
+            case .needMoreBytes: return input.count
+            case .head(let head, let used):
+                let outcome = try handshake.verify(head)
+                guardian.headEnded(behind: input.count - used)
+                opened(outcome)
+                return deliver(input, from: used)
+            }
+        } catch {
+            fail(error)
+            return input.count
+        }
+    }
+
+    private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
+        var offset = start
+        var idleSteps = 0
+        while world.violation == nil {
+            if let used = stops(input, offset) {
+                deliverAssembled()
+                return used
+            }
+            guard let session else { return input.count }
+            let first = offset
+            let count = session.value.wholeMessages(input, &offset, into: whole)
+            if count > 0 {
+                messagesCame()
+                deliverAssembled()
+                let messages = UnsafeBufferPointer(rebasing: whole[..<count])
+                if let used = deliverWhole(messages, of: input, from: first) { return used }
+                continue
+            }
+            let step = session.value.next(input, &offset, now: world.now)
+            guardian.step(session.value.assembled.count)
+            idleSteps = offset == first ? idleSteps + 1 : 0
+            world.require(idleSteps < 4, "\(step) again and again, without using a byte")
+            switch step {
+            case .message(let kind, let range):
+                messagesCame()
+                whole[0] = rt_message(kind, range)
+                let message = UnsafeBufferPointer(rebasing: whole[..<1])
+                if let used = deliverWhole(message, of: input, from: first) { return used }
+            case .assembledMessage(let kind, let range):
+                messagesCame()
+                batch.append(rt_message(kind, range))
+                if !plan.usesBatches || range.upperBound >= plan.receiveBytes {
+                    deliverAssembled()
+                }
+            case .needMoreBytes:
+                deliverAssembled()
+                return input.count
+            case .nothing: break
+            case .deliverFirst:
+                world.count("deliver first")
+                deliverAssembled()
+            case .pong, .closed, .failed:
+                deliverAssembled()
+                handle(step)
+            }
+        }
+        return input.count
+    }
+
+    private func messagesCame() {
+        session?.value.received(messagesAt: world.now)
+        guardian.messagesCame()
+    }
+
+    private enum Verdict {
+        case deliver, wait, drop
+    }
+
+    private var verdict: Verdict { isClosing ? .drop : isPaused ? .wait : .deliver }
+
+    private func stops(_ input: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
+        waits ? offset : nil
+    }
+
+    private func deliverWhole(
+        _ messages: UnsafeBufferPointer<rt_message>, of input: UnsafeRawBufferPointer,
+        from start: Int
+    ) -> Int? {
+        guard let base = input.baseAddress else { return nil }
+        if plan.usesBatches {
+            switch verdict {
+            case .deliver: tell(messages, at: base)
+            case .wait: return start
+            case .drop: break
+            }
+            return nil
+        }
+        var used = start
+        for index in messages.indices {
+            switch verdict {
+            case .deliver: tell(UnsafeBufferPointer(rebasing: messages[index...index]), at: base)
+            case .wait: return used
+            case .drop: return nil
+            }
+            used = Int(messages[index].offset &+ messages[index].length)
+        }
+        return nil
+    }
+
+    private func deliverAssembled() {
+        guard !batch.isEmpty else { return }
+        let empty = UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped
+        let base = session?.value.assembled.baseAddress ?? empty
+        if verdict != .drop {
+            batch.withUnsafeBufferPointer { tell($0, at: base) }
+        }
+        batch.removeAll(keepingCapacity: true)
+        session?.value.discardDelivered()
+    }
+
+    /// A batch is one callback: what the user does in it counts for later ones.
+    private func tell(_ messages: UnsafeBufferPointer<rt_message>, at base: UnsafeRawPointer) {
+        user.batch(
+            messages.map {
+                let kind: MessageKind = $0.kind == MessageKind.text.rawValue ? .text : .binary
+                let start = base + Int($0.offset)
+                return (kind, UnsafeRawBufferPointer(start: start, count: Int($0.length)))
+            })
+    }
+
+    private func handle(_ step: WebSocketSession.Step) {
+        switch step {
+        case .pong(let time, _):
+            guardian.ponged()
+            if !isClosing { user.pong(time) }
+        case .closed(let code, let reason):
+            guardian.finished(failed: false)
+            pending = User.Ending(code: code, reason: reason, isClean: true)
+        case .failed(let failure):
+            guardian.finished(failed: true)
+            world.trace("client", "finds: \(failure.message)")
+            pending = User.Ending(code: failure.code, reason: "", isClean: false)
+            report(
+                RealtimeError(
+                    failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
+                    failure.message))
+        case .needMoreBytes, .message, .assembledMessage, .nothing, .deliverFirst: break
+        }
+    }
+
+    /// The peer ended the stream.
+    private func ended() {
+        switch phase {
+        case .handshaking:
+            fail(RealtimeError(.connectionLost, "the connection ended during the handshake"))
+        case .open:
+            if let pending { return finish(pending) }
+            if session?.value.state == .open {
+                report(RealtimeError(.connectionLost, "it ended without a closing handshake"))
+            }
+            finish(User.Ending(code: .abnormal, reason: "", isClean: false))
+        case .over: break
+        }
+    }
+}
+
+extension rt_message {
+    fileprivate init(_ kind: MessageKind, _ range: Range<Int>) {
+        self.init(
+            offset: UInt64(range.lowerBound), length: UInt64(range.count), kind: kind.rawValue,
+            reserved: 0)
+    }
+}

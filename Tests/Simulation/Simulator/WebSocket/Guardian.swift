@@ -1,0 +1,199 @@
+import Session
+import Wire
+
+/// Watches the client while it runs: memory within its limits, timers within their bounds. What it
+/// notes is what the verdict at the end is made from.
+final class Guardian {
+    /// A simulated loop calls a timer so much too late at most.
+    static let latestMicroseconds = 3000
+    private static let lateness = Duration.milliseconds(10)
+    /// What the session may queue on its own, whatever comes: pongs up to its crowded mark.
+    private static let ownBytes = 64 << 10
+
+    private let world: World
+    private let plan: Plan
+    private var options: WebSocketConfiguration { plan.configuration }
+
+    /// Every byte that was read, the handshake's answer included.
+    private(set) var stream: [UInt8] = []
+    private(set) var headBytes = 0
+    /// How many messages had been delivered when so many bytes behind the head had been used.
+    private(set) var checkpoints: [(used: Int, delivered: Int)] = []
+    /// The state of the session when the user closed.
+    private(set) var closedIn: WebSocketSession.State?
+    /// The close code when a peer was silent for too long.
+    private(set) var timeoutCode: CloseCode?
+    private(set) var pongCount = 0
+    private var hasFailed = false
+
+    private var isPaused = false
+    private var closingSince: Instant?
+    /// Since when a ping of the session's own waits for a pong.
+    private var unansweredSince: Instant?
+    /// When the last message came, or receiving began.
+    private var lastMessage: Instant
+    private var pingCount = 0
+    private var largestSend = 0
+
+    init(_ world: World, _ plan: Plan) {
+        self.world = world
+        self.plan = plan
+        lastMessage = world.now
+    }
+
+    // MARK: Told by the client
+
+    func read(_ bytes: UnsafeRawBufferPointer) { stream.append(contentsOf: bytes) }
+
+    func headEnded(behind rest: Int) { headBytes = stream.count - rest }
+
+    func opened() {
+        world.trace("client", "is open")
+        lastMessage = world.now
+    }
+
+    func messagesCame() { lastMessage = world.now }
+
+    func sent(_ bytes: Int) { largestSend = max(largestSend, bytes) }
+
+    func pinged(byHeartbeat: Bool) {
+        pingCount += 1
+        world.trace("client", "pings")
+        if byHeartbeat, unansweredSince == nil { unansweredSince = world.now }
+    }
+
+    func ponged() {
+        pongCount += 1
+        unansweredSince = nil
+    }
+
+    func paused(_ isPaused: Bool) {
+        guard isPaused != self.isPaused else { return }
+        self.isPaused = isPaused
+        guard !isPaused else { return }
+        lastMessage = world.now
+        if unansweredSince != nil { unansweredSince = world.now }
+    }
+
+    func closes(_ state: WebSocketSession.State, hasPendingEnd: Bool) {
+        if closedIn == nil { closedIn = state }
+        if hasPendingEnd { world.count("user closes before a pending end") }
+        if closingSince == nil { closingSince = world.now }
+    }
+
+    /// The peer's close frame, or its violation, was found.
+    func finished(failed: Bool) {
+        if closingSince == nil {
+            closingSince = world.now
+            hasFailed = failed
+        }
+    }
+
+    func writeFailed() { world.count("write failed") }
+
+    func timedOut(_ code: CloseCode) {
+        timeoutCode = code
+        world.require(!plan.isGentle, "a timeout with \(code) although the peer is well")
+        let since: Instant?
+        let limit: Duration
+        switch code {
+        case .internalError:
+            world.count("pong timeout")
+            (since, limit) = (unansweredSince, options.pongTimeout)
+        case .goingAway:
+            world.count("idle timeout")
+            (since, limit) = (lastMessage, options.idleTimeout)
+        default: return world.fail("a timeout with \(code)")
+        }
+        guard let since, limit > .zero, !isPaused else {
+            return world.fail("a timeout with \(code), and nothing was awaited")
+        }
+        world.require(
+            world.now >= since + limit,
+            "a timeout with \(code) after \(world.now - since), before \(limit)")
+    }
+
+    func closeTimedOut() {
+        world.count("close timeout")
+        guard let since = closingSince else { return world.fail("a close timeout while open") }
+        // In time by its own clock: noted one turn of the loop later at most.
+        world.require(
+            world.now + .microseconds(1) >= since + closeLimit,
+            "a close timeout after \(world.now - since), before \(closeLimit)")
+    }
+
+    /// After our close frame: the option, and 10 s for a peer that broke the protocol.
+    private var closeLimit: Duration {
+        if options.closeTimeout > .zero { return options.closeTimeout }
+        return hasFailed ? .seconds(10) : .seconds(1_000_000)
+    }
+
+    func ended() {
+        guard let since = closingSince else { return }
+        world.require(
+            world.now <= since + closeLimit + Guardian.lateness,
+            "ended \(world.now - since) after the closing began, the limit is \(closeLimit)")
+    }
+
+    // MARK: Looked at
+
+    /// After each step of the session: what is assembled is one message, and one read's worth of
+    /// delivered ones.
+    func step(_ assembled: Int) {
+        guard options.limits.messageBytes > 0 else { return }
+        let limit = options.limits.messageBytes + 1 + plan.receiveBytes
+        world.require(assembled <= limit, "\(assembled) bytes assembled, \(limit) are allowed")
+    }
+
+    /// After each turn.
+    func check(_ client: Client) {
+        guard client.phase == .open, let session = client.session else { return }
+        world.require(client.batch.isEmpty, "assembled messages wait from one turn to the next")
+        world.require(client.held.count <= plan.receiveBytes, "more than one read is held")
+        let limit = options.limits.messageBytes
+        let assembled = session.value.assembled.count
+        world.require(limit == 0 || assembled <= limit + 1, "\(assembled) bytes assembled")
+        checkOutgoing(session.value.outgoing.count)
+        if session.value.state == .open, client.user.close == nil {
+            let used = stream.count - headBytes - client.held.count
+            let delivered = client.user.delivered.count
+            if checkpoints.last?.used != used { checkpoints.append((used, delivered)) }
+        }
+        checkTimer(session.value.wakeUp, session.value.state)
+    }
+
+    private func checkOutgoing(_ count: Int) {
+        let payload = max(options.sendLimit == 0 ? Int.max >> 8 : options.sendLimit, largestSend)
+        // Headers, and what deflate adds to bytes that cannot be compressed.
+        let frame = options.maxFrameBytes == 0 ? payload : options.maxFrameBytes
+        let message = payload + payload / 100 + 14 * (payload / max(frame, 1) + 2) + 100
+        let limit = message + Guardian.ownBytes + 139 * (pingCount + 2)
+        world.require(count <= limit, "\(count) bytes to send, \(limit) are allowed")
+    }
+
+    private func checkTimer(_ wakeUp: Instant?, _ state: WebSocketSession.State) {
+        var latest: Instant?
+        if state != .open {
+            if closingSince == nil { closingSince = world.now }
+            if let closingSince, closeLimit < .seconds(1_000_000) {
+                latest = closingSince + closeLimit
+            }
+        } else {
+            if options.pingInterval > .zero { latest = world.now + options.pingInterval }
+            if let unansweredSince, options.pongTimeout > .zero, !isPaused {
+                let deadline = unansweredSince + options.pongTimeout
+                latest = latest.map { min($0, deadline) } ?? deadline
+            }
+            if options.idleTimeout > .zero, !isPaused {
+                let deadline = lastMessage + options.idleTimeout
+                latest = latest.map { min($0, deadline) } ?? deadline
+            }
+        }
+        guard let latest else {
+            return world.require(wakeUp == nil, "wants to wake up, and nothing is to be done")
+        }
+        guard let wakeUp else { return world.fail("no wakeUp where something ends") }
+        world.require(wakeUp <= latest, "wakes up \(wakeUp - latest) too late")
+        world.require(world.now <= wakeUp + Guardian.lateness, "a wakeUp was passed over")
+    }
+}

@@ -1,0 +1,125 @@
+import Session
+import Wire
+
+/// The program that holds the connection: what it does by the plan, and what it was told.
+final class User {
+    struct Ending: Equatable {
+        var code: CloseCode
+        var reason: String
+        var isClean: Bool
+    }
+
+    private let world: World
+    private let plan: Plan
+    private var random: Random
+    weak var client: Client?
+
+    private(set) var opened = false
+    private(set) var delivered: [(opcode: UInt8, payload: [UInt8])] = []
+    private(set) var errors: [RealtimeError.Code] = []
+    private(set) var ending: Ending?
+    private(set) var pongCount = 0
+    /// What the client took to send, in order.
+    private(set) var sent: [(opcode: UInt8, payload: [UInt8])] = []
+    /// The user's own close, and how many messages it had then.
+    private(set) var close: (code: CloseCode?, reason: String)?
+
+    init(_ world: World, _ plan: Plan) {
+        self.world = world
+        self.plan = plan
+        random = world.random.split()
+    }
+
+    func start() {
+        for (delay, act) in plan.user {
+            world.after(delay) { [weak self] in self?.perform(act) }
+        }
+    }
+
+    private func perform(_ act: Plan.UserAct) {
+        guard let client, ending == nil else { return }
+        switch act {
+        case .send(let kind, let payload): send(kind, payload)
+        case .ping(let payload): client.ping(payload)
+        case .pause(let time): pause(for: time)
+        case .close(let code, let reason): closes(code, reason)
+        }
+    }
+
+    private func send(_ kind: MessageKind, _ payload: [UInt8]) {
+        guard let client, opened, close == nil else { return }
+        do throws(RealtimeError) {
+            try client.send(kind, payload)
+            sent.append((kind == .text ? 1 : 2, payload))
+            world.trace("user", "sends \(kind) of \(payload.count) bytes")
+        } catch {
+            world.trace("user", "send refused: \(error)")
+            world.count("send refused \(error.code)")
+            world.require(
+                [.bufferFull, .closed].contains(error.code), "send threw \(error)")
+        }
+    }
+
+    private func pause(for time: Duration) {
+        guard let client, !client.isPaused else { return }
+        world.trace("user", "pauses for \(time)")
+        world.count("pause")
+        client.setPaused(true)
+        world.after(time) { [weak self] in
+            guard let self, ending == nil else { return }
+            self.world.trace("user", "goes on")
+            self.client?.setPaused(false)
+        }
+    }
+
+    private func closes(_ code: CloseCode?, _ reason: String) {
+        guard let client, close == nil else { return }
+        world.trace("user", "closes with \(code.map(String.init) ?? "no code")")
+        world.count("user closes")
+        close = (code, reason)
+        client.close(code, reason)
+    }
+
+    // MARK: What the client tells
+
+    func told(_ what: @autoclosure () -> String) {
+        world.require(ending == nil, "told after the end: \(what())")
+        world.trace("user", "told \(what())")
+    }
+
+    func didOpen() {
+        told("open")
+        world.require(!opened, "opened twice")
+        opened = true
+    }
+
+    /// The messages of one callback: what the user does in it counts for later ones.
+    func batch(_ messages: [(MessageKind, UnsafeRawBufferPointer)]) {
+        world.require(opened, "a message before it was open")
+        world.require(close == nil, "a message after the user closed")
+        for (kind, bytes) in messages {
+            told("\(kind) of \(bytes.count) bytes")
+            delivered.append((kind == .text ? 1 : 2, Array(bytes)))
+            if random.chance(plan.echoes) { send(kind, Array(bytes)) }
+            if random.chance(plan.pauses) { pause(for: random.milliseconds(0...300)) }
+            if random.chance(plan.closes) { closes(.normal, "in a callback") }
+        }
+    }
+
+    func pong(_ time: Duration) {
+        told("pong after \(time)")
+        pongCount += 1
+    }
+
+    func failed(_ error: RealtimeError) {
+        told("error: \(error)")
+        errors.append(error.code)
+    }
+
+    func drained() { told("drained") }
+
+    func closed(_ ending: Ending) {
+        told("closed: \(ending)")
+        self.ending = ending
+    }
+}

@@ -1,0 +1,62 @@
+import Session
+import Wire
+
+/// A WebSocket against the scripted peer: handshake, messages both ways, pings, and every end.
+package enum WebSocketScenario: Scenario {
+    package static let name = "websocket"
+
+    package static var situations: [String] {
+        Misbehaviour.allCases.map { "caught \($0)" }
+            + Plan.Greeting.allCases.map { "greeting \($0)" }
+            + PeerDeflater.Manner.allCases.map { "deflate \($0)" }
+            + ["cut", "reset", "stall", "corrupt", "swallow"].map { "fault \($0)" }
+            + [.handshake, .httpStatus, .tooLarge, .timeout, .connectionLost].map {
+                (code: RealtimeError.Code) in "handshake error \(code)"
+            }
+            + [
+                "ended with 1000, clean", "ended with 1005, clean", "ended with 1002",
+                "ended with 1006", "ended with 1007", "ended with 1009", "ended with 1011",
+                "close timeout", "pong timeout", "idle timeout", "ping flood", "pause",
+                "user closes",
+                "peer closes", "peer resets", "garbage", "deliver first", "write failed",
+                "user closes before a pending end", "send refused bufferFull", "gentle",
+            ]
+    }
+
+    package static func run(in world: World) {
+        let plan: Plan
+        do throws(RealtimeError) {
+            plan = try Plan(&world.random)
+        } catch {
+            return world.fail("the plan is refused: \(error)")
+        }
+        trace(plan, in: world)
+        world.count(plan.isGentle ? "gentle" : "harsh")
+        let connection = Connection(in: world, up: plan.up, down: plan.down)
+        let peer = Peer(world, plan, connection.server)
+        let user = User(world, plan)
+        let client = Client(world, plan, user, connection.client)
+        let start = world.now
+        client.start()
+        user.start()
+        // What a link swallows nobody would ever learn: the kernel gives up at last.
+        world.after(plan.horizon + .seconds(1)) { connection.kill() }
+        // All timers are below this, and at the horizon the peer hangs up.
+        world.run(until: start + plan.horizon + .seconds(60))
+        guard world.violation == nil else { return }
+        Verdict(world: world, plan: plan, user: user, client: client, peer: peer).check()
+        world.require(world.isIdle, "something goes on after the end")
+    }
+
+    private static func trace(_ plan: Plan, in world: World) {
+        world.trace("plan", plan.isGentle ? "gentle" : "harsh")
+        world.trace("plan", "\(plan.configuration)")
+        world.trace("plan", "up \(plan.up)")
+        world.trace("plan", "down \(plan.down)")
+        world.trace(
+            "plan",
+            "greeting \(plan.greeting), pongs \(plan.pongs), close answer \(plan.closeAnswer),"
+                + " reading \(plan.reading); client reads \(plan.receiveBytes) bytes,"
+                + " batches \(plan.usesBatches) of \(plan.batchSize)")
+    }
+}
