@@ -154,6 +154,11 @@ enum {
   RT_ERROR_PROTOCOL = -37,
   /** The connection broke without a closing handshake. */
   RT_ERROR_CONNECTION_LOST = -38,
+  /**
+   * The server's redirect cannot be followed: no or a bad Location, too many, or to a place without
+   * TLS.
+   */
+  RT_ERROR_REDIRECT = -39,
 };
 
 /** How much the log says. Since 0.1. */
@@ -529,6 +534,118 @@ rt_status rt_network_set_tcp_keep_alive_ms(rt_network *network, int64_t interval
 rt_status rt_network_set_receive_buffer_bytes(rt_network *network, size_t bytes);
 
 /*
+ * Chapter: backoff. How often and how soon something that failed is tried again.
+ */
+
+/**
+ * The delays between attempts: initial, initial · factor, initial · factor² … up to the maximum,
+ * each spread by the jitter. Made once, it serves any number of objects: each copies what is set
+ * when it is given to it, so that it may be changed or freed at once. One made with rt_backoff_new
+ * can also count attempts of the caller's own (`rt_backoff_next_ms`). It belongs to no loop, and to
+ * one thread at a time. Since 0.1.
+ */
+typedef struct rt_backoff rt_backoff;
+
+/**
+ * How delays are spread, so that the clients of a server that restarted do not all come back at
+ * once; U is uniform in [0, 1). Since 0.1.
+ */
+typedef int32_t rt_jitter;
+
+/** Values of `rt_jitter`. Since 0.1. */
+enum {
+  /** The delay itself. */
+  RT_JITTER_NONE = 0,
+  /** Half the delay, and U times the other half. The default. */
+  RT_JITTER_EQUAL = 1,
+  /** U times the delay. */
+  RT_JITTER_FULL = 2,
+  /** min(maximum, initial + U · (3 · previous − initial)). */
+  RT_JITTER_DECORRELATED = 3,
+};
+
+/**
+ * Makes a backoff with the defaults. Any thread.
+ *
+ * out: receives it; to be freed with `rt_backoff_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_backoff_new(rt_backoff **out);
+
+/**
+ * Gives a backoff back; what was made with it keeps what it copied. NULL is accepted. Any thread.
+ * Since 0.1.
+ */
+void rt_backoff_free(rt_backoff *backoff);
+
+/**
+ * The delay after the first failure. Default 1,000; 0 tries again at once.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year.
+ * Since 0.1.
+ */
+rt_status rt_backoff_set_initial_delay_ms(rt_backoff *backoff, int64_t delay_ms);
+
+/**
+ * The longest delay. Default 30,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year.
+ * Since 0.1.
+ */
+rt_status rt_backoff_set_max_delay_ms(rt_backoff *backoff, int64_t delay_ms);
+
+/**
+ * By how much each delay is longer than the one before. Default 2.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000.
+ * Since 0.1.
+ */
+rt_status rt_backoff_set_factor(rt_backoff *backoff, double factor);
+
+/**
+ * How delays are spread. Default RT_JITTER_EQUAL.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
+ * Since 0.1.
+ */
+rt_status rt_backoff_set_jitter(rt_backoff *backoff, rt_jitter jitter);
+
+/**
+ * How many attempts in a row may follow a failure. Default 0: no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_backoff_set_max_attempts(rt_backoff *backoff, uint32_t count);
+
+/**
+ * How long a connection must last before attempts are counted anew. Default 10,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_backoff_set_stable_time_ms(rt_backoff *backoff, int64_t time_ms);
+
+/**
+ * For attempts of the caller's own: counts a failure.
+ *
+ * out: receives the delay before the next attempt in milliseconds.
+ * Returns: RT_OK; RT_ERROR_NOT_FOUND when there is to be no other attempt;
+ *   RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_backoff_next_ms(rt_backoff *backoff, int64_t *out);
+
+/**
+ * For attempts of the caller's own: forgets the failures counted.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_backoff_reset(rt_backoff *backoff);
+
+/*
  * Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
  */
 
@@ -536,7 +653,9 @@ rt_status rt_network_set_receive_buffer_bytes(rt_network *network, size_t bytes)
  * A WebSocket client connection. Life: `rt_websocket_new`, options and callbacks,
  * `rt_websocket_start`, messages, `rt_websocket_close` or the peer's close, `rt_websocket_free`.
  * After start the callbacks come in this order: open at most once, then messages, then error at
- * most once, then close exactly once, unless the handle is freed before. Since 0.1.
+ * most once, then close exactly once, unless the handle is freed before. With
+ * `rt_websocket_set_reconnect` open, messages and error may come again for each connection, with
+ * lost and reconnect between them, and close once at the very end. Since 0.1.
  */
 typedef struct rt_websocket rt_websocket;
 
@@ -566,6 +685,8 @@ enum {
   RT_WEBSOCKET_CLOSING = 3,
   /** Over: the close callback has come, or comes next. */
   RT_WEBSOCKET_CLOSED = 4,
+  /** Lost, and the time of the next attempt has not come. */
+  RT_WEBSOCKET_WAITING = 5,
 };
 
 /**
@@ -605,6 +726,32 @@ typedef void (*rt_websocket_messages_fn)(
  * the callback returns. The close callback follows. Since 0.1.
  */
 typedef void (*rt_websocket_error_fn)(rt_status status, const char *message, void *user);
+
+/**
+ * The server refused the handshake with a status other than 101; the error callback follows with
+ * RT_ERROR_HTTP_STATUS. `headers` holds "Name: value" lines, each ended by LF, `headers_length`
+ * bytes in all; `body` is the beginning of the answer's body, at most 64 KiB. All valid until the
+ * callback returns. Since 0.1.
+ */
+typedef void (*rt_websocket_refused_fn)(
+    int32_t http_status, const char *reason, const char *headers, size_t headers_length,
+    const uint8_t *body, size_t body_length, void *user);
+
+/**
+ * The connection was lost, or an attempt to make it failed, and another attempt follows after
+ * `delay_ms`; `attempt` counts from 1 since the last connection that was stable. `code` and
+ * `reason` as in the close callback. Since 0.1.
+ */
+typedef void (*rt_websocket_lost_fn)(
+    uint16_t code, const char *reason, size_t reason_length, int64_t delay_ms, uint32_t attempt,
+    void *user);
+
+/**
+ * An attempt begins now. Here, as before start, options of the connection may be changed: its URL
+ * by `rt_websocket_set_url`, its headers, its network. To return false ends the connection: the
+ * close callback comes. Since 0.1.
+ */
+typedef bool (*rt_websocket_reconnect_fn)(uint32_t attempt, void *user);
 
 /**
  * The connection is over; the last callback. `code` is the peer's close code, or 1005 when its
@@ -814,6 +961,63 @@ rt_status rt_websocket_set_bearer_token(rt_websocket *websocket, const char *tok
  * Since 0.1.
  */
 rt_status rt_websocket_add_subprotocol(rt_websocket *websocket, const char *name);
+
+/**
+ * Connects to another URL from the next attempt on; for the reconnect callback. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_url(rt_websocket *websocket, const char *url);
+
+/**
+ * Takes away every header that was added or set, those of the other setters too. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_clear_headers(rt_websocket *websocket);
+
+/**
+ * How many redirects the handshake follows (301, 302, 303, 307, 308). On the way to another origin
+ * credentials are left behind: of the headers only Accept, Accept-Encoding, Accept-Language,
+ * Cache-Control, Content-Type, Last-Event-ID and User-Agent go along. Default 5; 0 follows none.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_max_redirects(rt_websocket *websocket, int32_t count);
+
+/**
+ * Whether a redirect may lead from wss to ws. Default false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_allow_insecure_redirects(rt_websocket *websocket, bool enabled);
+
+/**
+ * Makes the connection again when it is lost or cannot be made, by a copy of this backoff; NULL,
+ * the default, does not. It ends after a close of ours, after the peer's close codes 1000, 1002,
+ * 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect or
+ * message that is refused, and when no attempt is left. A Retry-After of whole seconds is waited
+ * for, up to five minutes. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_reconnect(rt_websocket *websocket, rt_backoff *backoff);
+
+/**
+ * How many messages may wait while there is no connection; they are sent when there is one, behind
+ * what the open callback sends. What was sent before a loss is not sent again. Default 0: a send
+ * answers RT_ERROR_STATE. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_offline_queue(rt_websocket *websocket, size_t max_messages);
 
 /**
  * Makes the connection by this network, of which it takes a copy; a CA file set before is
@@ -1038,6 +1242,33 @@ rt_status rt_websocket_on_messages(
  */
 rt_status rt_websocket_on_error(
     rt_websocket *websocket, rt_websocket_error_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a refused handshake. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Since 0.1.
+ */
+rt_status rt_websocket_on_refused(
+    rt_websocket *websocket, rt_websocket_refused_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a connection that is lost and will be made again. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Since 0.1.
+ */
+rt_status rt_websocket_on_lost(
+    rt_websocket *websocket, rt_websocket_lost_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback before each further attempt. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Since 0.1.
+ */
+rt_status rt_websocket_on_reconnect(
+    rt_websocket *websocket, rt_websocket_reconnect_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sets the callback for the end of the connection. Before start.

@@ -10,6 +10,8 @@ public enum WebSocketState: Int32, Sendable {
     case open = 2
     case closing = 3
     case closed = 4
+    /// Lost; the next attempt is waited for.
+    case waiting = 5
 }
 
 /// A WebSocket on a loop: the hands to `WebSocketSession`'s brain. Calls come from any thread; the
@@ -30,6 +32,10 @@ package final class WebSocketConnection: @unchecked Sendable {
     let gate = Atomic<UInt8>(0)
     let outgoingBytes = Atomic<Int>(0)
     let postedBytes = Atomic<Int>(0)
+    /// A message is being sent in pieces.
+    let isStreaming = Atomic<Bool>(false)
+    /// Messages on their way to the loop, or kept for the next connection.
+    let postedMessages = Atomic<Int>(0)
     let roundTrip = Atomic<Int64>(-1)
     /// A send took the unsent bytes above the high-water mark: the drained handler is owed.
     let owesDrained = Atomic<Bool>(false)
@@ -48,6 +54,16 @@ package final class WebSocketConnection: @unchecked Sendable {
     /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
     var wantsRead = false
     var startFailure: RealtimeError?
+    /// Where the attempt under way, or the last one, went.
+    @exclusivity(unchecked) var attempt: WebSocketAttempt
+    /// Why the connection, or the attempt, failed.
+    var lastError: RealtimeError?
+    /// Nil when the first connection is the last.
+    var reconnection: Reconnection?
+    /// In the reconnect handler, where options may be changed.
+    var mayReconfigure = false
+    /// Messages for the next connection.
+    var kept: [KeptMessage] = []
     /// Who is told of a pong, by the ping's number.
     var awaitedPongs: [AwaitedPong] = []
 
@@ -55,7 +71,9 @@ package final class WebSocketConnection: @unchecked Sendable {
         case idle
         case connecting(CurlConnect)
         case handshaking(Transport, Handshaking)
+        case refused(Transport, Refused)
         case open(Transport)
+        case waiting(until: Instant, attempt: Int)
         case over
     }
 
@@ -77,6 +95,8 @@ package final class WebSocketConnection: @unchecked Sendable {
         var code: CloseCode
         var reason: String
         var isClean: Bool
+        /// The code is that of a close frame of the peer's.
+        var isPeers = false
     }
 
     enum Gate {
@@ -96,6 +116,7 @@ package final class WebSocketConnection: @unchecked Sendable {
         try loop.checkUsable()
         self.loop = loop
         configuration = try WebSocketConfiguration(url: url)
+        attempt = WebSocketAttempt(configuration)
     }
 
     package var state: WebSocketState {
@@ -122,14 +143,21 @@ package final class WebSocketConnection: @unchecked Sendable {
 
     // MARK: Before start
 
+    /// Changes options, which the reconnect handler may do too.
     package func configure(_ change: (inout WebSocketConfiguration) throws -> Void) throws {
-        try checkNew("an option")
+        if !(loop.isOwner && mayReconfigure) { try checkNew("an option") }
         try change(&configuration)
     }
 
     package func setHandlers(_ change: (inout WebSocketHandlers) -> Void) throws(RealtimeError) {
         try checkNew("a callback")
         change(&handlers)
+    }
+
+    /// Changes where the next attempt goes; as `configure`.
+    package func setURL(_ url: String) throws {
+        let url = try WebSocketURL(parsing: url)
+        try configure { $0.url = url }
     }
 
     private func checkNew(_ what: String) throws(RealtimeError) {
@@ -157,13 +185,14 @@ package final class WebSocketConnection: @unchecked Sendable {
     package func send(
         _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer
     ) throws(RealtimeError) {
-        try checkOpen()
+        let isOpen = try checkSendable()
         if kind == .text, !UTF8Validator.isValid(bytes) {
             throw RealtimeError(.invalidUTF8, "the text to send is not valid UTF-8")
         }
         let buffered = bufferedBytes
         try checkRoom(bytes.count, behind: buffered)
         let passesHighWater = bytes.count > configuration.sendHighWater - buffered
+        guard isOpen else { return try keep(kind, bytes) }
         switch loop.enter() {
         case .inside:
             if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
@@ -174,14 +203,29 @@ package final class WebSocketConnection: @unchecked Sendable {
             try sendNow(kind, bytes)
         case .elsewhere:
             let copy = try reserve(bytes)
+            postedMessages.add(1, ordering: .relaxed)
             // Behind the bytes: `tellDrained` looks the other way round.
             if passesHighWater { owesDrained.store(true, ordering: .releasing) }
-            loop.enqueue { [self] in
-                // Once closing began it is dropped, as the close callback tells.
-                copy.withUnsafeBytes { try? sendNow(kind, $0) }
-                postedBytes.subtract(copy.count, ordering: .relaxed)
-            }
+            // Once closing began it is dropped, as the close callback tells.
+            loop.enqueue { [self] in sendOrKeep(kind, copy) }
         }
+    }
+
+    /// Keeps a message for the next connection.
+    private func keep(
+        _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer
+    ) throws(RealtimeError) {
+        let copy = try reserve(bytes)
+        let waiting = postedMessages.add(1, ordering: .relaxed).newValue
+        guard waiting <= configuration.offlineQueueLimit else {
+            postedBytes.subtract(copy.count, ordering: .relaxed)
+            postedMessages.subtract(1, ordering: .relaxed)
+            throw RealtimeError(
+                .bufferFull,
+                "\(waiting - 1) messages wait for the connection,"
+                    + " \(configuration.offlineQueueLimit) may (offline_queue)")
+        }
+        loop.perform { [self] in sendOrKeep(kind, copy) }
     }
 
     /// A copy to be posted, counted before the others that race for the same room look.
@@ -253,7 +297,7 @@ package final class WebSocketConnection: @unchecked Sendable {
         switch state {
         case .new: throw RealtimeError(.state, "the connection was not started")
         case .closing, .closed: return
-        case .connecting, .open: break
+        case .connecting, .open, .waiting: break
         }
         gate.bitwiseOr(Gate.closing, ordering: .acquiringAndReleasing)
         setStateUnlessClosed(.closing)
@@ -289,16 +333,35 @@ package final class WebSocketConnection: @unchecked Sendable {
         case .open: return
         case .new, .connecting:
             throw RealtimeError(.state, "the connection is not open yet")
+        case .waiting:
+            throw RealtimeError(.state, "the connection is lost; the next attempt is waited for")
         case .closing, .closed:
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
     }
 
+    /// Whether a message can go out now; false when it can be kept for the next connection.
+    private func checkSendable() throws(RealtimeError) -> Bool {
+        try loop.checkUsable()
+        switch state {
+        case .open: return true
+        case .connecting, .waiting:
+            if configuration.offlineQueueLimit > 0 { return false }
+        case .new, .closing, .closed: break
+        }
+        try checkOpen()
+        return true
+    }
+
     /// False when another thread closed it meanwhile.
-    func becomeOpen() -> Bool {
+    func becomeOpen() -> Bool { become(.open, from: .connecting) }
+
+    /// The same at the end of the wait for the next attempt.
+    func becomeConnecting() -> Bool { become(.connecting, from: .waiting) }
+
+    private func become(_ new: WebSocketState, from old: WebSocketState) -> Bool {
         stateNumber.compareExchange(
-            expected: WebSocketState.connecting.rawValue, desired: WebSocketState.open.rawValue,
-            ordering: .acquiringAndReleasing
+            expected: old.rawValue, desired: new.rawValue, ordering: .acquiringAndReleasing
         ).exchanged
     }
 

@@ -3,22 +3,8 @@ import Session
 import Synchronization
 import Wire
 
-// The connection's work, all on the loop's thread: connecting, the handshake, writing, the end.
-// Receiving is in WebSocketReceiver.swift.
-
-/// The handshake under way.
-final class Handshaking {
-    let handshake: ClientHandshake
-    var reader: ResponseHeadReader
-    let request: [UInt8]
-    var sent = 0
-
-    init(_ handshake: ClientHandshake, headerLimit: Int) {
-        self.handshake = handshake
-        reader = ResponseHeadReader(limit: headerLimit)
-        request = handshake.request
-    }
-}
+// The connection's work, all on the loop's thread: writing, the end, what it waits for. How it
+// comes to be open is in WebSocketOpening.swift, receiving in WebSocketReceiver.swift.
 
 /// What epoll watches for a connection.
 struct Watch {
@@ -37,47 +23,13 @@ extension WebSocketConnection {
     /// Whether the user wants to hear of anything.
     var mayCall: Bool { !isAbandoned && !loop.isClosed.load(ordering: .acquiring) }
 
+    /// Whether the user wants to hear of a failure.
+    private var mayTell: Bool { mayCall && gate.load(ordering: .acquiring) & Gate.closing == 0 }
+
     func scheduleTurn() {
         guard !isScheduled else { return }
         isScheduled = true
         loop.schedule(self)
-    }
-
-    // MARK: Connecting
-
-    func begin() {
-        guard case .idle = phase, gate.load(ordering: .acquiring) & ~Gate.paused == 0 else {
-            return
-        }
-        if configuration.openTimeout > .zero {
-            openDeadline = Loop.now() + configuration.openTimeout
-        }
-        do throws(RealtimeError) {
-            let connect = try CurlConnect(
-                to: configuration.url, by: configuration.network, multi: loop.curl(),
-                owner: self)
-            phase = .connecting(connect)
-            Log.write(.info, "connecting to \(configuration.url.displayName)")
-        } catch {
-            // Told in the next turn, never inside start.
-            startFailure = error
-            scheduleTurn()
-        }
-        updateTimer()
-    }
-
-    func sendHandshake(_ transport: Transport, _ handshaking: Handshaking) {
-        while handshaking.sent < handshaking.request.count, !watch.isWriteBlocked {
-            let result = handshaking.request.withUnsafeBytes {
-                transport.write(UnsafeRawBufferPointer(rebasing: $0[handshaking.sent...]))
-            }
-            switch result {
-            case .bytes(let count): handshaking.sent += count
-            case .wouldBlock: watch.isWriteBlocked = true
-            // The reader sees the end, and what the server said before it.
-            case .failed: return
-            }
-        }
     }
 
     // MARK: Sending
@@ -156,7 +108,7 @@ extension WebSocketConnection {
 
     func closeNow(_ code: CloseCode?, _ reason: String) {
         switch phase {
-        case .idle, .connecting, .handshaking:
+        case .idle, .connecting, .handshaking, .refused, .waiting:
             dropTransport()
             ending = Ending(code: .abnormal, reason: "", isClean: false)
             scheduleTurn()
@@ -196,16 +148,17 @@ extension WebSocketConnection {
         session = nil
         held.removeAll(keeping: 0)
         awaitedPongs = []
+        dropKept()
         handlers = WebSocketHandlers()
     }
 
     /// Closes the descriptor and forgets the timer; `over` from here on.
-    private func dropTransport() {
+    func dropTransport() {
         loop.disarm(timer)
         switch phase {
-        case .idle, .over: break
+        case .idle, .waiting, .over: break
         case .connecting(let connect): connect.close()
-        case .handshaking(let transport, _), .open(let transport):
+        case .handshaking(let transport, _), .refused(let transport, _), .open(let transport):
             if let token = watch.token { loop.remove(token, descriptor: transport.descriptor) }
             watch = Watch()
             transport.close()
@@ -217,7 +170,9 @@ extension WebSocketConnection {
     /// Reports a failure; the close callback follows with `finish`.
     func report(_ error: RealtimeError) {
         Log.write(.info, error.message)
-        if mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 { handlers.error?(error) }
+        lastError = error
+        if mayTell, let response = error.response { handlers.refused?(response) }
+        if mayTell { handlers.error?(error) }
     }
 
     func fail(_ error: RealtimeError) {
@@ -225,12 +180,15 @@ extension WebSocketConnection {
         finish(Ending(code: .abnormal, reason: "", isClean: false))
     }
 
-    /// The end: the last callback.
+    /// The end: the last callback, unless the connection is made again.
     func finish(_ how: Ending) {
         if case .over = phase, state == .closed { return }
         dropTransport()
+        awaitedPongs = []
+        if waitsForNextAttempt(how) { return }
         setState(.closed)
-        Log.write(.info, "\(configuration.url.displayName) closed with \(how.code)")
+        dropKept()
+        Log.write(.info, "\(attempt.url.displayName) closed with \(how.code)")
         if mayCall { handlers.close?(how.code, how.reason, how.isClean) }
         ending = nil
         scheduleTurn()
@@ -263,8 +221,8 @@ extension WebSocketConnection {
         let transport: Transport
         var events: UInt32 = 0
         switch phase {
-        case .idle, .connecting, .over: return
-        case .handshaking(let current, _):
+        case .idle, .connecting, .waiting, .over: return
+        case .handshaking(let current, _), .refused(let current, _):
             transport = current
             events = PollEvents.readable
         case .open(let current):
@@ -287,10 +245,13 @@ extension WebSocketConnection {
         }
     }
 
-    private func updateTimer() {
+    func updateTimer() {
         let wanted: Instant?
         switch phase {
         case .idle, .over: wanted = nil
+        case .waiting(let until, _): wanted = until
+        case .refused(_, let refused):
+            wanted = openDeadline.map { min($0, refused.deadline) } ?? refused.deadline
         case .connecting, .handshaking: wanted = openDeadline
         case .open: wanted = session?.value.wakeUp
         }
@@ -318,7 +279,13 @@ extension WebSocketConnection: LoopSource {
             startFailure = nil
             return fail(failure)
         }
-        guard case .over = phase else {
+        switch phase {
+        case .over: break
+        case .waiting:
+            // What the last connection left; nobody is inside its callbacks any more.
+            session = nil
+            return held.removeAll(keeping: 0)
+        case .idle, .connecting, .handshaking, .refused, .open:
             if wantsRead {
                 wantsRead = false
                 receive()
@@ -348,17 +315,11 @@ extension WebSocketConnection: TimerTarget {
         case .idle, .over: return
         case .connecting: failOpening("connecting")
         case .handshaking: failOpening("waiting for the handshake's answer")
+        case .refused: failRefused()
+        case .waiting(_, let attempt): endWait(attempt)
         case .open: sessionTimeReached(now)
         }
         settle()
-    }
-
-    private func failOpening(_ what: String) {
-        fail(
-            RealtimeError(
-                .timeout,
-                "\(configuration.url.displayName) was not open within"
-                    + " \(configuration.openTimeout.readable) (open_timeout), while \(what)"))
     }
 
     private func sessionTimeReached(_ now: Instant) {
@@ -375,20 +336,4 @@ extension WebSocketConnection: TimerTarget {
             finish(ending ?? Ending(code: .abnormal, reason: "", isClean: false))
         }
     }
-}
-
-extension WebSocketConnection: CurlConnectOwner {
-    func connected(_ transport: Transport) {
-        var nonce = [UInt8](repeating: 0, count: 16)
-        nonce.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
-        let handshake = ClientHandshake(
-            url: configuration.url, nonce: nonce, subprotocols: configuration.subprotocols,
-            fields: configuration.fields, deflate: configuration.compression.offer)
-        let handshaking = Handshaking(handshake, headerLimit: configuration.limits.headerBytes)
-        phase = .handshaking(transport, handshaking)
-        sendHandshake(transport, handshaking)
-        settle()
-    }
-
-    func connectFailed(_ error: RealtimeError) { fail(error) }
 }

@@ -9,7 +9,15 @@ package struct WebSocketHandlers {
     package var message: ((MessageKind, UnsafeRawBufferPointer) -> Void)?
     /// All messages of one read: a base pointer, and offsets from it. Takes the place of `message`.
     package var messages: ((UnsafeRawPointer, UnsafeBufferPointer<rt_message>) -> Void)?
+    /// The server answered the handshake with another status; `error` follows.
+    package var refused: ((HTTPResponse) -> Void)?
     package var error: ((RealtimeError) -> Void)?
+    /// The connection is lost or was not made, and another attempt of this number follows after
+    /// the delay.
+    package var lost: ((CloseCode, _ reason: String, _ delay: Duration, _ attempt: Int) -> Void)?
+    /// An attempt of this number begins now, unless this says false or throws; options may be
+    /// changed here.
+    package var reconnect: ((_ attempt: Int) throws -> Bool)?
     package var close: ((CloseCode, _ reason: String, _ isClean: Bool) -> Void)?
     package var drained: (() -> Void)?
     package var pong: ((_ roundTrip: Duration) -> Void)?

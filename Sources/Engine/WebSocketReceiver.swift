@@ -42,42 +42,24 @@ extension WebSocketConnection {
     /// The transport, unless receiving is paused or over.
     private var readable: Transport? {
         switch phase {
-        case .handshaking(let transport, _): transport
+        case .handshaking(let transport, _), .refused(let transport, _): transport
         case .open(let transport):
             isPaused ? nil : transport
-        case .idle, .connecting, .over: nil
+        case .idle, .connecting, .waiting, .over: nil
         }
     }
 
     /// Takes what was read; the count of bytes used, fewer than all when a handler paused.
     private func take(_ input: UnsafeRawBufferPointer) -> Int {
-        guard case .handshaking(let transport, let handshaking) = phase else {
-            return deliver(input, from: 0)
-        }
-        do throws(RealtimeError) {
-            switch try handshaking.reader.read(input) {
-            case .needMoreBytes: return input.count
-            case .head(let head, let used):
-                let outcome = try handshaking.handshake.verify(head)
-                opened(transport, outcome)
-                return deliver(input, from: used)
-            }
-        } catch {
-            fail(error)
+        switch phase {
+        case .handshaking(let transport, let handshaking):
+            let used = takeHandshake(input, transport, handshaking)
+            return used < input.count ? deliver(input, from: used) : used
+        case .refused:
+            takeRefusal(input)
             return input.count
+        case .idle, .connecting, .open, .waiting, .over: return deliver(input, from: 0)
         }
-    }
-
-    private func opened(_ transport: Transport, _ outcome: ClientHandshake.Outcome) {
-        session = SessionBox(
-            WebSocketSession(
-                configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
-                now: Loop.now()))
-        phase = .open(transport)
-        guard becomeOpen() else { return }
-        Log.write(.info, "\(configuration.url.displayName) is open")
-        if isPaused { session?.value.setPaused(true, now: Loop.now()) }
-        if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
     }
 
     /// Walks the session over `input` and hands on what it finds; the count of bytes used.
@@ -207,14 +189,14 @@ extension WebSocketConnection {
         case .pong(let time, let number): answered(number, time)
         case .closed(let code, let reason):
             setState(.closing)
-            ending = Ending(code: code, reason: reason, isClean: true)
+            ending = Ending(code: code, reason: reason, isClean: true, isPeers: true)
         case .failed(let failure):
             setState(.closing)
             ending = Ending(code: failure.code, reason: "", isClean: false)
             report(
                 RealtimeError(
                     failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
-                    "\(configuration.url.displayName) sent what is not allowed: \(failure.message)"
+                    "\(attempt.url.displayName) sent what is not allowed: \(failure.message)"
                         + " (closed with \(failure.code))"))
         case .needMoreBytes, .message, .assembledMessage, .nothing, .deliverFirst: break
         }
@@ -234,7 +216,7 @@ extension WebSocketConnection {
 
     /// The peer ended the stream.
     private func ended(_ why: String?) {
-        let name = configuration.url.displayName
+        let name = attempt.url.displayName
         let cause = why.map { ": \($0)" } ?? ""
         switch phase {
         case .handshaking:
@@ -250,7 +232,8 @@ extension WebSocketConnection {
                         "\(name) ended the connection without a closing handshake\(cause)"))
             }
             finish(Ending(code: .abnormal, reason: "", isClean: false))
-        case .idle, .connecting, .over: break
+        case .refused: failRefused()
+        case .idle, .connecting, .waiting, .over: break
         }
     }
 }

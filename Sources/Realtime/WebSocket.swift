@@ -28,6 +28,8 @@ public final class WebSocket: Sendable {
     /// Where a connection stands.
     public enum State: Sendable {
         case new, connecting, open, closing, closed
+        /// Lost, and the time of the next attempt has not come.
+        case waiting
     }
 
     /// How a connection ended.
@@ -67,10 +69,18 @@ public final class WebSocket: Sendable {
     /// - Parameter url: `ws://` or `wss://`; user and password become a basic Authorization header.
     /// - Throws: `RealtimeError` for a bad URL or option and for all that goes wrong until open;
     ///   `CancellationError` when the task is cancelled, which ends the attempt.
+    /// - Parameter handlers: told beside what is awaited; its `message` must be nil, since messages
+    ///   go to `messages` and `receive`.
     public static func connect(
-        _ url: String, options: Options = Options(), on loop: Loop = .shared
+        _ url: String, options: Options = Options(), on loop: Loop = .shared,
+        handlers: Handlers = Handlers()
     ) async throws -> WebSocket {
+        guard handlers.message == nil else {
+            throw RealtimeError(
+                .invalidArgument, "a message handler goes with init and start, not with connect")
+        }
         let socket = try WebSocket(url, options, loop)
+        try socket.connection.setHandlers { handlers.add(to: &$0, of: socket.connection) }
         try socket.connection.start()
         // Leaving with an error, a cancellation too, drops the last reference and the attempt.
         try await socket.events.opened()
@@ -98,7 +108,7 @@ public final class WebSocket: Sendable {
         _ url: String, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
     ) throws {
         try self.init(url, options, loop, Mailbox(maxMessages: 1, maxBytes: 1))
-        try connection.setHandlers { handlers.add(to: &$0) }
+        try connection.setHandlers { handlers.add(to: &$0, of: connection) }
     }
 
     private init(_ url: String, _ options: Options, _ loop: Loop, _ mailbox: Mailbox) throws {
@@ -111,6 +121,9 @@ public final class WebSocket: Sendable {
             handlers.open = { events.open(Agreement(subprotocol: $0, extensions: $1)) }
             handlers.drained = { events.drained() }
             handlers.error = { events.failed($0) }
+            handlers.lost = { code, reason, _, _ in
+                events.lost(Closing(code: code, reason: reason, isClean: false))
+            }
             handlers.close = { code, reason, isClean in
                 let closing = Closing(code: code, reason: reason, isClean: isClean)
                 mailbox.finish(events.closed(closing, isAskedFor: connection.didClose))
@@ -224,6 +237,7 @@ public final class WebSocket: Sendable {
         case .open: .open
         case .closing: .closing
         case .closed: .closed
+        case .waiting: .waiting
         }
     }
 

@@ -33,6 +33,7 @@ extension WebSocket {
             let waiting = contents.withLock { contents in
                 contents.agreement = agreement
                 contents.isOpen = true
+                contents.failure = nil
                 return Events.take(&contents.opening)
             }
             for waiter in waiting { waiter.resume() }
@@ -41,6 +42,18 @@ extension WebSocket {
         func drained() {
             let waiting = contents.withLock { Events.take(&$0.draining) }
             for waiter in waiting { waiter.resume() }
+        }
+
+        /// Another attempt follows: what waited for this connection ends with it.
+        func lost(_ closing: Closing) {
+            let (ponging, draining, error) = contents.withLock { contents in
+                let error: any Error = contents.failure ?? closing
+                return (
+                    Events.take(&contents.ponging), Events.take(&contents.draining), error
+                )
+            }
+            for waiter in ponging { waiter.resume(throwing: error) }
+            for waiter in draining { waiter.resume() }
         }
 
         func failed(_ error: RealtimeError) { contents.withLock { $0.failure = error } }

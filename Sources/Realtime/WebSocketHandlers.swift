@@ -1,4 +1,5 @@
 internal import Engine
+internal import Session
 public import Wire
 
 extension WebSocket {
@@ -11,6 +12,12 @@ extension WebSocket {
         public var message: (@Sendable (MessageKind, RawSpan) -> Void)?
         /// Why the connection failed; `close` follows.
         public var error: (@Sendable (RealtimeError) -> Void)?
+        /// With `Options.reconnect`: the connection is lost or was not made, and another attempt
+        /// of this number follows after the delay.
+        public var lost: (@Sendable (_ how: Closing, _ delay: Duration, _ attempt: Int) -> Void)?
+        /// With `Options.reconnect`: an attempt begins now. What it connects to may be changed;
+        /// false ends the connection.
+        public var reconnect: (@Sendable (_ attempt: Int, _ next: inout NextAttempt) -> Bool)?
         public var close: (@Sendable (Closing) -> Void)?
         /// The send buffer, having been above `sendHighWaterBytes`, is empty again.
         public var drained: (@Sendable () -> Void)?
@@ -20,7 +27,7 @@ extension WebSocket {
         public init() {}
 
         /// Puts each behind what the connection does for itself.
-        func add(to target: inout WebSocketHandlers) {
+        func add(to target: inout WebSocketHandlers, of connection: WebSocketConnection) {
             if let message { target.message = { message($0, $1.bytes) } }
             if let open {
                 target.open = { [own = target.open] subprotocol, extensions in
@@ -32,6 +39,17 @@ extension WebSocket {
                 target.error = { [own = target.error] in
                     own?($0)
                     error($0)
+                }
+            }
+            if let reconnect {
+                target.reconnect = { [unowned connection] in
+                    try connection.reconnects($0, reconnect)
+                }
+            }
+            if let lost {
+                target.lost = { [own = target.lost] code, reason, delay, attempt in
+                    own?(code, reason, delay, attempt)
+                    lost(Closing(code: code, reason: reason, isClean: false), delay, attempt)
                 }
             }
             if let close {
@@ -56,7 +74,36 @@ extension WebSocket {
     }
 }
 
+extension WebSocket {
+    /// What the next attempt connects to, for `Handlers.reconnect`.
+    public struct NextAttempt: Sendable {
+        /// Nil: the same as before.
+        public var url: String?
+        /// Nil: the same as before.
+        public var headers: [(name: String, value: String)]?
+    }
+}
+
 extension WebSocketConnection {
+    /// Asks the user's reconnect handler and does as it says; a bad URL or header ends it.
+    func reconnects(
+        _ attempt: Int,
+        _ handler: @Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) -> Bool
+    ) throws -> Bool {
+        var next = WebSocket.NextAttempt()
+        guard handler(attempt, &next) else { return false }
+        if let url = next.url { try setURL(url) }
+        if let headers = next.headers {
+            try configure { configuration in
+                configuration.fields = []
+                for header in headers {
+                    try configuration.addHeader(name: header.name, value: header.value)
+                }
+            }
+        }
+        return true
+    }
+
     func send(_ kind: MessageKind, utf8 text: String) throws(RealtimeError) {
         try send(kind, text.utf8Span.span.bytes)
     }

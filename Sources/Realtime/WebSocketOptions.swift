@@ -46,6 +46,19 @@ extension WebSocket {
         /// Bytes that wait for `messages` before receiving pauses.
         public var maxBufferedBytes = 1 << 20
 
+        /// How many redirects the handshake follows; credentials are left behind on the way to
+        /// another origin.
+        public var maxRedirects = 5
+        /// Whether a redirect may lead from wss to ws.
+        public var allowInsecureRedirects = false
+        /// Makes the connection again when it is lost or cannot be made; `messages` go on with the
+        /// next connection. It ends after a close of ours, after the peer's close codes 1000, 1002,
+        /// 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect
+        /// or message that is refused, and when no attempt is left.
+        public var reconnect: Backoff?
+        /// How many messages may wait while there is no connection; 0 refuses them.
+        public var offlineQueue = 0
+
         /// Whether permessage-deflate is offered.
         public var compression = true
         /// zlib's level for messages sent, 1 to 9; 0 sends uncompressed.
@@ -107,6 +120,10 @@ extension WebSocket {
             target.sendLimit = try Options.atLeast(0, sendLimitBytes, "sendLimitBytes")
             _ = try Options.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
             _ = try Options.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
+            target.maxRedirects = try Options.within(0...20, maxRedirects, "maxRedirects")
+            target.allowsInsecureRedirects = allowInsecureRedirects
+            target.reconnect = try reconnect?.configuration()
+            target.offlineQueueLimit = try Options.atLeast(0, offlineQueue, "offlineQueue")
             target.compression = try compressionConfiguration()
         }
 

@@ -141,6 +141,7 @@ enum StaticText {
         case .ERROR_HTTP_STATUS: "RT_ERROR_HTTP_STATUS"
         case .ERROR_PROTOCOL: "RT_ERROR_PROTOCOL"
         case .ERROR_CONNECTION_LOST: "RT_ERROR_CONNECTION_LOST"
+        case .ERROR_REDIRECT: "RT_ERROR_REDIRECT"
         }
     }
 }

@@ -98,6 +98,52 @@ extension WebSocketConnection {
         }
     }
 
+    func setRefused(_ box: CallbackBox<rt_websocket_refused_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.refused = box.function.map { function in
+                { response in
+                    let headers = response.headers.reduce(into: "") {
+                        $0 += "\($1.name): \($1.value)\n"
+                    }
+                    response.reason.withCString { reason in
+                        headers.withCString { text in
+                            response.body.withUnsafeBytes { body in
+                                let base = body.baseAddress ?? emptyBase
+                                function(
+                                    Int32(clamping: response.status), reason, text,
+                                    headers.utf8.count, base.assumingMemoryBound(to: UInt8.self),
+                                    body.count, box.user)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    func setLost(_ box: CallbackBox<rt_websocket_lost_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.lost = box.function.map { function in
+                { code, reason, delay, attempt in
+                    let milliseconds = Int64(clamping: delay.clampedNanoseconds / 1_000_000)
+                    reason.withCString {
+                        function(
+                            code.rawValue, $0, reason.utf8.count, milliseconds,
+                            UInt32(clamping: attempt), box.user)
+                    }
+                }
+            }
+        }
+    }
+
+    func setReconnect(_ box: CallbackBox<rt_websocket_reconnect_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.reconnect = box.function.map { function in
+                { function(UInt32(clamping: $0), box.user) }
+            }
+        }
+    }
+
     func setClose(_ box: CallbackBox<rt_websocket_close_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
             handlers.close = box.function.map { function in

@@ -68,6 +68,9 @@ public enum RT_STATUS: Int32 {
     case ERROR_PROTOCOL = -37
     /// The connection broke without a closing handshake.
     case ERROR_CONNECTION_LOST = -38
+    /// The server's redirect cannot be followed: no or a bad Location, too many, or to a place
+    /// without TLS.
+    case ERROR_REDIRECT = -39
 }
 
 /// How much the log says. Since 0.1.

@@ -52,3 +52,28 @@ final class NetworkHandle: Handle {
     var configuration = NetworkConfiguration()
     var owningLoop: Loop? { nil }
 }
+
+final class BackoffHandle: Handle {
+    static let name = "backoff"
+    private(set) var configuration = BackoffConfiguration()
+    private var counter: Backoff?
+    var owningLoop: Loop? { nil }
+
+    func change(_ body: (inout BackoffConfiguration) throws -> Void) throws {
+        try body(&configuration)
+        counter = nil
+    }
+
+    func next() throws(RealtimeError) -> Int64 {
+        var current = counter ?? Backoff(configuration)
+        defer { counter = current }
+        let delay = current.failed(now: Loop.now(), random: randomFraction())
+        guard let delay else {
+            throw RealtimeError(
+                .notFound, "no attempt is left of \(configuration.attemptLimit) (max_attempts)")
+        }
+        return Int64(clamping: (delay.clampedNanoseconds + 999_999) / 1_000_000)
+    }
+
+    func reset() { counter = nil }
+}

@@ -8,7 +8,9 @@ import Wire
 /// A WebSocket client connection. Life: `rt_websocket_new`, options and callbacks,
 /// `rt_websocket_start`, messages, `rt_websocket_close` or the peer's close, `rt_websocket_free`.
 /// After start the callbacks come in this order: open at most once, then messages, then error at
-/// most once, then close exactly once, unless the handle is freed before. Since 0.1.
+/// most once, then close exactly once, unless the handle is freed before. With
+/// `rt_websocket_set_reconnect` open, messages and error may come again for each connection, with
+/// lost and reconnect between them, and close once at the very end. Since 0.1.
 public typealias rt_websocket = OpaquePointer
 
 /// What a message holds. Since 0.1.
@@ -37,6 +39,8 @@ public enum RT_WEBSOCKET: Int32 {
     case CLOSING = 3
     /// Over: the close callback has come, or comes next.
     case CLOSED = 4
+    /// Lost, and the time of the next attempt has not come.
+    case WAITING = 5
 }
 
 /// The connection is open. `subprotocol` is the one the server selected, `extensions` its
@@ -70,6 +74,32 @@ public typealias rt_websocket_error_fn =
     @convention(c) (
         _ status: rt_status, _ message: UnsafePointer<CChar>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
+
+/// The server refused the handshake with a status other than 101; the error callback follows with
+/// RT_ERROR_HTTP_STATUS. `headers` holds "Name: value" lines, each ended by LF, `headers_length`
+/// bytes in all; `body` is the beginning of the answer's body, at most 64 KiB. All valid until the
+/// callback returns. Since 0.1.
+public typealias rt_websocket_refused_fn =
+    @convention(c) (
+        _ http_status: Int32, _ reason: UnsafePointer<CChar>?, _ headers: UnsafePointer<CChar>?,
+        _ headers_length: Int, _ body: UnsafePointer<UInt8>?, _ body_length: Int,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// The connection was lost, or an attempt to make it failed, and another attempt follows after
+/// `delay_ms`; `attempt` counts from 1 since the last connection that was stable. `code` and
+/// `reason` as in the close callback. Since 0.1.
+public typealias rt_websocket_lost_fn =
+    @convention(c) (
+        _ code: UInt16, _ reason: UnsafePointer<CChar>?, _ reason_length: Int, _ delay_ms: Int64,
+        _ attempt: UInt32, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// An attempt begins now. Here, as before start, options of the connection may be changed: its URL
+/// by `rt_websocket_set_url`, its headers, its network. To return false ends the connection: the
+/// close callback comes. Since 0.1.
+public typealias rt_websocket_reconnect_fn =
+    @convention(c) (_ attempt: UInt32, _ user: UnsafeMutableRawPointer?) -> Bool
 
 /// The connection is over; the last callback. `code` is the peer's close code, or 1005 when its
 /// close frame had none, or 1006 when there was no close frame; after a failure of the peer's the

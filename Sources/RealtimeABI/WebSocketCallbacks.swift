@@ -50,6 +50,39 @@ public func rt_websocket_on_error(
     return connection(websocket) { try $0.setError(box) }
 }
 
+/// Sets the callback for a refused handshake. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE after start.
+@_cdecl("rt_websocket_on_refused")
+public func rt_websocket_on_refused(
+    _ websocket: rt_websocket?, _ fn: rt_websocket_refused_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return connection(websocket) { try $0.setRefused(box) }
+}
+
+/// Sets the callback for a connection that is lost and will be made again. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE after start.
+@_cdecl("rt_websocket_on_lost")
+public func rt_websocket_on_lost(
+    _ websocket: rt_websocket?, _ fn: rt_websocket_lost_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return connection(websocket) { try $0.setLost(box) }
+}
+
+/// Sets the callback before each further attempt. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE after start.
+@_cdecl("rt_websocket_on_reconnect")
+public func rt_websocket_on_reconnect(
+    _ websocket: rt_websocket?, _ fn: rt_websocket_reconnect_fn?,
+    _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return connection(websocket) { try $0.setReconnect(box) }
+}
+
 /// Sets the callback for the end of the connection. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_close")

@@ -85,6 +85,71 @@ public func rt_websocket_add_subprotocol(
     configure(websocket) { try $0.addSubprotocol(text(name, "name")) }
 }
 
+/// Connects to another URL from the next attempt on; for the reconnect callback. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_url")
+public func rt_websocket_set_url(
+    _ websocket: rt_websocket?, _ url: UnsafePointer<CChar>?
+) -> rt_status {
+    connection(websocket) { try $0.setURL(text(url, "url")) }
+}
+
+/// Takes away every header that was added or set, those of the other setters too. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_clear_headers")
+public func rt_websocket_clear_headers(_ websocket: rt_websocket?) -> rt_status {
+    configure(websocket) { $0.fields = [] }
+}
+
+/// How many redirects the handshake follows (301, 302, 303, 307, 308). On the way to another origin
+/// credentials are left behind: of the headers only Accept, Accept-Encoding, Accept-Language,
+/// Cache-Control, Content-Type, Last-Event-ID and User-Agent go along. Default 5; 0 follows none.
+/// Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_max_redirects")
+public func rt_websocket_set_max_redirects(
+    _ websocket: rt_websocket?, _ count: Int32
+) -> rt_status {
+    configure(websocket) { $0.maxRedirects = try number(count, "count", in: 0...20) }
+}
+
+/// Whether a redirect may lead from wss to ws. Default false. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_allow_insecure_redirects")
+public func rt_websocket_set_allow_insecure_redirects(
+    _ websocket: rt_websocket?, _ enabled: Bool
+) -> rt_status {
+    configure(websocket) { $0.allowsInsecureRedirects = enabled }
+}
+
+/// Makes the connection again when it is lost or cannot be made, by a copy of this backoff; NULL,
+/// the default, does not. It ends after a close of ours, after the peer's close codes 1000, 1002,
+/// 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect or
+/// message that is refused, and when no attempt is left. A Retry-After of whole seconds is waited
+/// for, up to five minutes. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_reconnect")
+public func rt_websocket_set_reconnect(
+    _ websocket: rt_websocket?, _ backoff: rt_backoff?
+) -> rt_status {
+    configure(websocket) {
+        $0.reconnect = try backoff.map { try BackoffHandle.borrow($0).configuration }
+    }
+}
+
+/// How many messages may wait while there is no connection; they are sent when there is one, behind
+/// what the open callback sends. What was sent before a loss is not sent again. Default 0: a send
+/// answers RT_ERROR_STATE. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_offline_queue")
+public func rt_websocket_set_offline_queue(
+    _ websocket: rt_websocket?, _ max_messages: Int
+) -> rt_status {
+    configure(websocket) { $0.offlineQueueLimit = try size(max_messages, "max_messages") }
+}
+
 /// Makes the connection by this network, of which it takes a copy; a CA file set before is
 /// forgotten. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.

@@ -30,15 +30,20 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
         case httpStatus = -36
         case protocolViolation = -37
         case connectionLost = -38
+        case redirect = -39
     }
 
     public let code: Code
     /// A sentence that names the culprit (host, option, header, limit), never a credential.
     public let message: String
 
-    public init(_ code: Code, _ message: String) {
+    /// What the server answered instead, with `.httpStatus`.
+    public let response: HTTPResponse?
+
+    public init(_ code: Code, _ message: String, response: HTTPResponse? = nil) {
         self.code = code
         self.message = message
+        self.response = response
     }
 
     public var description: String { "\(message) (\(code))" }

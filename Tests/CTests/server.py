@@ -10,6 +10,9 @@ Prints its port on a line of its own and runs until its standard input ends.
 /headers         sends the request's headers as one text, a line each
 /drop            cuts the connection without a closing handshake
 /refuse          answers the handshake with 404
+/redirect/N      leads to /redirect/N-1, and /redirect/0 to /echo
+/away            leads to /headers under another name of this host
+/flaky/NAME/N    cuts the first N connections of this NAME, then sends every message back
 """
 
 from __future__ import annotations
@@ -23,12 +26,24 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 released = asyncio.Event()
+cut: dict[str, int] = {}
 
 
 def refuse(connection: ServerConnection, request: Request) -> Response | None:
-    if request.path == "/refuse":
+    _, action, *rest = request.path.split("/")
+    if action == "refuse":
         return connection.respond(HTTPStatus.NOT_FOUND, "not here\n")
-    return None
+    location = None
+    if action == "redirect":
+        left = int(rest[0])
+        location = f"/redirect/{left - 1}" if left else "/echo"
+    elif action == "away":
+        location = f"http://localhost:{connection.local_address[1]}/headers"
+    if location is None:
+        return None
+    response = connection.respond(HTTPStatus.FOUND, "")
+    response.headers["Location"] = location
+    return response
 
 
 async def answer(connection: ServerConnection) -> None:
@@ -44,6 +59,11 @@ async def answer(connection: ServerConnection) -> None:
         await connection.close(int(rest[0]), "because")
     elif action == "drop":
         connection.transport.abort()
+    elif action == "flaky":
+        name, count = rest[0], int(rest[1])
+        cut[name] = cut.get(name, 0) + 1
+        if cut[name] <= count:
+            connection.transport.abort()
     elif action == "stall":
         await released.wait()
         async for _ in connection:

@@ -3,10 +3,17 @@ package import Wire
 /// What a user can set on a WebSocket before it starts; the C ABI's `rt_websocket_set_*`, with the
 /// same defaults. Zero turns a time limit off.
 package struct WebSocketConfiguration: Sendable {
-    package let url: WebSocketURL
+    package var url: WebSocketURL
     package var fields: [HeaderField] = []
     package var subprotocols: [String] = []
     package var network = NetworkConfiguration()
+    /// 0 follows none: a redirect is then an answer like any other.
+    package var maxRedirects = 5
+    package var allowsInsecureRedirects = false
+    /// Nil ends with the first connection.
+    package var reconnect: BackoffConfiguration?
+    /// Messages that may wait for the next connection; 0 refuses them.
+    package var offlineQueueLimit = 0
 
     package var openTimeout: Duration = .seconds(10)
     package var closeTimeout: Duration = .seconds(10)

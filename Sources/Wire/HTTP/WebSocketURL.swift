@@ -13,9 +13,9 @@ package struct WebSocketURL: Equatable, Sendable {
     /// Path and query as they go into the request: percent-encoded, at least "/".
     package let target: String
     /// Percent-decoded.
-    package let user: String?
+    package private(set) var user: String?
     /// Percent-decoded.
-    package let password: String?
+    package private(set) var password: String?
     /// The zone of a link-local IPv6 address (RFC 6874), which matters to this machine alone.
     private let zone: String?
 
@@ -65,6 +65,36 @@ package struct WebSocketURL: Equatable, Sendable {
         let query = try parts.string(CURLUPART_QUERY)
         target = percentEncoded(
             (try parts.string(CURLUPART_PATH) ?? "/") + (query.map { "?" + $0 } ?? ""))
+    }
+
+    /// RFC 6454 §4.
+    package func hasSameOrigin(as other: WebSocketURL) -> Bool {
+        isSecure == other.isSecure && port == other.port && zone == other.zone
+            && host.equalsIgnoringASCIICase(other.host)
+    }
+
+    /// With another URL's user and password, or none.
+    package func withCredentials(of other: WebSocketURL?) -> WebSocketURL {
+        var copy = self
+        copy.user = other?.user
+        copy.password = other?.password
+        return copy
+    }
+
+    /// The place a Location header means, seen from here (RFC 3986 §5); `http` and `https` stand
+    /// for `ws` and `wss`. A fragment is left out, since it is the user's alone.
+    package func resolving(redirect location: String) throws(RealtimeError) -> WebSocketURL {
+        let whole = location.prefix { $0 != "#" }
+        guard !whole.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+            throw invalid(String(whole), "has a space or control character")
+        }
+        let base = URLParts("\(isSecure ? "wss" : "ws")://\(displayName)\(target)")
+        try base.parse()
+        guard var text = try base.resolved(String(whole)) else {
+            throw invalid(String(whole), "leads nowhere")
+        }
+        if text.prefix(4).equalsIgnoringASCIICase("http") { text = "ws" + text.dropFirst(4) }
+        return try WebSocketURL(parsing: text)
     }
 
     /// The URL for a message: quoted, "***" for user and password and for the query, where tokens
@@ -208,6 +238,17 @@ private struct URLParts: ~Copyable {
         default:
             throw failure(code)
         }
+    }
+
+    /// The absolute URL that a reference means, seen from this one.
+    func resolved(_ reference: String) throws(RealtimeError) -> String? {
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
+        let code = reference.withCString { curl_url_set(handle, CURLUPART_URL, $0, flags) }
+        guard code == CURLUE_OK else {
+            throw invalid(
+                reference, "cannot be parsed: \(String(cString: curl_url_strerror(code)))")
+        }
+        return try string(CURLUPART_URL)
     }
 
     private func failure(_ code: CURLUcode) -> RealtimeError {

@@ -64,7 +64,9 @@ package struct ClientHandshake: Sendable {
     /// - Throws: `.httpStatus` when the server answered anything but 101, `.handshake` when it
     ///   broke a rule.
     package func verify(_ head: ResponseHead) throws(RealtimeError) -> Outcome {
-        guard head.status == 101 else { throw unexpectedStatus(head) }
+        guard head.status == 101 else {
+            throw ClientHandshake.refusal(by: url, HTTPResponse(head, body: []))
+        }
         guard head.minorVersion >= 1 else {
             throw failure("answered with HTTP/1.0, which has no upgrade")
         }
@@ -106,14 +108,17 @@ package struct ClientHandshake: Sendable {
         return value
     }
 
-    private func unexpectedStatus(_ head: ResponseHead) -> RealtimeError {
-        var answer = String(head.status)
-        if !head.reason.isEmpty { answer += " " + head.reason.quoted() }
+    /// What to say of an answer other than 101.
+    package static func refusal(
+        by url: WebSocketURL, _ response: HTTPResponse
+    ) -> RealtimeError {
+        var answer = String(response.status)
+        if !response.reason.isEmpty { answer += " " + response.reason.quoted() }
         var message = "\(url.displayName) answered the WebSocket handshake with \(answer)"
-        if (300...399).contains(head.status), let location = head.values("Location").first {
+        if (300...399).contains(response.status), let location = response.header("Location") {
             message += "; it is not followed to \(WebSocketURL.redacted(location))"
         }
-        return RealtimeError(.httpStatus, message)
+        return RealtimeError(.httpStatus, message, response: response)
     }
 
     private func failure(_ fault: String) -> RealtimeError {

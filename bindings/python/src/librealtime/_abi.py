@@ -46,6 +46,7 @@ class rt_status(IntEnum):  # noqa: N801
     ERROR_HTTP_STATUS = -36
     ERROR_PROTOCOL = -37
     ERROR_CONNECTION_LOST = -38
+    ERROR_REDIRECT = -39
 
 
 class rt_log_level(IntEnum):  # noqa: N801
@@ -85,6 +86,15 @@ class rt_ip_version(IntEnum):  # noqa: N801
     V6 = 6
 
 
+class rt_jitter(IntEnum):  # noqa: N801
+    """Values of ``rt_jitter``, without the prefix of their C names."""
+
+    NONE = 0
+    EQUAL = 1
+    FULL = 2
+    DECORRELATED = 3
+
+
 class rt_message_kind(IntEnum):  # noqa: N801
     """Values of ``rt_message_kind``, without the prefix of their C names."""
 
@@ -100,6 +110,7 @@ class rt_websocket_state(IntEnum):  # noqa: N801
     OPEN = 2
     CLOSING = 3
     CLOSED = 4
+    WAITING = 5
 
 
 # (subprotocol, extensions, user)
@@ -151,6 +162,39 @@ rt_websocket_error_fn = ctypes.CFUNCTYPE(
     None,
     ctypes.c_int32,
     ctypes.c_char_p,
+    ctypes.c_void_p,
+)
+
+
+# (http_status, reason, headers, headers_length, body, body_length, user)
+rt_websocket_refused_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_int32,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+# (code, reason, reason_length, delay_ms, attempt, user)
+rt_websocket_lost_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_uint16,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int64,
+    ctypes.c_uint32,
+    ctypes.c_void_p,
+)
+
+
+# (attempt, user)
+rt_websocket_reconnect_fn = ctypes.CFUNCTYPE(
+    ctypes.c_bool,
+    ctypes.c_uint32,
     ctypes.c_void_p,
 )
 
@@ -246,6 +290,25 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
+    "rt_backoff_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
+    "rt_backoff_free": ((ctypes.c_void_p,), None),
+    "rt_backoff_set_initial_delay_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_backoff_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_backoff_set_factor": ((ctypes.c_void_p, ctypes.c_double), ctypes.c_int32),
+    "rt_backoff_set_jitter": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_backoff_set_max_attempts": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_backoff_set_stable_time_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_backoff_next_ms": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+        ctypes.c_int32,
+    ),
+    "rt_backoff_reset": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_websocket_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -294,6 +357,21 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_websocket_add_subprotocol": (
         (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_websocket_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_reconnect": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_websocket_set_offline_queue": (
+        (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
     "rt_websocket_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
@@ -383,6 +461,18 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_websocket_error_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_websocket_on_refused": (
+        (ctypes.c_void_p, rt_websocket_refused_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_on_lost": (
+        (ctypes.c_void_p, rt_websocket_lost_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_on_reconnect": (
+        (ctypes.c_void_p, rt_websocket_reconnect_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_websocket_on_close": (
         (ctypes.c_void_p, rt_websocket_close_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -468,6 +558,26 @@ class Library:
     rt_network_set_tcp_keep_alive_ms: Callable[[Any, int], int]
     # (network, bytes)
     rt_network_set_receive_buffer_bytes: Callable[[Any, int], int]
+    # (out)
+    rt_backoff_new: Callable[[Any], int]
+    # (backoff)
+    rt_backoff_free: Callable[[Any], None]
+    # (backoff, delay_ms)
+    rt_backoff_set_initial_delay_ms: Callable[[Any, int], int]
+    # (backoff, delay_ms)
+    rt_backoff_set_max_delay_ms: Callable[[Any, int], int]
+    # (backoff, factor)
+    rt_backoff_set_factor: Callable[[Any, float], int]
+    # (backoff, jitter)
+    rt_backoff_set_jitter: Callable[[Any, int], int]
+    # (backoff, count)
+    rt_backoff_set_max_attempts: Callable[[Any, int], int]
+    # (backoff, time_ms)
+    rt_backoff_set_stable_time_ms: Callable[[Any, int], int]
+    # (backoff, out)
+    rt_backoff_next_ms: Callable[[Any, Any], int]
+    # (backoff)
+    rt_backoff_reset: Callable[[Any], int]
     # (loop, url, out)
     rt_websocket_new: Callable[[Any, bytes | None, Any], int]
     # (websocket)
@@ -508,6 +618,18 @@ class Library:
     rt_websocket_set_bearer_token: Callable[[Any, bytes | None], int]
     # (websocket, name)
     rt_websocket_add_subprotocol: Callable[[Any, bytes | None], int]
+    # (websocket, url)
+    rt_websocket_set_url: Callable[[Any, bytes | None], int]
+    # (websocket)
+    rt_websocket_clear_headers: Callable[[Any], int]
+    # (websocket, count)
+    rt_websocket_set_max_redirects: Callable[[Any, int], int]
+    # (websocket, enabled)
+    rt_websocket_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (websocket, backoff)
+    rt_websocket_set_reconnect: Callable[[Any, Any], int]
+    # (websocket, max_messages)
+    rt_websocket_set_offline_queue: Callable[[Any, int], int]
     # (websocket, network)
     rt_websocket_set_network: Callable[[Any, Any], int]
     # (websocket, path)
@@ -556,6 +678,12 @@ class Library:
     rt_websocket_on_messages: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_error: Callable[[Any, Any, Any, Any], int]
+    # (websocket, fn, user, destroy)
+    rt_websocket_on_refused: Callable[[Any, Any, Any, Any], int]
+    # (websocket, fn, user, destroy)
+    rt_websocket_on_lost: Callable[[Any, Any, Any, Any], int]
+    # (websocket, fn, user, destroy)
+    rt_websocket_on_reconnect: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_close: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)

@@ -1,0 +1,165 @@
+import CShims
+import Session
+import Synchronization
+import Wire
+
+// The way to an open connection, all on the loop's thread: libcurl's connection, the handshake,
+// redirects, and the answer of a server that refuses.
+
+/// The handshake under way.
+final class Handshaking {
+    let handshake: ClientHandshake
+    var reader: ResponseHeadReader
+    let request: [UInt8]
+    var sent = 0
+
+    init(_ handshake: ClientHandshake, headerLimit: Int) {
+        self.handshake = handshake
+        reader = ResponseHeadReader(limit: headerLimit)
+        request = handshake.request
+    }
+}
+
+/// The answer of a server that refused, while its body comes.
+final class Refused {
+    let head: ResponseHead
+    var body: RefusalBody
+    let deadline: Instant
+
+    /// A person is to read it: neither much of it nor much waiting for it is of use.
+    static let bodyLimit = 64 << 10
+    private static let patience = Duration.seconds(2)
+
+    init(_ head: ResponseHead, now: Instant) {
+        self.head = head
+        body = RefusalBody(of: head, limit: Refused.bodyLimit)
+        deadline = now + Refused.patience
+    }
+}
+
+extension WebSocketConnection {
+    /// Begins an attempt: the first, or one after a loss.
+    func begin() {
+        guard case .idle = phase, gate.load(ordering: .acquiring) & ~Gate.paused == 0 else {
+            return
+        }
+        attempt = WebSocketAttempt(configuration)
+        lastError = nil
+        if reconnection == nil { reconnection = configuration.reconnect.map { Reconnection($0) } }
+        openDeadline =
+            configuration.openTimeout > .zero ? Loop.now() + configuration.openTimeout : nil
+        connect()
+        updateTimer()
+    }
+
+    private func connect() {
+        do throws(RealtimeError) {
+            let connect = try CurlConnect(
+                to: attempt.url, by: configuration.network, multi: loop.curl(), owner: self)
+            phase = .connecting(connect)
+            Log.write(.info, "connecting to \(attempt.url.displayName)")
+        } catch {
+            // Told in the next turn, never inside start.
+            startFailure = error
+            scheduleTurn()
+        }
+    }
+
+    func sendHandshake(_ transport: Transport, _ handshaking: Handshaking) {
+        while handshaking.sent < handshaking.request.count, !watch.isWriteBlocked {
+            let result = handshaking.request.withUnsafeBytes {
+                transport.write(UnsafeRawBufferPointer(rebasing: $0[handshaking.sent...]))
+            }
+            switch result {
+            case .bytes(let count): handshaking.sent += count
+            case .wouldBlock: watch.isWriteBlocked = true
+            // The reader sees the end, and what the server said before it.
+            case .failed: return
+            }
+        }
+    }
+
+    /// Takes what was read before the connection is open.
+    /// - Returns: how many bytes were used; the rest are frames.
+    func takeHandshake(
+        _ input: UnsafeRawBufferPointer, _ transport: Transport, _ handshaking: Handshaking
+    ) -> Int {
+        do throws(RealtimeError) {
+            switch try handshaking.reader.read(input) {
+            case .needMoreBytes: return input.count
+            case .head(let head, let used):
+                if head.status == 101 {
+                    let outcome = try handshaking.handshake.verify(head)
+                    opened(transport, outcome)
+                    return used
+                }
+                if try attempt.follows(head, configuration) {
+                    dropTransport()
+                    phase = .idle
+                    connect()
+                } else {
+                    let rest = UnsafeRawBufferPointer(rebasing: input[used...])
+                    phase = .refused(transport, Refused(head, now: Loop.now()))
+                    takeRefusal(rest)
+                }
+            }
+        } catch {
+            fail(error)
+        }
+        return input.count
+    }
+
+    func takeRefusal(_ input: UnsafeRawBufferPointer) {
+        guard case .refused(_, let refused) = phase else { return }
+        refused.body.read(input)
+        if refused.body.isComplete { failRefused() }
+    }
+
+    /// The server's answer is whole, or as much of it as is waited for.
+    func failRefused() {
+        guard case .refused(_, let refused) = phase else { return }
+        fail(
+            ClientHandshake.refusal(
+                by: attempt.url, HTTPResponse(refused.head, body: refused.body.bytes)))
+    }
+
+    private func opened(_ transport: Transport, _ outcome: ClientHandshake.Outcome) {
+        var configuration = configuration
+        configuration.url = attempt.url
+        session = SessionBox(
+            WebSocketSession(
+                configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
+                now: Loop.now()))
+        phase = .open(transport)
+        guard becomeOpen() else { return }
+        reconnection?.opened(now: Loop.now())
+        Log.write(.info, "\(attempt.url.displayName) is open")
+        if isPaused { session?.value.setPaused(true, now: Loop.now()) }
+        if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
+        sendKept()
+    }
+
+    func failOpening(_ what: String) {
+        fail(
+            RealtimeError(
+                .timeout,
+                "\(attempt.url.displayName) was not open within"
+                    + " \(configuration.openTimeout.readable) (open_timeout), while \(what)"))
+    }
+}
+
+extension WebSocketConnection: CurlConnectOwner {
+    func connected(_ transport: Transport) {
+        var nonce = [UInt8](repeating: 0, count: 16)
+        nonce.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
+        let handshake = ClientHandshake(
+            url: attempt.url, nonce: nonce, subprotocols: configuration.subprotocols,
+            fields: attempt.fields, deflate: configuration.compression.offer)
+        let handshaking = Handshaking(handshake, headerLimit: configuration.limits.headerBytes)
+        phase = .handshaking(transport, handshaking)
+        sendHandshake(transport, handshaking)
+        settle()
+    }
+
+    func connectFailed(_ error: RealtimeError) { fail(error) }
+}

@@ -1,0 +1,101 @@
+import CShims
+import Session
+import Synchronization
+import Wire
+
+// What happens between two connections of one WebSocket, all on the loop's thread: the wait for the
+// next attempt, and messages that are kept for it.
+
+/// A message that waits for a connection.
+struct KeptMessage {
+    var kind: MessageKind
+    var bytes: [UInt8]
+}
+
+extension WebSocketConnection {
+    /// After a loss: the wait for the next attempt, when there is to be one.
+    /// - Returns: false when it is over for good.
+    func waitsForNextAttempt(_ how: Ending) -> Bool {
+        let isWanted = gate.load(ordering: .acquiring) & ~Gate.paused == 0
+        guard reconnection != nil, isWanted, !loop.isClosed.load(ordering: .acquiring) else {
+            return false
+        }
+        let now = Loop.now()
+        let decision = reconnection?.ended(
+            code: how.isPeers ? how.code : nil, error: lastError, now: now,
+            random: randomFraction())
+        guard case .retry(let delay, let attempt) = decision else { return false }
+        phase = .waiting(until: now + delay, attempt: attempt)
+        ending = how
+        isStreaming.store(false, ordering: .releasing)
+        setState(.waiting)
+        scheduleTurn()
+        Log.write(
+            .info, "\(configuration.url.displayName): attempt \(attempt) in \(delay.readable)")
+        if mayCall { handlers.lost?(how.code, how.reason, delay, attempt) }
+        updateTimer()
+        return true
+    }
+
+    /// The wait is over: the caller may change or stop the attempt.
+    func endWait(_ attempt: Int) {
+        mayReconfigure = true
+        var goesOn = mayCall
+        do {
+            if mayCall { goesOn = try handlers.reconnect?(attempt) ?? true }
+        } catch {
+            goesOn = false
+            if let error = error as? RealtimeError { report(error) }
+        }
+        mayReconfigure = false
+        // It may have closed or given back the connection.
+        guard case .waiting = phase else { return }
+        phase = .idle
+        guard goesOn, becomeConnecting() else {
+            reconnection = nil
+            return finish(ending ?? Ending(code: .abnormal, reason: "", isClean: false))
+        }
+        ending = nil
+        session = nil
+        held.removeAll(keeping: 0)
+        begin()
+    }
+
+    // MARK: Messages while down
+
+    /// Sends a message, or keeps it for the next connection. One that was counted when it came in
+    /// is counted until it is gone.
+    func sendOrKeep(_ kind: MessageKind, _ bytes: [UInt8]) {
+        switch phase {
+        case .open where session?.value.state == .open && kept.isEmpty:
+            bytes.withUnsafeBytes { try? sendNow(kind, $0) }
+        case .idle, .connecting, .handshaking, .refused, .waiting, .open:
+            guard configuration.offlineQueueLimit > 0 else { break }
+            return kept.append(KeptMessage(kind: kind, bytes: bytes))
+        case .over: break
+        }
+        forget(bytes)
+    }
+
+    /// Everything kept goes out, behind what the open handler sent.
+    func sendKept() {
+        guard !kept.isEmpty, case .open = phase else { return }
+        let messages = kept
+        kept = []
+        for message in messages {
+            message.bytes.withUnsafeBytes { try? sendNow(message.kind, $0) }
+            forget(message.bytes)
+        }
+    }
+
+    func dropKept() {
+        let messages = kept
+        kept = []
+        for message in messages { forget(message.bytes) }
+    }
+
+    private func forget(_ bytes: [UInt8]) {
+        postedBytes.subtract(bytes.count, ordering: .relaxed)
+        postedMessages.subtract(1, ordering: .relaxed)
+    }
+}

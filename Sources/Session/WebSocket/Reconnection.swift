@@ -1,0 +1,66 @@
+package import Wire
+
+/// Whether and when a connection that ended is made again.
+package struct Reconnection: Sendable {
+    package enum Decision: Equatable {
+        case giveUp
+        /// Try again after this long; the number of the attempt, from 1 since the last success.
+        case retry(after: Duration, attempt: Int)
+    }
+
+    private var backoff: Backoff
+
+    /// Answers of a server that another attempt may change (RFC 9110 §15.5, §15.6, RFC 6585 §4);
+    /// other 4xx say that this request will never do.
+    private static let passingStatuses = [408, 425, 429]
+
+    /// Codes after which coming back would only repeat what went wrong, and the normal end.
+    private static let finalCodes: [CloseCode] = [
+        .normal, .protocolError, .unsupportedData, .invalidPayload, .policyViolation,
+        .messageTooBig, .extensionRequired,
+    ]
+
+    package init(_ configuration: BackoffConfiguration) { backoff = Backoff(configuration) }
+
+    package mutating func opened(now: Instant) { backoff.succeeded(now: now) }
+
+    /// - Parameters:
+    ///   - code: of the peer's close frame; nil without one.
+    ///   - error: what failed, if anything did.
+    ///   - random: uniform in [0, 1).
+    package mutating func ended(
+        code: CloseCode?, error: RealtimeError?, now: Instant, random: Double
+    ) -> Decision {
+        if let code, Reconnection.finalCodes.contains(code) { return .giveUp }
+        if let error, Reconnection.isFinal(error) { return .giveUp }
+        let delay = backoff.failed(
+            now: now, random: random, least: Reconnection.asked(error?.response))
+        guard let delay else { return .giveUp }
+        return .retry(after: delay, attempt: backoff.failures)
+    }
+
+    private static func isFinal(_ error: RealtimeError) -> Bool {
+        switch error.code {
+        case .httpStatus:
+            guard let status = error.response?.status, (400...499).contains(status) else {
+                return false
+            }
+            return !passingStatuses.contains(status)
+        case .redirect, .tooLarge, .invalidArgument, .invalidURL, .unsupportedScheme,
+            .invalidHeader, .forked, .closed:
+            return true
+        case .state, .reentrant, .busy, .system, .invalidSubprotocol, .invalidUTF8,
+            .invalidCloseCode, .closeReasonTooLong, .bufferFull, .cancelled, .notFound, .resolve,
+            .connect, .tls, .proxy, .timeout, .handshake, .protocolViolation, .connectionLost:
+            return false
+        }
+    }
+
+    /// Retry-After in seconds (RFC 9110 §10.2.3), at most five minutes.
+    private static func asked(_ response: HTTPResponse?) -> Duration {
+        guard let text = response?.header("Retry-After"), !text.isEmpty,
+            text.utf8.allSatisfy(\.isASCIIDigit)
+        else { return .zero }
+        return .seconds(min(Int(text) ?? 300, 300))
+    }
+}

@@ -1,0 +1,107 @@
+/* What comes before a connection is open: redirects are followed without credentials, and a refusal
+ * is told with status, headers and body. */
+#include "contract.h"
+
+typedef struct story {
+  int opened, refused, errors, closed;
+  rt_status status;
+  char text[4096], error[512];
+} story;
+
+static void on_open(const char *subprotocol, const char *extensions, void *user) {
+  (void)subprotocol, (void)extensions;
+  ((story *)user)->opened++;
+}
+
+static void on_text(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  story *s = user;
+  (void)kind;
+  CHECK(length < sizeof s->text);
+  memcpy(s->text, data, length);
+  s->text[length] = '\0';
+}
+
+static void on_refused(int32_t status, const char *reason, const char *headers, size_t length,
+                       const uint8_t *body, size_t body_length, void *user) {
+  story *s = user;
+  CHECK(status == 404 && strcmp(reason, "Not Found") == 0);
+  CHECK(strlen(headers) == length && strstr(headers, "Content-Length: 9\n") != NULL);
+  CHECK(body_length == 9 && memcmp(body, "not here\n", 9) == 0);
+  CHECK(s->errors == 0);
+  s->refused++;
+}
+
+static void on_error(rt_status status, const char *message, void *user) {
+  story *s = user;
+  s->errors++;
+  s->status = status;
+  snprintf(s->error, sizeof s->error, "%s", message);
+}
+
+static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
+  (void)code, (void)reason, (void)length, (void)clean;
+  ((story *)user)->closed++;
+}
+
+static rt_websocket *told(rt_loop *loop, const char *server, const char *path, story *s) {
+  rt_websocket *websocket = new_websocket(loop, server, path);
+  CHECK_OK(rt_websocket_on_open(websocket, on_open, s, NULL));
+  CHECK_OK(rt_websocket_on_message(websocket, on_text, s, NULL));
+  CHECK_OK(rt_websocket_on_refused(websocket, on_refused, s, NULL));
+  CHECK_OK(rt_websocket_on_error(websocket, on_error, s, NULL));
+  CHECK_OK(rt_websocket_on_close(websocket, on_close, s, NULL));
+  return websocket;
+}
+
+static void refusals(rt_loop *loop, const char *server) {
+  story s = {0};
+  rt_websocket *websocket = told(loop, server, "/refuse", &s);
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, s.closed);
+  CHECK(s.opened == 0 && s.refused == 1 && s.errors == 1);
+  CHECK(s.status == RT_ERROR_HTTP_STATUS && strstr(s.error, "404") != NULL);
+  rt_websocket_free(websocket);
+}
+
+static void redirects(rt_loop *loop, const char *server) {
+  story s = {0}, many = {0};
+  rt_websocket *websocket = told(loop, server, "/redirect/4", &s);
+  CHECK_STATUS(rt_websocket_set_max_redirects(websocket, -1), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_websocket_set_max_redirects(websocket, 21), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_websocket_set_allow_insecure_redirects(websocket, false));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, s.opened);
+  CHECK(s.errors == 0 && s.refused == 0);
+  rt_websocket_free(websocket);
+
+  websocket = told(loop, server, "/redirect/5", &many);
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, many.closed);
+  CHECK(many.status == RT_ERROR_REDIRECT && strstr(many.error, "max_redirects") != NULL);
+  rt_websocket_free(websocket);
+}
+
+static void credentials_stay(rt_loop *loop, const char *server) {
+  story s = {0};
+  rt_websocket *websocket = told(loop, server, "/away", &s);
+  CHECK_OK(rt_websocket_set_bearer_token(websocket, "secret"));
+  CHECK_OK(rt_websocket_set_header(websocket, "X-Api-Key", "secret"));
+  CHECK_OK(rt_websocket_set_user_agent(websocket, "known"));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, s.text[0] != '\0' || s.closed);
+  CHECK(s.errors == 0);
+  CHECK(strstr(s.text, "Host: localhost:") != NULL && strstr(s.text, "known") != NULL);
+  CHECK(strstr(s.text, "secret") == NULL);
+  rt_websocket_free(websocket);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  loop = new_loop();
+  refusals(loop, argv[1]);
+  redirects(loop, argv[1]);
+  credentials_stay(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}

@@ -1,0 +1,182 @@
+/* A connection that is lost is made again by its backoff, as often as it says; what is sent
+ * meanwhile is kept; the callback before an attempt may change it or end it. */
+#include "contract.h"
+
+typedef struct story {
+  rt_websocket *websocket;
+  const char *other;
+  int opened, lost, attempts, errors, closed, messages, stop_at;
+  uint32_t last_attempt;
+  char texts[8][32];
+} story;
+
+static void on_open(const char *subprotocol, const char *extensions, void *user) {
+  (void)subprotocol, (void)extensions;
+  ((story *)user)->opened++;
+}
+
+static void on_text(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  story *s = user;
+  (void)kind;
+  CHECK(s->messages < 8 && length < 32);
+  memcpy(s->texts[s->messages++], data, length);
+}
+
+static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
+                    uint32_t attempt, void *user) {
+  story *s = user;
+  CHECK(code == 1006 && reason[0] == '\0' && length == 0 && delay_ms == 1);
+  CHECK(rt_websocket_get_state(s->websocket) == RT_WEBSOCKET_WAITING);
+  s->lost++;
+  s->last_attempt = attempt;
+}
+
+static bool on_reconnect(uint32_t attempt, void *user) {
+  story *s = user;
+  CHECK(attempt == s->last_attempt);
+  CHECK_OK(rt_websocket_clear_headers(s->websocket));
+  CHECK_OK(rt_websocket_set_header(s->websocket, "X-Attempt", "again"));
+  if (s->other) CHECK_OK(rt_websocket_set_url(s->websocket, s->other));
+  return ++s->attempts != s->stop_at;
+}
+
+static void on_error(rt_status status, const char *message, void *user) {
+  CHECK(status == RT_ERROR_CONNECTION_LOST && message[0] != '\0');
+  ((story *)user)->errors++;
+}
+
+static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
+  (void)code, (void)reason, (void)length, (void)clean;
+  ((story *)user)->closed++;
+}
+
+static void reconnecting(story *s, rt_loop *loop, const char *server, const char *path,
+                         uint32_t max_attempts) {
+  rt_backoff *backoff = NULL;
+  s->websocket = new_websocket(loop, server, path);
+  CHECK_OK(rt_backoff_new(&backoff));
+  CHECK_OK(rt_backoff_set_initial_delay_ms(backoff, 1));
+  CHECK_OK(rt_backoff_set_factor(backoff, 1));
+  CHECK_OK(rt_backoff_set_jitter(backoff, RT_JITTER_NONE));
+  CHECK_OK(rt_backoff_set_max_attempts(backoff, max_attempts));
+  CHECK_OK(rt_websocket_set_reconnect(s->websocket, backoff));
+  rt_backoff_free(backoff);
+  CHECK_OK(rt_websocket_on_open(s->websocket, on_open, s, NULL));
+  CHECK_OK(rt_websocket_on_message(s->websocket, on_text, s, NULL));
+  CHECK_OK(rt_websocket_on_lost(s->websocket, on_lost, s, NULL));
+  CHECK_OK(rt_websocket_on_reconnect(s->websocket, on_reconnect, s, NULL));
+  CHECK_OK(rt_websocket_on_error(s->websocket, on_error, s, NULL));
+  CHECK_OK(rt_websocket_on_close(s->websocket, on_close, s, NULL));
+}
+
+static void comes_back(rt_loop *loop, const char *server) {
+  story s = {0};
+  reconnecting(&s, loop, server, "/flaky/c/3", 0);
+  CHECK_OK(rt_websocket_start(s.websocket));
+  TURN_UNTIL(loop, s.opened == 4);
+  CHECK_OK(rt_websocket_send_text(s.websocket, "again", 5));
+  TURN_UNTIL(loop, s.messages == 1);
+  CHECK(s.lost == 3 && s.attempts == 3 && s.errors == 3 && s.closed == 0);
+  CHECK(s.last_attempt == 3);
+  CHECK_OK(rt_websocket_close(s.websocket, 1000, NULL));
+  TURN_UNTIL(loop, s.closed);
+  CHECK(s.lost == 3);
+  rt_websocket_free(s.websocket);
+}
+
+/* Kept messages go out in order, on the connection that the callback led elsewhere. */
+static void keeps_messages(rt_loop *loop, const char *server) {
+  story s = {0};
+  char echo[64];
+  snprintf(echo, sizeof echo, "%s/echo", server);
+  s.other = echo;
+  reconnecting(&s, loop, server, "/drop", 0);
+  CHECK_OK(rt_websocket_set_offline_queue(s.websocket, 2));
+  CHECK_STATUS(rt_websocket_send_text(s.websocket, "early", 5), RT_ERROR_STATE);
+  CHECK_OK(rt_websocket_start(s.websocket));
+  TURN_UNTIL(loop, s.lost == 1);
+  CHECK_OK(rt_websocket_send_text(s.websocket, "first", 5));
+  CHECK_OK(rt_websocket_send_text(s.websocket, "second", 6));
+  CHECK_STATUS(rt_websocket_send_text(s.websocket, "third", 5), RT_ERROR_BUFFER_FULL);
+  CHECK(rt_websocket_buffered_bytes(s.websocket) == 11);
+  TURN_UNTIL(loop, s.messages == 2);
+  CHECK(strcmp(s.texts[0], "first") == 0 && strcmp(s.texts[1], "second") == 0);
+  CHECK(rt_websocket_buffered_bytes(s.websocket) == 0);
+  rt_websocket_free(s.websocket);
+}
+
+static void gives_up(rt_loop *loop, const char *server) {
+  story limited = {0}, vetoed = {0}, closed = {0}, normal = {0};
+  reconnecting(&limited, loop, server, "/drop", 2);
+  CHECK_OK(rt_websocket_start(limited.websocket));
+  TURN_UNTIL(loop, limited.closed);
+  CHECK(limited.attempts == 2 && limited.lost == 2 && limited.errors == 3);
+  rt_websocket_free(limited.websocket);
+
+  vetoed.stop_at = 2;
+  reconnecting(&vetoed, loop, server, "/drop", 0);
+  CHECK_OK(rt_websocket_start(vetoed.websocket));
+  TURN_UNTIL(loop, vetoed.closed);
+  CHECK(vetoed.attempts == 2 && vetoed.errors == 2);
+  rt_websocket_free(vetoed.websocket);
+
+  /* Closed while it waits: the close callback and nothing more. */
+  reconnecting(&closed, loop, server, "/drop", 0);
+  CHECK_OK(rt_websocket_start(closed.websocket));
+  TURN_UNTIL(loop, closed.lost == 1);
+  CHECK_OK(rt_websocket_close(closed.websocket, 1000, NULL));
+  TURN_UNTIL(loop, closed.closed);
+  settle(loop);
+  CHECK(closed.attempts == 0 && closed.closed == 1);
+  rt_websocket_free(closed.websocket);
+
+  reconnecting(&normal, loop, server, "/close/1000", 0);
+  CHECK_OK(rt_websocket_start(normal.websocket));
+  TURN_UNTIL(loop, normal.closed);
+  CHECK(normal.lost == 0 && normal.opened == 1);
+  rt_websocket_free(normal.websocket);
+}
+
+static void backoffs(void) {
+  const rt_status bad = RT_ERROR_INVALID_ARGUMENT;
+  const int64_t expected[] = {100, 300, 900, 1000};
+  rt_backoff *backoff = NULL;
+  int64_t delay = -7;
+  int i;
+  CHECK_STATUS(rt_backoff_new(NULL), bad);
+  CHECK_OK(rt_backoff_new(&backoff));
+  CHECK_STATUS(rt_backoff_set_initial_delay_ms(backoff, -1), bad);
+  CHECK_STATUS(rt_backoff_set_max_delay_ms(backoff, INT64_MAX), bad);
+  CHECK_STATUS(rt_backoff_set_factor(backoff, 0.5), bad);
+  CHECK_STATUS(rt_backoff_set_jitter(backoff, 4), bad);
+  CHECK_STATUS(rt_backoff_set_stable_time_ms(backoff, -1), bad);
+  CHECK_OK(rt_backoff_set_initial_delay_ms(backoff, 100));
+  CHECK_OK(rt_backoff_set_max_delay_ms(backoff, 1000));
+  CHECK_OK(rt_backoff_set_factor(backoff, 3));
+  CHECK_OK(rt_backoff_set_jitter(backoff, RT_JITTER_NONE));
+  CHECK_OK(rt_backoff_set_max_attempts(backoff, 4));
+  for (i = 0; i < 4; i++) {
+    CHECK_OK(rt_backoff_next_ms(backoff, &delay));
+    CHECK(delay == expected[i]);
+  }
+  CHECK_STATUS(rt_backoff_next_ms(backoff, &delay), RT_ERROR_NOT_FOUND);
+  CHECK(delay == 1000);
+  CHECK_OK(rt_backoff_reset(backoff));
+  CHECK_OK(rt_backoff_next_ms(backoff, &delay));
+  CHECK(delay == 100);
+  CHECK_STATUS(rt_backoff_next_ms(backoff, NULL), bad);
+  rt_backoff_free(backoff);
+  rt_backoff_free(NULL);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  backoffs();
+  loop = new_loop();
+  comes_back(loop, argv[1]);
+  keeps_messages(loop, argv[1]);
+  gives_up(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}

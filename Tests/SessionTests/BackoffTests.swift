@@ -1,0 +1,121 @@
+import Session
+import Testing
+import Wire
+
+private func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+
+/// The delays of attempts in a row, with one random number for all.
+private func delays(
+    _ count: Int, random: Double = 0.5, _ configure: (inout BackoffConfiguration) throws -> Void
+) rethrows -> [Duration?] {
+    var configuration = BackoffConfiguration()
+    try configure(&configuration)
+    var backoff = Backoff(configuration)
+    return (0..<count).map { _ in backoff.failed(now: at(0), random: random) }
+}
+
+@Suite struct BackoffTests {
+    @Test func delaysGrowUpToTheMaximum() throws {
+        let grown = try delays(6) {
+            $0.jitter = .none
+            try $0.setMaximum(.seconds(10))
+        }
+        #expect(grown == [1, 2, 4, 8, 10, 10].map { .seconds($0) })
+    }
+
+    @Test(arguments: [
+        (Jitter.equal, 0.0, 500), (.equal, 0.5, 750), (.full, 0.0, 0), (.full, 0.25, 250),
+        (.decorrelated, 0.0, 1000), (.decorrelated, 0.5, 2000),
+    ])
+    func jitterSpreadsTheFirstDelay(_ jitter: Jitter, _ random: Double, _ milliseconds: Int) {
+        let first = delays(1, random: random) { $0.jitter = jitter }
+        #expect(first == [.milliseconds(milliseconds)])
+    }
+
+    @Test func everyDelayIsWithinItsBounds() throws {
+        for jitter in [Jitter.none, .equal, .full, .decorrelated] {
+            for random in [0, 0.1, 0.5, 0.999_999] {
+                let all = try delays(200, random: random) {
+                    $0.jitter = jitter
+                    try $0.setFactor(1.7)
+                }
+                let bounds = Duration.zero...Duration.seconds(30)
+                #expect(all.allSatisfy { $0.map(bounds.contains) ?? false })
+            }
+        }
+    }
+
+    @Test func attemptsAreLimitedAndCountedAnewAfterAStableTime() {
+        var configuration = BackoffConfiguration()
+        configuration.attemptLimit = 2
+        var backoff = Backoff(configuration)
+        #expect(backoff.failed(now: at(0), random: 0) != nil)
+        // Short: it does not count.
+        backoff.succeeded(now: at(1))
+        #expect(backoff.failed(now: at(10), random: 0) != nil)
+        #expect(backoff.failed(now: at(20), random: 0) == nil)
+        backoff.succeeded(now: at(30))
+        #expect(backoff.failed(now: at(40), random: 0) == .milliseconds(500))
+        #expect(backoff.failures == 1)
+    }
+
+    @Test func badValuesAreRefused() {
+        for (initial, factor) in [(Duration.seconds(-1), 1.0), (.seconds(1), 0.99), (.zero, .nan)] {
+            #expect(throws: RealtimeError.self) {
+                var configuration = BackoffConfiguration()
+                try configuration.setInitial(initial)
+                try configuration.setFactor(factor)
+            }
+        }
+    }
+}
+
+@Suite struct ReconnectionTests {
+    private func decides(
+        _ code: CloseCode?, _ error: RealtimeError?
+    ) -> Reconnection.Decision {
+        var reconnection = Reconnection(BackoffConfiguration())
+        return reconnection.ended(code: code, error: error, now: at(0), random: 0)
+    }
+
+    private let retry = Reconnection.Decision.retry(after: .milliseconds(500), attempt: 1)
+
+    @Test(arguments: [1001, 1005, 1006, 1011, 1012, 1013, 1014, 3000, 4999])
+    func theseCodesAreComeBackFrom(_ code: UInt16) {
+        #expect(decides(CloseCode(rawValue: code), nil) == retry)
+    }
+
+    @Test(arguments: [1000, 1002, 1003, 1007, 1008, 1009, 1010])
+    func theseCodesAreFinal(_ code: UInt16) {
+        #expect(decides(CloseCode(rawValue: code), nil) == .giveUp)
+    }
+
+    private func refusal(_ status: Int, _ fields: [HeaderField] = []) -> RealtimeError {
+        let head = ResponseHead(status: status, fields: fields)
+        return RealtimeError(.httpStatus, "", response: HTTPResponse(head, body: []))
+    }
+
+    @Test(arguments: [200, 302, 408, 425, 429, 500, 502, 503, 504])
+    func theseStatusesPass(_ status: Int) { #expect(decides(nil, refusal(status)) == retry) }
+
+    @Test(arguments: [400, 401, 403, 404, 426])
+    func theseStatusesAreFinal(_ status: Int) {
+        #expect(decides(nil, refusal(status)) == .giveUp)
+    }
+
+    @Test(arguments: [("7", 7), ("9999999999999999999", 300), ("0", 0), ("soon", 0), ("-1", 0)])
+    func retryAfterIsWaitedFor(_ text: String, _ seconds: Int) {
+        let field = HeaderField(name: "retry-after", value: text)
+        let delay = max(.seconds(seconds), Duration.milliseconds(500))
+        #expect(decides(nil, refusal(503, [field])) == .retry(after: delay, attempt: 1))
+    }
+
+    @Test func failuresOfTheNetworkAreComeBackFrom() {
+        for code in [RealtimeError.Code.connect, .resolve, .tls, .timeout, .connectionLost] {
+            #expect(decides(nil, RealtimeError(code, "")) == retry)
+        }
+        for code in [RealtimeError.Code.redirect, .tooLarge] {
+            #expect(decides(nil, RealtimeError(code, "")) == .giveUp)
+        }
+    }
+}

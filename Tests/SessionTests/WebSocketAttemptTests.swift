@@ -1,0 +1,104 @@
+import Session
+import Testing
+import Wire
+
+private func redirect(_ location: String?, _ status: Int = 302) -> ResponseHead {
+    let fields = location.map { [HeaderField(name: "Location", value: $0)] } ?? []
+    return ResponseHead(status: status, fields: fields)
+}
+
+private func configuration(
+    _ url: String, _ change: (inout WebSocketConfiguration) -> Void = { _ in }
+) throws -> WebSocketConfiguration {
+    var configuration = try WebSocketConfiguration(url: url)
+    try configuration.setBearerToken("secret")
+    try configuration.addHeader(name: "accept-language", value: "cs")
+    change(&configuration)
+    return configuration
+}
+
+@Suite struct WebSocketAttemptTests {
+    @Test(arguments: [
+        ("/other", "ws://a.test:80", "/other"), ("?q", "ws://a.test:80", "/x/y?q"),
+        ("z", "ws://a.test:80", "/x/z"), ("//b.test/z", "ws://b.test:80", "/z"),
+        ("https://b.test/z?q#part", "wss://b.test:443", "/z?q"),
+        ("WS://b.test:8080", "ws://b.test:8080", "/"),
+        ("http://[::1]:81/", "ws://[::1]:81", "/"),
+    ])
+    func locationsAreResolved(_ location: String, _ place: String, _ target: String) throws {
+        let configuration = try configuration("ws://a.test/x/y")
+        var attempt = WebSocketAttempt(configuration)
+        #expect(try attempt.follows(redirect(location), configuration))
+        let scheme = attempt.url.isSecure ? "wss" : "ws"
+        #expect("\(scheme)://\(attempt.url.displayName)" == place)
+        #expect(attempt.url.target == target)
+    }
+
+    @Test(arguments: [
+        nil, "", "ftp://b.test/", "ws://", "http://b.test:0/", "/a b", "http://b.test:99999/",
+        "javascript:alert(1)",
+    ])
+    func badLocationsAreErrors(_ location: String?) throws {
+        let configuration = try configuration("ws://a.test/")
+        var attempt = WebSocketAttempt(configuration)
+        #expect {
+            try attempt.follows(redirect(location), configuration)
+        } throws: { ($0 as? RealtimeError)?.code == .redirect }
+        #expect(attempt.url == configuration.url)
+    }
+
+    @Test(arguments: [
+        (301, true), (302, true), (303, true), (307, true), (308, true), (300, false),
+        (304, false), (305, false), (200, false), (404, false),
+    ])
+    func theseStatusesAreRedirects(_ status: Int, _ follows: Bool) throws {
+        let configuration = try configuration("ws://a.test/")
+        var attempt = WebSocketAttempt(configuration)
+        #expect(try attempt.follows(redirect("/b", status), configuration) == follows)
+    }
+
+    @Test func redirectsAreCounted() throws {
+        let configuration = try configuration("ws://a.test/") { $0.maxRedirects = 2 }
+        var attempt = WebSocketAttempt(configuration)
+        #expect(try attempt.follows(redirect("/b"), configuration))
+        #expect(try attempt.follows(redirect("/c"), configuration))
+        #expect(throws: RealtimeError.self) {
+            try attempt.follows(redirect("/d"), configuration)
+        }
+        let none = try WebSocketAttemptTests.without(configuration)
+        var other = WebSocketAttempt(none)
+        #expect(try !other.follows(redirect("/b"), none))
+    }
+
+    private static func without(
+        _ configuration: WebSocketConfiguration
+    ) throws -> WebSocketConfiguration {
+        var copy = configuration
+        copy.maxRedirects = 0
+        return copy
+    }
+
+    @Test func plainTextIsRefusedUnlessAllowed() throws {
+        var configuration = try configuration("wss://a.test/")
+        var attempt = WebSocketAttempt(configuration)
+        #expect(throws: RealtimeError.self) {
+            try attempt.follows(redirect("ws://a.test/"), configuration)
+        }
+        configuration.allowsInsecureRedirects = true
+        #expect(try attempt.follows(redirect("ws://a.test/"), configuration))
+    }
+
+    @Test func credentialsStayAtTheirOrigin() throws {
+        let configuration = try configuration("wss://user:password@a.test/")
+        var attempt = WebSocketAttempt(configuration)
+        _ = try attempt.follows(redirect("wss://A.test:443/here"), configuration)
+        #expect(attempt.url.user == "user" && attempt.url.password == "password")
+        #expect(attempt.fields.map(\.name) == ["Authorization", "accept-language"])
+        _ = try attempt.follows(redirect("wss://other:x@b.test/"), configuration)
+        #expect(attempt.url.user == nil && attempt.url.password == nil)
+        #expect(attempt.fields.map(\.name) == ["accept-language"])
+        // Back at the first origin they are still gone.
+        _ = try attempt.follows(redirect("wss://a.test/"), configuration)
+        #expect(attempt.url.user == nil && attempt.fields.map(\.name) == ["accept-language"])
+    }
+}
