@@ -155,6 +155,9 @@ final class Client: EndpointOwner {
         }
     }
 
+    /// The peer's close frame or violation was told of, or it is over.
+    var knowsItsEnd: Bool { pending != nil || phase == .over }
+
     /// Messages wait: closing overrides a pause.
     var waits: Bool { isPaused && !isClosing }
 

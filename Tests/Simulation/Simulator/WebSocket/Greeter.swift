@@ -61,7 +61,8 @@ enum Greeter {
         var deflate = Deflate()
         for part in offer.split(separator: ";").dropFirst() {
             let pair = part.split(separator: "=").map { $0.drop { $0 == " " } }
-            let bits = pair.count > 1 ? Int(pair[1]) ?? 15 : 15
+            // A link may have corrupted the offer.
+            let bits = min(max(pair.count > 1 ? Int(pair[1]) ?? 15 : 15, 8), 15)
             switch pair[0] {
             case "server_no_context_takeover": deflate.serverNoContext = true
             case "client_no_context_takeover": deflate.clientNoContext = true

@@ -116,6 +116,7 @@ struct Plan {
             isTiny ? [0, 130, 1000] : [0, 130, 1000, 66_000, 200_000])
         configuration.limits.headerBytes = random.pick([600, 4096])
         configuration.limits.inflateRatio = random.pick([0, 0, 20, 100])
+        if configuration.limits.inflateRatio > 0 { configuration.limits.messageBytes = 0 }
         configuration.maxFrameBytes = random.pick([0, 0, 1000, isTiny ? 1 : 100])
         configuration.sendHighWater = random.pick([0, 500, 1 << 20])
         configuration.sendLimit = random.pick([0, 700, 20_000, 64 << 20])
@@ -229,7 +230,9 @@ struct Plan {
             let code = random.pick([1000, 1001, 1011, 3000, 4999] as [UInt16])
             return .close(code, random.chance(50) ? Array("good bye ✓".utf8) : [])
         case 2: return .close(nil, [])
-        case 3...7: return .misbehave(random.pick(Misbehaviour.allCases))
+        case 3...7:
+            let isBomb = configuration.limits.inflateRatio > 0 && random.chance(40)
+            return .misbehave(isBomb ? .bomb : random.pick(Misbehaviour.allCases))
         case 8: return .garbage(random.bytes(random.within(1...200)))
         case 9: return .half(random.bytes(100))
         case 10: return .hangUp
