@@ -3,7 +3,7 @@
 PYTHON := build/venv/bin/python
 SO := build/librealtime.so
 
-.PHONY: help demo test build lint format autobahn fuzz simulate wheel abi install clean
+.PHONY: help demo test build lint format autobahn fuzz simulate bench wheel abi install clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -22,8 +22,9 @@ lint: install ## swift format, ruff, mypy
 	Tests/lint
 
 format: ## Formats Swift and Python sources in place
-	swift format --in-place --parallel --recursive Sources Tests examples-swift/Sources Package.swift
-	build/venv/bin/ruff format bindings/python Tests
+	swift format --in-place --parallel --recursive \
+	  Sources Tests Benchmarks examples-swift/Sources Package.swift
+	build/venv/bin/ruff format bindings/python Tests Benchmarks
 
 abi: ## Prints the header and the bindings' tables anew from Sources/RealtimeABI
 	swift run abigen
@@ -39,6 +40,10 @@ simulate: ## Simulated faults: SEED=n with a trace, or SEEDS=n FROM=m (SCENARIO=
 	swift build -c release --product simulate
 	.build/release/simulate $(if $(SCENARIO),--scenario $(SCENARIO)) \
 		$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),2000) --from $(or $(FROM),1))
+
+bench: build ## librealtime beside its peers, 15 minutes; writes Benchmarks/RESULTS.md
+	Tests/Support/install --bench
+	$(PYTHON) Benchmarks/run
 
 wheel: build ## dist/*.whl with the library inside
 	$(PYTHON) bindings/python/build_wheel $(SO)

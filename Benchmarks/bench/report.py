@@ -1,0 +1,198 @@
+"""Tables: every figure beside the floor's, and every target with its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.measure import Cell, Results
+from bench.rows import CPU, FACES, IDLE, P50, P99, PEAK, TARGETS, Row, Target
+
+#: Title, metric, rows of one table.
+TABLES = (
+    ("Receive flood, CPU ns per message", CPU, ("receive-64", "receive-256-json",
+     "receive-256-unicode", "receive-4k", "receive-64k", "receive-1m")),
+    ("permessage-deflate flood, CPU ns per message", CPU, ("deflate-270-kept",
+     "deflate-270-reset", "deflate-4k-kept", "deflate-4k-reset")),
+    ("Send, CPU ns per message", CPU, ("send-64", "send-4k", "send-1m")),
+    ("Echo and connect, CPU ns per round trip or connection", CPU, ("echo-64", "connect",
+     "connect-tls")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verdict:
+    target: Target
+    #: The ratio to the reference, or the value itself.
+    measured: float | None
+
+    @property
+    def word(self) -> str:
+        if self.measured is None:
+            return "not measured"
+        # The limits have two places, and so has what is shown.
+        return "reached" if round(self.measured, 2) <= self.target.limit else "missed"
+
+    @property
+    def wanted(self) -> str:
+        if self.target.references:
+            return f"≤ {self.target.limit:g} × {self.target.reference_text}"
+        return f"≤ {self.target.limit:,.0f}"
+
+    @property
+    def got(self) -> str:
+        if self.measured is None:
+            return "–"
+        return f"{self.measured:.2f} ×" if self.target.references else f"{self.measured:,.0f}"
+
+
+def best(cells: dict[str, Cell], faces: tuple[str, ...], metric: str) -> float | None:
+    values = [cells[face].median(metric) for face in faces if face in cells]
+    present = [value for value in values if value is not None]
+    return min(present) if present else None
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    found = []
+    for target in TARGETS:
+        cells = results.get(target.row, {})
+        value = best(cells, target.faces, target.metric)
+        if value is not None and target.references:
+            reference = best(cells, target.references, target.metric)
+            value = value / reference if reference else None
+        found.append(Verdict(target, value))
+    return found
+
+
+def targets_table(results: Results) -> list[str]:
+    lines = ["| row | target | measured | verdict |", "|---|---|---|---|"]
+    for verdict in verdicts(results):
+        word = f"**{verdict.word}**" if verdict.word == "missed" else verdict.word
+        lines.append(f"| {verdict.target.title} | {verdict.wanted} | {verdict.got} | {word} |")
+    return lines
+
+
+def number(value: float) -> str:
+    if value < 100:
+        return f"{value:.1f}"
+    return f"{value:,.0f}"
+
+
+def figure(cells: dict[str, Cell], face: str, metric: str, *, ratio: bool = True) -> str:
+    value = cells[face].median(metric) if face in cells else None
+    if value is None:
+        return ""
+    floor = best(cells, ("floor", "floor-rcvbuf"), metric) if ratio else None
+    # Two figures, so that 1.04 and 1.06 differ, but not 471.13.
+    times = value / floor if floor else 0
+    return number(value) + (f" ({times:.{2 if times < 10 else 0}f})" if times else "")
+
+
+def table(title: str, columns: list[tuple[str, list[str]]]) -> list[str]:
+    """Faces down, rows across; faces without any figure are left out."""
+    lines = [f"### {title}", "", "| | " + " | ".join(name for name, _ in columns) + " |"]
+    lines.append("|---" * (len(columns) + 1) + "|")
+    for index, face in enumerate(FACES):
+        values = [column[index] for _, column in columns]
+        if any(values):
+            lines.append(f"| {face.label} | " + " | ".join(values) + " |")
+    return [*lines, ""] if len(lines) > 4 else []
+
+
+def tables(results: Results, rows: list[Row]) -> list[str]:
+    titles = {row.name: row.title for row in rows}
+    lines: list[str] = []
+    for title, metric, names in TABLES:
+        columns = [
+            (titles[name], [figure(results[name], face.name, metric) for face in FACES])
+            for name in names
+            if name in results
+        ]
+        if columns:
+            lines += table(title, columns)
+    echo, flood = results.get("echo-64", {}), results.get("receive-1m", {})
+    others = [
+        ("echo p50, ns", [figure(echo, face.name, P50) for face in FACES]),
+        ("echo p99, ns", [figure(echo, face.name, P99) for face in FACES]),
+        ("peak RSS, 1 MiB messages, KiB", _column(flood, PEAK)),
+        ("idle, bytes each", _column(results.get("idle", {}), IDLE)),
+        ("idle after deflate, bytes each", _column(results.get("idle-deflate", {}), IDLE)),
+    ]
+    return lines + table("Latency and memory", others)
+
+
+def _column(cells: dict[str, Cell], metric: str) -> list[str]:
+    return [figure(cells, face.name, metric, ratio=False) for face in FACES]
+
+
+def absent(results: Results) -> list[str]:
+    """Why figures are not there, each reason once."""
+    reasons = {cell.reason: None for cells in results.values() for cell in cells.values()}
+    return [reason for reason in reasons if reason]
+
+
+def widest_spread(results: Results) -> str:
+    """How far to trust the figures: the five runs of a cell beside each other."""
+    spreads = sorted(
+        cell.spread()
+        for cells in results.values()
+        for cell in cells.values()
+        if len(cell.samples) > 1
+    )
+    if not spreads:
+        return "one run each"
+    middle, high = spreads[len(spreads) // 2], spreads[len(spreads) * 9 // 10]
+    return f"{middle:.0%} in the middle, below {high:.0%} for nine cells in ten"
+
+
+METHOD = """\
+## Method
+
+- A neutral server of our own ([server](server), one epoll thread) sends frames that were built
+  before, in writes of up to 1 MiB. It runs on core 0, every client on core 1.
+- A client connects, sends a message to begin, and is measured from there to the last message: user
+  and system CPU time of the whole process by `getrusage`, divided by the messages. Only CPU time is
+  compared: messages per second follow from how two cores wake each other.
+- The number of messages is chosen for each client so that a run takes about {seconds} s. The
+  clients of a row take turns, {repetitions} times over; the median counts. Rows of idle connections
+  run once with 10,000 of them.
+- The floor is a blocking socket, a header parser and an AVX2 check of text; for deflate raw zlib
+  behind it, for sends masked frames in writes of 64 KiB, for connects one request by hand. The
+  second floor has SO_RCVBUF at 256 KiB and a buffer of 64 KiB, which keeps the bytes in the
+  processor's cache. Ratios, in parentheses, are to the better of both in the same run.
+- Every client reports messages, bytes and, in C, C++ and Swift, the sum of each message's last
+  byte; what was sent is compared by the server. A client whose report is wrong has no figure.
+- Idle bytes are what the process grew by after its first connection, which pays for what is set
+  up once. What the kernel holds for a socket is not in them.
+- Text is checked as UTF-8 by all: libraries that hand out strings do it by making them. Python's
+  libraries run on uvloop.
+"""
+
+
+def markdown(
+    results: Results, rows: list[Row], facts: dict[str, str], repetitions: int, seconds: float
+) -> str:
+    lines = ["# Results", "", "Written by `make bench`; not edited by hand.", ""]
+    lines += [f"- {name}: {value}" for name, value in facts.items()]
+    lines += [f"- spread of the runs' CPU time: {widest_spread(results)}", ""]
+    lines += ["![Chart](results.svg)", "", "## Targets", ""]
+    lines += ["Through the C interface unless another is named.", ""]
+    lines += [*targets_table(results), "", "## Figures", ""]
+    lines += ["In parentheses: times the better floor.", "", *tables(results, rows)]
+    if reasons := absent(results):
+        lines += ["## Not measured", "", *[f"- {reason}" for reason in reasons], ""]
+    lines += METHOD.format(repetitions=repetitions, seconds=seconds).splitlines()
+    return "\n".join(_wrapped(line) for line in lines) + "\n"
+
+
+def _wrapped(line: str) -> str:
+    """List items of any length, as lines of 100 columns."""
+    if len(line) <= 100 or line.startswith("|"):
+        return line
+    words, out = line.split(" "), ""
+    lines: list[str] = []
+    for word in words:
+        if len(out) + len(word) + 1 > 100:
+            lines.append(out)
+            out = " "
+        out = f"{out} {word}" if out else word
+    return "\n".join([*lines, out])

@@ -1,0 +1,181 @@
+"""What is measured, who is measured, and what is to be reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of work, done by every face that can do it."""
+
+    name: str
+    title: str
+    #: Faces with the same mode do it the same way; ``Face.modes`` translates.
+    mode: str
+    #: ``{n}`` is the number of messages.
+    path: str
+    #: Messages of the first calibration run.
+    first: int
+    size: int = 0
+    tls: bool = False
+    #: 0: calibrated.
+    count: int = 0
+
+    @property
+    def flood(self) -> str:
+        """The flood's name at the server, "" for other rows."""
+        parts = self.path.split("/")
+        return parts[2] if parts[1] == "flood" else "json270-kept" if parts[1] == "greet" else ""
+
+
+def _receive(name: str, title: str, kind: str, first: int) -> Row:
+    return Row(name, title, "receive", f"/flood/{kind}/{{n}}", first)
+
+
+def _deflate(name: str, title: str, kind: str, first: int) -> Row:
+    return Row(name, title, "deflate", f"/flood/{kind}/{{n}}", first)
+
+
+IDLE_CONNECTIONS = 10_000
+
+ROWS = (
+    _receive("receive-64", "receive 64 B text", "text64", 50_000),
+    _receive("receive-256-json", "receive 256 B JSON text", "json256", 50_000),
+    _receive("receive-256-unicode", "receive 256 B non-ASCII text", "unicode256", 50_000),
+    _receive("receive-4k", "receive 4 KiB binary", "bin4k", 10_000),
+    _receive("receive-64k", "receive 64 KiB binary", "bin64k", 1000),
+    _receive("receive-1m", "receive 1 MiB binary", "bin1m", 100),
+    _deflate("deflate-270-kept", "inflate 270 B JSON, context kept", "json270-kept", 20_000),
+    _deflate("deflate-270-reset", "inflate 270 B JSON, no context", "json270-reset", 10_000),
+    _deflate("deflate-4k-kept", "inflate 4 KiB JSON, context kept", "json4k-kept", 2000),
+    _deflate("deflate-4k-reset", "inflate 4 KiB JSON, no context", "json4k-reset", 2000),
+    Row("send-64", "send 64 B, pipelined", "send", "/sink/64/{n}", 20_000, 64),
+    Row("send-4k", "send 4 KiB, pipelined", "send", "/sink/4096/{n}", 5000, 4096),
+    Row("send-1m", "send 1 MiB, pipelined", "send", "/sink/1048576/{n}", 50, 1 << 20),
+    Row("echo-64", "echo 64 B, one in flight", "echo", "/echo", 1000, 64),
+    Row("connect", "connect and close", "connect", "/idle", 100),
+    Row("connect-tls", "connect and close, TLS", "connect", "/idle", 50, tls=True),
+    Row("idle", "idle connections", "idle", "/idle", 0, count=IDLE_CONNECTIONS),
+    Row("idle-deflate", "idle after a compressed message", "greet", "/greet", 0,
+        count=IDLE_CONNECTIONS),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Face:
+    """One way to use one library."""
+
+    name: str
+    label: str
+    family: str
+    #: The program, relative to the folder of builds; Python's clients name their peer.
+    program: str
+    #: Row mode to client mode.
+    modes: dict[str, str] = field(hash=False)
+
+    @property
+    def is_python(self) -> bool:
+        return self.program.startswith("python:")
+
+
+def _same(*modes: str, **others: str) -> dict[str, str]:
+    return {mode: mode for mode in modes} | others
+
+
+_NATIVE = ("receive", "send", "echo", "connect", "idle")
+_AWAITED = _same("deflate", "send", "echo", "connect", "idle", "greet", receive="receive-iter")
+_SWIFT = "swift/release/bench-librealtime"
+
+FACES = (
+    Face("floor", "floor", "floor", "bin/bench-floor",
+         _same("receive", "deflate", "send", "echo", "connect", "idle")),
+    Face("floor-rcvbuf", "floor, SO_RCVBUF 256 KiB", "floor", "bin/bench-floor",
+         {"receive": "receive-rcvbuf"}),
+    Face("floor-each", "floor, one write a message", "reference", "bin/bench-floor",
+         {"send": "send-each"}),
+    Face("c", "librealtime, C callback", "ours", "bin/bench-librealtime",
+         _same(*_NATIVE, "deflate", "greet")),
+    Face("c-batch", "librealtime, C batch", "ours", "bin/bench-librealtime",
+         {"receive": "receive-batch"}),
+    Face("swift", "librealtime, Swift handlers", "ours", _SWIFT,
+         _same("receive", "deflate", "echo")),
+    Face("swift-async", "librealtime, Swift for await", "ours", _SWIFT,
+         {"receive": "receive-async", "send": "send-async"}),
+    Face("libwebsockets", "libwebsockets", "peer", "bin/bench-libwebsockets",
+         _same(*_NATIVE, "deflate", "greet")),
+    Face("beast", "Boost.Beast", "peer", "bin/bench-beast", _same(*_NATIVE, "deflate", "greet")),
+    Face("wslay", "wslay", "peer", "bin/bench-wslay", _same(*_NATIVE)),
+    Face("nio", "swift-nio", "peer", "nio/release/bench-nio", _same(*_NATIVE)),
+    Face("python", "librealtime, Python callback", "ours", "python:librealtime",
+         _same("receive")),
+    Face("python-batch", "librealtime, Python batch", "ours", "python:librealtime",
+         {"receive": "receive-batch"}),
+    Face("python-iter", "librealtime, Python async for", "ours", "python:librealtime", _AWAITED),
+    Face("picows", "picows, callback", "peer", "python:picows", _same(*_NATIVE)),
+    Face("picows-iter", "picows' websockets, async for", "peer", "python:picows.websockets",
+         _AWAITED),
+    Face("aiohttp", "aiohttp", "peer", "python:aiohttp", _AWAITED),
+    Face("websockets", "websockets", "peer", "python:websockets", _AWAITED),
+)  # fmt: skip
+
+#: Numbers that a run gives; each is better when lower.
+CPU, P50, P99, IDLE, PEAK = "cpu_ns", "p50_ns", "p99_ns", "idle_bytes", "peak_rss_kib"
+
+
+@dataclass(frozen=True)
+class Target:
+    """``value(face) / value(reference) <= limit``; without a reference ``value <= limit``."""
+
+    title: str
+    row: str
+    metric: str
+    limit: float
+    #: The best of those that were measured counts.
+    faces: tuple[str, ...] = ("c",)
+    references: tuple[str, ...] = ()
+    reference_text: str = ""
+
+
+_FLOORS = ("floor", "floor-rcvbuf")
+_PYTHON = ("python", "python-batch")
+
+
+def _floor(title: str, row: str, limit: float, metric: str = CPU) -> Target:
+    return Target(title, row, metric, limit, references=_FLOORS, reference_text="floor")
+
+
+TARGETS = (
+    _floor("receive 64 B text", "receive-64", 1.5),
+    _floor("receive 256 B JSON", "receive-256-json", 1.2),
+    _floor("receive 256 B non-ASCII", "receive-256-unicode", 1.2),
+    Target("receive 4 KiB", "receive-4k", CPU, 1.1, references=("floor",),
+           reference_text="floor at the same SO_RCVBUF"),
+    Target("receive 4 KiB", "receive-4k", CPU, 1.0, references=("wslay",),
+           reference_text="wslay"),
+    _floor("receive 64 KiB", "receive-64k", 1.1),
+    _floor("receive 1 MiB", "receive-1m", 1.1),
+    _floor("inflate 270 B, context kept", "deflate-270-kept", 1.12),
+    _floor("inflate 4 KiB, context kept", "deflate-4k-kept", 1.04),
+    _floor("inflate 270 B, no context", "deflate-270-reset", 1.05),
+    _floor("inflate 4 KiB, no context", "deflate-4k-reset", 1.05),
+    _floor("send 64 B", "send-64", 2.5),
+    _floor("send 4 KiB", "send-4k", 1.5),
+    _floor("send 1 MiB", "send-1m", 1.05),
+    _floor("echo 64 B, CPU", "echo-64", 1.08),
+    _floor("echo 64 B, p50", "echo-64", 1.05, P50),
+    _floor("echo 64 B, p99", "echo-64", 1.05, P99),
+    _floor("connect and close", "connect", 2.0),
+    _floor("connect and close, TLS", "connect-tls", 1.1),
+    Target("idle connection, bytes", "idle", IDLE, 1536),
+    Target("idle after a compressed message, bytes", "idle-deflate", IDLE, 45 * 1024),
+    Target("peak RSS with 1 MiB messages, KiB", "receive-1m", PEAK, 12 * 1024),
+    Target("Python callback, 64 B", "receive-64", CPU, 0.6, _PYTHON, ("picows",),
+           "picows' callback"),
+    Target("Python callback, 256 B", "receive-256-json", CPU, 0.6, _PYTHON, ("picows",),
+           "picows' callback"),
+    Target("Python async for, 64 B", "receive-64", CPU, 0.85, ("python-iter",), ("picows-iter",),
+           "picows' look-alike"),
+    Target("Python async for, 256 B", "receive-256-json", CPU, 0.85, ("python-iter",),
+           ("picows-iter",), "picows' look-alike"),
+)  # fmt: skip

@@ -1,0 +1,47 @@
+// librealtime's Swift face: `receive`, `deflate` and `echo` by handlers, the modes that end in
+// `-async` by `for try await` and by `await` on each send.
+import Glibc
+import Meter
+import Realtime
+
+func receive(_ meter: Meter) async throws {
+    var options = WebSocket.Options()
+    options.compression = false
+    let socket = try await WebSocket.connect(meter.task.url, options: options)
+    meter.start()
+    try await socket.send("go")
+    for try await message in socket.messages {
+        let isLast =
+            switch message {
+            case .text(let text): meter.message(text.utf8.count, last: text.utf8.last ?? 0)
+            case .binary(let bytes): meter.message(bytes.count, last: bytes.last ?? 0)
+            }
+        if isLast { break }
+    }
+    meter.stop()
+}
+
+func send(_ meter: Meter) async throws {
+    var options = WebSocket.Options()
+    options.compression = false
+    let socket = try await WebSocket.connect(meter.task.url, options: options)
+    let payload = meter.task.payload
+    meter.start()
+    for _ in 0..<meter.task.count { try await socket.send(payload) }
+    guard case .text(let verdict) = try await socket.receive() else { fail("no verdict came") }
+    meter.stop()
+    meter.sent(verdict)
+}
+
+let meter = Meter(BenchTask(CommandLine.arguments))
+do {
+    switch meter.task.mode {
+    case "receive", "deflate", "echo": try runWithHandlers(meter)
+    case "receive-async": try await receive(meter)
+    case "send-async": try await send(meter)
+    default: exit(notSupported)
+    }
+} catch {
+    fail("\(error)")
+}
+meter.report()

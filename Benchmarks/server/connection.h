@@ -1,0 +1,63 @@
+// One client of the neutral server.
+#pragma once
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "messages.h"
+
+enum mode {
+  /// The request's head is not complete.
+  HANDSHAKE,
+  /// Answers nothing but pings and close.
+  QUIET,
+  /// Floods once the client has sent a message.
+  FLOOD,
+  /// Sends each message back.
+  ECHO,
+  /// Counts and compares messages, and says so after the last.
+  SINK,
+};
+
+/// A client frame, read as its bytes come.
+struct incoming {
+  uint8_t header[14];
+  uint8_t have;
+  uint8_t need;
+  uint8_t key[4];
+  uint64_t length;
+  uint64_t at;
+};
+
+struct connection {
+  int fd;
+  SSL *tls;
+  enum mode mode;
+  struct incoming frame;
+
+  /// The request while it comes; the payload of a control frame or of a message to echo.
+  uint8_t *text;
+  size_t text_length;
+
+  const struct flood *flood;
+  uint64_t flood_at;
+  uint64_t flood_end;
+
+  uint64_t expected;
+  uint64_t size;
+  uint64_t messages;
+  uint64_t message_at;
+  uint64_t bytes;
+  uint64_t wrong;
+};
+
+enum { MAX_TEXT = 1 << 16 };
+
+/// Goes on with what arrived. \returns false when the connection is over.
+bool connection_received(struct connection *c, const uint8_t *data, size_t length);
+/// Goes on sending. \returns false when the connection is over.
+bool connection_flood(struct connection *c);
+/// Sends a short answer, which fits into the socket's buffer, or the connection is over.
+bool connection_send(struct connection *c, const void *data, size_t length);
