@@ -9,7 +9,8 @@ struct Transport {
         case wouldBlock
         /// The peer ended the stream.
         case end
-        case failed(String)
+        /// Broken; `isTLS` when the TLS library found fault, or was told of one by an alert.
+        case failed(String, isTLS: Bool)
     }
 
     enum WriteResult {
@@ -41,7 +42,7 @@ struct Transport {
         if count > 0 { return .bytes(count, isDrained: count < buffer.count) }
         if count == 0 { return .end }
         if errno == EAGAIN || errno == EINTR { return .wouldBlock }
-        return .failed(String(cString: strerror(errno)))
+        return .failed(String(cString: strerror(errno)), isTLS: false)
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> WriteResult {

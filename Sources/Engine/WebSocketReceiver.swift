@@ -29,7 +29,7 @@ extension WebSocketConnection {
                 if isDrained { return }
             case .wouldBlock: return
             case .end: return ended(nil)
-            case .failed(let why): return ended(why)
+            case .failed(let why, let isTLS): return ended(why, isTLS: isTLS)
             }
         }
         // epoll tells again of bytes in the socket, not of those in the TLS library.
@@ -215,14 +215,15 @@ extension WebSocketConnection {
     }
 
     /// The peer ended the stream.
-    private func ended(_ why: String?) {
+    private func ended(_ why: String?, isTLS: Bool = false) {
         let name = attempt.url.displayName
         let cause = why.map { ": \($0)" } ?? ""
         switch phase {
         case .handshaking:
             fail(
                 RealtimeError(
-                    .connectionLost, "\(name) ended the connection during the handshake\(cause)"))
+                    isTLS ? .tls : .connectionLost,
+                    "\(name) ended the connection during the handshake\(cause)"))
         case .open:
             if let ending { return finish(ending) }
             if session?.value.state == .open {

@@ -138,7 +138,7 @@ final class CurlConnect {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Transport.ReadResult {
         // The loop may be gone before its connections.
-        guard isOpen else { return .failed("the loop was freed") }
+        guard isOpen else { return .failed("the loop was freed", isTLS: false) }
         // One TLS record a call: fill the buffer, since epoll does not see what OpenSSL holds.
         var total = 0
         while total < buffer.count {
@@ -150,12 +150,20 @@ final class CurlConnect {
                 // What came before the end counts; the end is seen again by the next read.
                 if total > 0 { return .bytes(total, isDrained: false) }
                 if result == CURLE_OK { return .end }
-                return .failed(String(cString: curl_easy_strerror(result)))
+                return readFailure(result)
             }
             total += count
         }
         if total == 0 { return .wouldBlock }
         return .bytes(total, isDrained: total < buffer.count)
+    }
+
+    /// Under TLS 1.3 a server that misses a client certificate says so only here, by an alert
+    /// behind the handshake (RFC 8446 §4.4.2.4); OpenSSL's own errors name the library.
+    private func readFailure(_ result: CURLcode) -> Transport.ReadResult {
+        let detail = String(cString: errorText)
+        let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
+        return .failed(cause, isTLS: strstr(errorText, "SSL routines") != nil)
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Transport.WriteResult {
