@@ -87,6 +87,7 @@ def send_limit_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -
         probe.expect("sent .*")
         probe.expect("sent .*")
         probe.expect("failed RT_ERROR_BUFFER_FULL .*")
+        probe.expect("drained")
         probe.close()
 
 

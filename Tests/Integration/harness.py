@@ -10,7 +10,8 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "Tests" / "Support"))
@@ -22,6 +23,8 @@ COMPILER_FLAGS = [
 ]
 # A guard against hanging, far above what any step needs, also under valgrind on a busy machine.
 PATIENCE_S = 120
+# How many callbacks probe.c sets, each with user data to be destroyed.
+CALLBACKS = 9
 VALGRIND = [
     "valgrind",
     "--quiet",
@@ -94,7 +97,9 @@ class Build:
 
     def environment(self, valgrind: bool) -> dict[str, str]:
         folder = self.plain if valgrind else self.library
-        return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+        # Proxies of this machine's environment are none of the tests'.
+        kept = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+        return {**kept, "LD_LIBRARY_PATH": str(folder)}
 
     def run(
         self, program: pathlib.Path, *arguments: str, text: str = "", valgrind: bool = False
@@ -125,10 +130,22 @@ def soname(library: pathlib.Path) -> str:
 class Probe:
     """Tests/Integration/probe.c: commands in, events out; each event line is read once."""
 
-    def __init__(self, build: Build, url: str, valgrind: bool = False, **options: object) -> None:
+    # What all of them said in their logs, and all their events: for what must never be there.
+    said: ClassVar[list[str]] = []
+
+    def __init__(
+        self,
+        build: Build,
+        url: str,
+        valgrind: bool = False,
+        environment: Mapping[str, str] | None = None,
+        **options: object,
+    ) -> None:
         program = build.helper("probe", "-lz")
         arguments = [
-            f"{name}={int(v) if v is True or v is False else v}" for name, v in options.items()
+            f"{name}={int(value) if isinstance(value, bool) else value}"
+            for name, values in options.items()
+            for value in (values if isinstance(values, list) else [values])
         ]
         self._process = subprocess.Popen(
             [*build.command(program, valgrind), url, *arguments],
@@ -136,7 +153,7 @@ class Probe:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=build.environment(valgrind),
+            env={**build.environment(valgrind), **(environment or {})},
         )
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._errors: list[str] = []
@@ -156,11 +173,13 @@ class Probe:
         self._process.wait()
         for thread in self._threads:
             thread.join()
+        Probe.said += self._errors
 
     def _read_output(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._lines.put(line.rstrip("\n"))
+            Probe.said.append(line)
         self._lines.put(None)
 
     def _read_errors(self) -> None:
@@ -196,7 +215,7 @@ class Probe:
 
     def end(self) -> None:
         """After the close event: all user data destroyed, exit code 0."""
-        self.expect("destroyed 6")
+        self.expect(f"destroyed {CALLBACKS}")
         code = self._process.wait(PATIENCE_S)
         self._threads[1].join()
         expect(code == 0, f"exit code {code}: {''.join(self._errors)}")
@@ -205,6 +224,20 @@ class Probe:
         """Closes in order and checks the end."""
         self.ask("close 1000 bye", "close 1000 clean.*")
         self.end()
+
+
+def refused(probe: Probe, status: str, *, text: str = "") -> None:
+    """The connection fails with this status, and the text says why."""
+    found = probe.expect(r"error (\w+) (.*)")
+    expect(found[1] == status, f"expected {status}, received {found[0]!r}")
+    expect(text in found[2], f"expected {text!r} in {found[2]!r}")
+
+
+def fails(probe: Probe, status: str, *, text: str = "") -> None:
+    """As `refused`, then the close callback and the end, and nothing else."""
+    refused(probe, status, text=text)
+    probe.expect("close 1006 unclean.*")
+    probe.end()
 
 
 class Suite:
@@ -244,11 +277,12 @@ def add_probed(
     tests: list[Callable[..., None]],
     *servers: object,
     valgrind: bool = True,
+    **options: object,
 ) -> None:
     """Adds each test, named after its function, and again with the client under valgrind. It is
-    called with a maker of clients and `servers`."""
+    called with a maker of clients, which have these options, and `servers`."""
     for test in tests:
         for grind in (False, True) if valgrind else (False,):
             name = test.__name__.replace("_", " ") + (", valgrind" if grind else "")
-            make = functools.partial(Probe, build, valgrind=grind)
+            make = functools.partial(Probe, build, valgrind=grind, **options)
             suite.add(name, functools.partial(test, make, *servers))

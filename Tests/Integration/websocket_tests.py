@@ -7,7 +7,7 @@ import threading
 import zlib
 from collections.abc import Callable
 
-from harness import PATIENCE_S, Build, Probe, Suite, add_probed, expect
+from harness import PATIENCE_S, Build, Probe, Suite, add_probed, expect, refused
 from nchan import Nchan
 from servers import Peer, Servers, frame
 from websockets.asyncio.server import ServerConnection
@@ -40,13 +40,6 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
         authorization_reaches_nchan,
     ]
     add_probed(suite, build, tests, servers, nchan)
-
-
-def refused(probe: Probe, status: str, *, text: str = "") -> None:
-    """The connection fails with this status, and the text says why."""
-    found = probe.expect(r"error (\w+) (.*)")
-    expect(found[1] == status, f"expected {status}, received {found[0]!r}")
-    expect(text in found[2], f"expected {text!r} in {found[2]!r}")
 
 
 def deflate(data: bytes) -> bytes:
@@ -242,6 +235,7 @@ def subprotocol_not_offered_is_refused(
 
 def http_status_is_told(make: Callable[..., Probe], _: Servers, nchan: Nchan) -> None:
     with make(nchan.url("/busy")) as probe:
+        probe.expect("refused 503 .*")
         refused(probe, "RT_ERROR_HTTP_STATUS", text="503")
         probe.expect("close 1006 unclean.*")
         probe.end()
@@ -358,6 +352,7 @@ def authorization_reaches_nchan(make: Callable[..., Probe], _: Servers, nchan: N
         probe.expect("open .*")
         probe.close()
     with make(nchan.url("/tok/a"), authorization="Bearer bad") as probe:
+        probe.expect("refused 401 .*")
         refused(probe, "RT_ERROR_HTTP_STATUS", text="401")
         probe.expect("close 1006 unclean.*")
         probe.end()

@@ -12,14 +12,15 @@ import concurrent.futures
 import contextlib
 import hashlib
 import pathlib
+import socket
 import ssl
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-import trustme
 from aiohttp import WSMsgType, web
+from certificates import TLS
 from websockets.asyncio.server import ServerConnection, serve
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -111,17 +112,6 @@ class Peer:
             pass
 
 
-class TLS:
-    """A certificate authority with one server certificate."""
-
-    def __init__(self, folder: pathlib.Path, *names: str) -> None:
-        authority = trustme.CA()
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert(*names).configure_cert(self.context)
-        self.ca_file = folder / f"ca-{id(self)}.pem"
-        authority.cert_pem.write_to_path(str(self.ca_file))
-
-
 class Servers:
     """Starts servers, stops them all at the end."""
 
@@ -148,8 +138,8 @@ class Servers:
         self._loop.close()
         self._resources.close()
 
-    def tls(self, *names: str) -> TLS:
-        return TLS(self.folder, *(names or ("localhost", "127.0.0.1")))
+    def tls(self, *names: str, **options: Any) -> TLS:
+        return TLS(self.folder, *(names or ("localhost", "127.0.0.1")), **options)
 
     def echo(self, tls: TLS | None = None, **options: Any) -> str:
         """The `websockets` library, answering each message with itself; options pass through."""
@@ -205,23 +195,71 @@ class Servers:
 
         return self._url(self._call(start()), tls)
 
-    def script(self, script: Script) -> str:
-        """Each connection's request is read, the rest is the script's: the answer included."""
+    def script(
+        self,
+        script: Script,
+        tls: TLS | None = None,
+        path: pathlib.Path | None = None,
+        host: str = "127.0.0.1",
+    ) -> str:
+        """Each connection's request is read, the rest is the script's: the answer included. With a
+        path it listens on that Unix socket."""
+        context = tls.context if tls else None
+        if path:
+            where = str(path)
+            return self._start(
+                lambda: asyncio.start_unix_server(self._accepted(script), where, ssl=context), tls
+            )
+        return self._start(
+            lambda: asyncio.start_server(self._accepted(script), host, 0, ssl=context), tls, host
+        )
+
+    def stoppable(self, script: Script) -> "Stoppable":
+        """As `script`, on a port that can be left and taken again."""
+        return Stoppable(self, script)
+
+    def _accepted(
+        self, script: Script, tasks: set[asyncio.Task[Any]] | None = None
+    ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+        scripts = self._scripts if tasks is None else tasks
 
         async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
-            self._scripts.add(task)
+            scripts.add(task)
             try:
                 request = await reader.readuntil(b"\r\n\r\n")
                 await script(Peer(reader, writer, request))
-            except (ConnectionError, asyncio.IncompleteReadError):
+            except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
                 pass  # The client has gone: what a test expects of it, it asks the client.
             finally:
-                self._scripts.discard(task)
+                scripts.discard(task)
                 writer.close()
 
-        return self._start(lambda: asyncio.start_server(accepted, "127.0.0.1", 0))
+        return accepted
+
+    def handshakes(self, tls: TLS) -> str:
+        """TLS handshakes and nothing behind them, with the alerts that asyncio does not send."""
+        listener = self._resources.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+        def serve_one_after_the_other() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return  # The listener was closed.
+                with connection, contextlib.suppress(OSError):
+                    connection.settimeout(30)
+                    # Of a copy, since it is closed by a failure. The end comes behind what was
+                    # said; a reset would overtake it.
+                    with contextlib.suppress(ssl.SSLError):
+                        tls.context.wrap_socket(connection.dup(), server_side=True).close()
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(1 << 16):
+                        pass
+
+        threading.Thread(target=serve_one_after_the_other, daemon=True).start()
+        return self._url(listener.getsockname()[1], tls)
 
     def light_echo(self) -> str:
         """Small frames echoed with little memory a connection, for thousands of connections."""
@@ -246,7 +284,12 @@ class Servers:
         while self._scripts:
             await asyncio.wait(self._scripts)
 
-    def _start(self, make: Callable[[], Awaitable[asyncio.Server]]) -> str:
+    def _start(
+        self,
+        make: Callable[[], Awaitable[asyncio.Server]],
+        tls: TLS | None = None,
+        host: str = "127.0.0.1",
+    ) -> str:
         async def start() -> int:
             server = await make()
 
@@ -254,13 +297,17 @@ class Servers:
                 server.close()
 
             self._closers.append(close)
-            return int(server.sockets[0].getsockname()[1])
+            address = server.sockets[0].getsockname()
+            # A Unix socket has no port; its URL is read for its host alone.
+            return int(address[1]) if isinstance(address, tuple) else 80
 
-        return self._url(self._call(start()), None)
+        return self._url(self._call(start()), tls, host)
 
     @staticmethod
-    def _url(port: int, tls: TLS | None) -> str:
-        return f"wss://localhost:{port}/" if tls else f"ws://127.0.0.1:{port}/"
+    def _url(port: int, tls: TLS | None, host: str = "127.0.0.1") -> str:
+        if tls:
+            return f"wss://localhost:{port}/"
+        return f"ws://[{host}]:{port}/" if ":" in host else f"ws://{host}:{port}/"
 
     def _call(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         future: concurrent.futures.Future[Any] = asyncio.run_coroutine_threadsafe(
@@ -273,6 +320,43 @@ class Servers:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+
+class Stoppable:
+    """A server that goes away and comes back on the same port."""
+
+    def __init__(self, servers: Servers, script: Script) -> None:
+        self._servers = servers
+        self._script = script
+        self._port = 0
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.start()
+        servers._closers.append(self._stop)
+
+    @property
+    def url(self) -> str:
+        return Servers._url(self._port, None)
+
+    def start(self) -> None:
+        self._servers._call(self._start())
+
+    def stop(self) -> None:
+        """Listens no longer and cuts every connection."""
+        self._servers._call(self._stop())
+
+    async def _start(self) -> None:
+        accepted = self._servers._accepted(self._script, self._tasks)
+        self._server = await asyncio.start_server(accepted, "127.0.0.1", self._port)
+        self._port = int(self._server.sockets[0].getsockname()[1])
+
+    async def _stop(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        self._server = None
+        for task in tuple(self._tasks):
+            task.cancel()
 
 
 class LightEcho(asyncio.Protocol):
