@@ -25,7 +25,8 @@ let package = Package(
         .target(name: "Session", dependencies: ["Wire", "CShims"], swiftSettings: swift),
         .target(name: "Engine", dependencies: ["Session", "Wire", "CShims"], swiftSettings: swift),
         .target(
-            name: "Realtime", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
+            name: "Realtime", dependencies: ["Engine", "Session", "Wire", "CShims"],
+            swiftSettings: swift),
         .target(
             name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .executableTarget(name: "abigen", swiftSettings: swift),

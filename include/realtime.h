@@ -344,6 +344,40 @@ rt_status rt_loop_add_timer(
  */
 rt_status rt_loop_cancel_timer(rt_loop *loop, uint64_t id);
 
+/** What went through a loop since it was made, up to its last turn. Since 0.1. */
+typedef struct rt_loop_statistics {
+  /** Turns of the loop: waits that ended. */
+  uint64_t turns;
+  /** Descriptors that were ready. */
+  uint64_t events;
+  /** Jobs run, posted by the caller or by calls on other threads. */
+  uint64_t jobs;
+  /** WebSockets opened, reconnections among them. */
+  uint64_t connections;
+  /** As in rt_websocket_statistics, over all connections of the loop. */
+  uint64_t messages_sent;
+  /** As in rt_websocket_statistics, over all connections of the loop. */
+  uint64_t messages_received;
+  /** As in rt_websocket_statistics, over all connections of the loop. */
+  uint64_t payload_bytes_sent;
+  /** As in rt_websocket_statistics, over all connections of the loop. */
+  uint64_t payload_bytes_received;
+  /** As in rt_websocket_statistics, over all connections of the loop. */
+  uint64_t wire_bytes_sent;
+  /** As in rt_websocket_statistics, over all connections of the loop. */
+  uint64_t wire_bytes_received;
+} rt_loop_statistics;
+
+/**
+ * What went through the loop. Any thread.
+ *
+ * out: receives the numbers.
+ * size: `sizeof(rt_loop_statistics)`, by which a later version knows yours.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_loop_get_statistics(rt_loop *loop, rt_loop_statistics *out, size_t size);
+
 /*
  * Chapter: network. How connections are made: TLS, proxies, addresses, sockets.
  */
@@ -670,6 +704,19 @@ enum {
   RT_MESSAGE_BINARY = 2,
 };
 
+/** Whether one message is compressed, where permessage-deflate was agreed. Since 0.1. */
+typedef int32_t rt_compression;
+
+/** Values of `rt_compression`. Since 0.1. */
+enum {
+  /** From `rt_websocket_set_compression_min_bytes` on. */
+  RT_COMPRESSION_AUTOMATIC = 0,
+  /** Whatever its size. */
+  RT_COMPRESSION_ALWAYS = 1,
+  /** For what is compressed already, or holds a secret beside an attacker's text (RFC 7692 §8). */
+  RT_COMPRESSION_NEVER = 2,
+};
+
 /** Where a connection stands. Since 0.1. */
 typedef int32_t rt_websocket_state;
 
@@ -720,6 +767,14 @@ typedef struct rt_message {
  */
 typedef void (*rt_websocket_messages_fn)(
     const uint8_t *base, const rt_message *messages, size_t count, void *user);
+
+/**
+ * A piece of a message, as it came: `first` begins a message, `last` ends it, and a small message
+ * is both at once. Text is cut between characters, so that each piece is valid UTF-8. `data` is
+ * valid until the callback returns, and never NULL. Since 0.1.
+ */
+typedef void (*rt_websocket_piece_fn)(
+    rt_message_kind kind, const uint8_t *data, size_t length, bool first, bool last, void *user);
 
 /**
  * Why the connection failed: a status and a sentence that names host, cause and limit, valid until
@@ -824,6 +879,56 @@ rt_status rt_websocket_send_text(rt_websocket *websocket, const char *text, size
 rt_status rt_websocket_send_binary(rt_websocket *websocket, const uint8_t *data, size_t length);
 
 /**
+ * Queues a message; the two calls above with a choice of compression. Any thread.
+ *
+ * kind: an `rt_message_kind`.
+ * data: `length` bytes; may be NULL when `length` is 0.
+ * compression: an `rt_compression`; without agreed compression all are the same.
+ * Returns: as `rt_websocket_send_text`; RT_ERROR_INVALID_ARGUMENT for a kind or choice that is not
+ *   listed.
+ * Since 0.1.
+ */
+rt_status rt_websocket_send(
+    rt_websocket *websocket, rt_message_kind kind, const uint8_t *data, size_t length,
+    rt_compression compression);
+
+/**
+ * Begins a message that is sent in pieces, for what is larger than memory should hold or not known
+ * whole (RFC 6455 §5.4). Until `rt_websocket_end_message` no other message can be sent; what
+ * another thread had queued before waits. Any thread.
+ *
+ * kind: an `rt_message_kind`.
+ * compression: an `rt_compression`; automatic compresses where that was agreed.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE before open and while a message is sent
+ *   in pieces; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_begin_message(
+    rt_websocket *websocket, rt_message_kind kind, rt_compression compression);
+
+/**
+ * Sends the next piece of the message begun, as one frame. Text may be cut anywhere, also inside a
+ * character. `data` is copied; the drained callback and the limits of a send hold for it. Any
+ * thread.
+ *
+ * data: `length` bytes; may be NULL when `length` is 0, which sends nothing.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8, with nothing taken; RT_ERROR_STATE when none was begun;
+ *   RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_continue_message(
+    rt_websocket *websocket, const uint8_t *data, size_t length);
+
+/**
+ * Ends the message begun. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8 when the text ends inside a character, with the message
+ *   still open; RT_ERROR_STATE when none was begun; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_end_message(rt_websocket *websocket);
+
+/**
  * Sends a ping with a payload of the caller's, beside those of the interval; the pong callback
  * tells its round trip. `data` is copied. Any thread.
  *
@@ -873,6 +978,44 @@ rt_status rt_websocket_resume(rt_websocket *websocket);
  * Since 0.1.
  */
 int32_t rt_websocket_get_state(rt_websocket *websocket);
+
+/**
+ * What went through a WebSocket since it was started, over all its connections, up to the loop's
+ * last turn. Since 0.1.
+ */
+typedef struct rt_websocket_statistics {
+  /** Messages handed to the connection: framed and queued, or written. */
+  uint64_t messages_sent;
+  /** Messages that came whole, or whose last piece came. */
+  uint64_t messages_received;
+  /** Bytes of the messages sent, before compression. */
+  uint64_t payload_bytes_sent;
+  /** Bytes of the messages received, after decompression. */
+  uint64_t payload_bytes_received;
+  /** Bytes the kernel or TLS took: frames and their headers, without the handshake. */
+  uint64_t wire_bytes_sent;
+  /** Bytes that came from the kernel or TLS, the handshake's answer among them. */
+  uint64_t wire_bytes_received;
+  /** Pings sent, by the interval or the caller. */
+  uint64_t pings_sent;
+  /** Pongs received, unasked ones among them. */
+  uint64_t pongs_received;
+  /** How often it was opened; reconnections are one fewer. */
+  uint64_t connections;
+  /** The last round trip in microseconds; -1 before the first. */
+  int64_t round_trip_us;
+} rt_websocket_statistics;
+
+/**
+ * What went through the connection. Any thread.
+ *
+ * out: receives the numbers.
+ * size: `sizeof(rt_websocket_statistics)`, by which a later version knows yours.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_get_statistics(
+    rt_websocket *websocket, rt_websocket_statistics *out, size_t size);
 
 /**
  * Bytes queued and not yet taken by the kernel, frame headers included. Any thread.
@@ -1159,6 +1302,16 @@ rt_status rt_websocket_set_compression(rt_websocket *websocket, bool enabled);
 rt_status rt_websocket_set_compression_level(rt_websocket *websocket, int32_t level);
 
 /**
+ * zlib's memory level for messages sent, 1 to 9: with a window of 2^w bytes a connection holds
+ * 2^(w+2) + 2^(level+9) bytes once it has compressed a message, 256 KiB by default and 36 KiB with
+ * 12 window bits and level 5. Default 8. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1–9; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_compression_memory_level(rt_websocket *websocket, int32_t level);
+
+/**
  * Messages of fewer bytes are sent uncompressed. Default 100. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
@@ -1216,7 +1369,7 @@ rt_status rt_websocket_on_open(
     rt_websocket *websocket, rt_websocket_open_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for single messages; takes the batch callback's place. Before start.
+ * Sets the callback for single messages; takes the other message callbacks' place. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE after start.
  * Since 0.1.
@@ -1226,13 +1379,23 @@ rt_status rt_websocket_on_message(
 
 /**
  * Sets the callback for all messages of one read together, for runtimes where each call costs;
- * takes the single callback's place. Before start.
+ * takes the other message callbacks' place. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE after start.
  * Since 0.1.
  */
 rt_status rt_websocket_on_messages(
     rt_websocket *websocket, rt_websocket_messages_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for messages in pieces as they come, for those larger than memory should hold;
+ * takes the other message callbacks' place. `max_message_bytes` does not count then. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Since 0.1.
+ */
+rt_status rt_websocket_on_piece(
+    rt_websocket *websocket, rt_websocket_piece_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sets the callback for a failure. Before start.

@@ -32,8 +32,10 @@ package final class WebSocketConnection: @unchecked Sendable {
     let gate = Atomic<UInt8>(0)
     let outgoingBytes = Atomic<Int>(0)
     let postedBytes = Atomic<Int>(0)
-    /// A message is being sent in pieces.
+    /// A message is being sent in pieces, with the state of its text.
+    let streaming = Mutex<StreamedText?>(nil)
     let isStreaming = Atomic<Bool>(false)
+    let counters = WebSocketCounters()
     /// Messages on their way to the loop, or kept for the next connection.
     let postedMessages = Atomic<Int>(0)
     let roundTrip = Atomic<Int64>(-1)
@@ -62,6 +64,9 @@ package final class WebSocketConnection: @unchecked Sendable {
     var reconnection: Reconnection?
     /// In the reconnect handler, where options may be changed.
     var mayReconfigure = false
+    /// Bytes that went through the transport and are not published yet.
+    @exclusivity(unchecked) var wireBytesSent: UInt64 = 0
+    @exclusivity(unchecked) var wireBytesReceived: UInt64 = 0
     /// Messages for the next connection.
     var kept: [KeptMessage] = []
     /// Who is told of a pong, by the ping's number.
@@ -181,102 +186,6 @@ package final class WebSocketConnection: @unchecked Sendable {
 
     // MARK: Use
 
-    /// Queues a message. Any thread.
-    package func send(
-        _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer
-    ) throws(RealtimeError) {
-        let isOpen = try checkSendable()
-        if kind == .text, !UTF8Validator.isValid(bytes) {
-            throw RealtimeError(.invalidUTF8, "the text to send is not valid UTF-8")
-        }
-        let buffered = bufferedBytes
-        try checkRoom(bytes.count, behind: buffered)
-        let passesHighWater = bytes.count > configuration.sendHighWater - buffered
-        guard isOpen else { return try keep(kind, bytes) }
-        switch loop.enter() {
-        case .inside:
-            if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
-            try sendNow(kind, bytes)
-        case .claimed:
-            defer { loop.endCall() }
-            if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
-            try sendNow(kind, bytes)
-        case .elsewhere:
-            let copy = try reserve(bytes)
-            postedMessages.add(1, ordering: .relaxed)
-            // Behind the bytes: `tellDrained` looks the other way round.
-            if passesHighWater { owesDrained.store(true, ordering: .releasing) }
-            // Once closing began it is dropped, as the close callback tells.
-            loop.enqueue { [self] in sendOrKeep(kind, copy) }
-        }
-    }
-
-    /// Keeps a message for the next connection.
-    private func keep(
-        _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer
-    ) throws(RealtimeError) {
-        let copy = try reserve(bytes)
-        let waiting = postedMessages.add(1, ordering: .relaxed).newValue
-        guard waiting <= configuration.offlineQueueLimit else {
-            postedBytes.subtract(copy.count, ordering: .relaxed)
-            postedMessages.subtract(1, ordering: .relaxed)
-            throw RealtimeError(
-                .bufferFull,
-                "\(waiting - 1) messages wait for the connection,"
-                    + " \(configuration.offlineQueueLimit) may (offline_queue)")
-        }
-        loop.perform { [self] in sendOrKeep(kind, copy) }
-    }
-
-    /// A copy to be posted, counted before the others that race for the same room look.
-    private func reserve(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) -> [UInt8] {
-        let posted = postedBytes.add(bytes.count, ordering: .relaxed).newValue
-        do throws(RealtimeError) {
-            let others = posted - bytes.count + outgoingBytes.load(ordering: .relaxed)
-            try checkRoom(bytes.count, behind: others)
-        } catch {
-            postedBytes.subtract(bytes.count, ordering: .relaxed)
-            throw error
-        }
-        return Array(bytes)
-    }
-
-    /// Refuses what would pass `sendLimit`. One message alone may be larger than the limit, or it
-    /// could never be sent.
-    private func checkRoom(_ count: Int, behind buffered: Int) throws(RealtimeError) {
-        let limit = configuration.sendLimit
-        guard limit > 0, buffered > 0, count > limit - buffered else { return }
-        // Who was refused waits for the drained event, whatever the high-water mark is.
-        if !owesDrained.exchange(true, ordering: .acquiringAndReleasing) {
-            // It may have drained between the two looks.
-            loop.perform { [self] in scheduleTurn() }
-        }
-        throw RealtimeError(
-            .bufferFull,
-            "\(buffered) bytes wait to be sent and \(count) more would pass the limit of"
-                + " \(limit) (send_limit); wait until it has drained")
-    }
-
-    /// Sends a ping; an empty payload is replaced by one of the library's. Any thread.
-    /// - Parameter answered: told the round trip on the loop's thread, unless the connection ends
-    ///   before.
-    package func ping(
-        _ payload: UnsafeRawBufferPointer, answered: ((Duration) -> Void)? = nil
-    ) throws(RealtimeError) {
-        try checkOpen()
-        guard payload.count <= 125 else {
-            throw RealtimeError(
-                .tooLarge, "a ping's payload has \(payload.count) bytes, 125 are allowed")
-        }
-        // As long as a message, so that pings to a peer that does not read are bounded too.
-        try checkRoom(payload.count + FrameWriter.maximumHeaderSize, behind: bufferedBytes)
-        let copy = try reserve(payload)
-        loop.perform { [self] in
-            defer { postedBytes.subtract(copy.count, ordering: .relaxed) }
-            pingNow(copy, answered)
-        }
-    }
-
     /// Closes in order. Any thread; closing again changes nothing.
     /// - Parameter code: 0 for a close frame without a code.
     package func close(code: UInt16, reason: String) throws(RealtimeError) {
@@ -325,32 +234,6 @@ package final class WebSocketConnection: @unchecked Sendable {
         guard !loop.isForked else { return }
         gate.bitwiseOr(Gate.abandoned, ordering: .acquiringAndReleasing)
         loop.perform { [self] in abandonNow() }
-    }
-
-    private func checkOpen() throws(RealtimeError) {
-        try loop.checkUsable()
-        switch state {
-        case .open: return
-        case .new, .connecting:
-            throw RealtimeError(.state, "the connection is not open yet")
-        case .waiting:
-            throw RealtimeError(.state, "the connection is lost; the next attempt is waited for")
-        case .closing, .closed:
-            throw RealtimeError(.closed, "the connection is closing or closed")
-        }
-    }
-
-    /// Whether a message can go out now; false when it can be kept for the next connection.
-    private func checkSendable() throws(RealtimeError) -> Bool {
-        try loop.checkUsable()
-        switch state {
-        case .open: return true
-        case .connecting, .waiting:
-            if configuration.offlineQueueLimit > 0 { return false }
-        case .new, .closing, .closed: break
-        }
-        try checkOpen()
-        return true
     }
 
     /// False when another thread closed it meanwhile.

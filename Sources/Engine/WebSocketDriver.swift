@@ -34,14 +34,16 @@ extension WebSocketConnection {
 
     // MARK: Sending
 
-    func sendNow(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
+    func sendNow(
+        _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer, _ compression: CompressionChoice
+    ) throws(RealtimeError) {
         guard let session else {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
         if session.value.outgoing.capacity == 0 {
             swap(&session.value.outgoing, &loop.spareOutgoing)
         }
-        try session.value.send(kind, bytes)
+        try session.value.send(kind, bytes, compression: compression)
         queued()
     }
 
@@ -79,6 +81,7 @@ extension WebSocketConnection {
             switch transport.write(piece) {
             case .bytes(let count):
                 session?.value.didWrite(count)
+                wireBytesSent &+= UInt64(truncatingIfNeeded: count)
                 share -= count
             case .wouldBlock: watch.isWriteBlocked = true
             case .failed:
@@ -185,6 +188,8 @@ extension WebSocketConnection {
         if case .over = phase, state == .closed { return }
         dropTransport()
         awaitedPongs = []
+        endStreaming()
+        publishStatistics()
         if waitsForNextAttempt(how) { return }
         setState(.closed)
         dropKept()
@@ -199,6 +204,7 @@ extension WebSocketConnection {
     func settle() {
         flush()
         returnOutgoing()
+        publishStatistics()
         tellDrained()
         updateInterest()
         updateTimer()

@@ -11,6 +11,11 @@ package struct WebSocketHandlers {
     package var messages: ((UnsafeRawPointer, UnsafeBufferPointer<rt_message>) -> Void)?
     /// The server answered the handshake with another status; `error` follows.
     package var refused: ((HTTPResponse) -> Void)?
+    /// Messages in pieces as they come, in the place of whole ones.
+    package var piece:
+        (
+            (MessageKind, UnsafeRawBufferPointer, _ isFirst: Bool, _ isLast: Bool) -> Void
+        )?
     package var error: ((RealtimeError) -> Void)?
     /// The connection is lost or was not made, and another attempt of this number follows after
     /// the delay.

@@ -126,12 +126,15 @@ extension WebSocketConnection {
     private func opened(_ transport: Transport, _ outcome: ClientHandshake.Outcome) {
         var configuration = configuration
         configuration.url = attempt.url
+        configuration.deliversPieces = handlers.piece != nil
         session = SessionBox(
             WebSocketSession(
                 configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
                 now: Loop.now()))
         phase = .open(transport)
         guard becomeOpen() else { return }
+        counters.connections.grow(by: 1)
+        loop.counters.connections.grow(by: 1)
         reconnection?.opened(now: Loop.now())
         Log.write(.info, "\(attempt.url.displayName) is open")
         if isPaused { session?.value.setPaused(true, now: Loop.now()) }

@@ -20,6 +20,7 @@ extension WebSocketConnection {
             switch transport.read(into: buffer) {
             case .bytes(let count, let isDrained):
                 share -= count
+                wireBytesReceived &+= UInt64(truncatingIfNeeded: count)
                 let input = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 let used = take(input)
                 if used < count {
@@ -97,6 +98,9 @@ extension WebSocketConnection {
                 if handlers.messages == nil || range.upperBound >= Loop.receiveBytes {
                     deliverAssembled()
                 }
+            case .piece(let kind, let range, let isFirst, let isLast):
+                session?.value.received(messagesAt: now)
+                deliverPiece(kind, range, isFirst, isLast)
             case .needMoreBytes:
                 deliverAssembled()
                 return input.count
@@ -124,17 +128,40 @@ extension WebSocketConnection {
             }
             return nil
         }
-        guard let handler = handlers.message else { return nil }
         var used = start
         for message in messages {
             switch verdict {
-            case .deliver: handler(message.messageKind, message.bytes(at: base))
+            case .deliver: tell(message, base)
             case .wait: return used
             case .drop: return nil
             }
             used = Int(message.offset &+ message.length)
         }
         return nil
+    }
+
+    /// Tells of one whole message.
+    @inline(__always)
+    private func tell(_ message: rt_message, _ base: UnsafeRawPointer) {
+        let bytes = message.bytes(at: base)
+        if let handler = handlers.message {
+            handler(message.messageKind, bytes)
+        } else {
+            handlers.piece?(message.messageKind, bytes, true, true)
+        }
+    }
+
+    /// Tells of a piece of a message; in a pause too, since the next `discardDelivered` forgets it.
+    private func deliverPiece(
+        _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
+    ) {
+        let base = session?.value.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        if verdict != .drop {
+            let bytes = UnsafeRawBufferPointer(
+                start: base + range.lowerBound, count: range.count)
+            handlers.piece?(kind, bytes, isFirst, isLast)
+        }
+        session?.value.discardDelivered()
     }
 
     private enum Verdict {
@@ -172,9 +199,7 @@ extension WebSocketConnection {
         case .deliver, .wait:
             loop.batch.withUnsafeBufferPointer { messages in
                 if let handler = handlers.messages { return handler(base, messages) }
-                for message in messages {
-                    handlers.message?(message.messageKind, message.bytes(at: base))
-                }
+                for message in messages { tell(message, base) }
             }
         }
         loop.batch.removeAll(keepingCapacity: true)
@@ -198,7 +223,7 @@ extension WebSocketConnection {
                     failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
                     "\(attempt.url.displayName) sent what is not allowed: \(failure.message)"
                         + " (closed with \(failure.code))"))
-        case .needMoreBytes, .message, .assembledMessage, .nothing, .deliverFirst: break
+        case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst: break
         }
     }
 

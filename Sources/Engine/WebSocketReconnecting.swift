@@ -10,6 +10,7 @@ import Wire
 struct KeptMessage {
     var kind: MessageKind
     var bytes: [UInt8]
+    var compression: CompressionChoice
 }
 
 extension WebSocketConnection {
@@ -27,7 +28,6 @@ extension WebSocketConnection {
         guard case .retry(let delay, let attempt) = decision else { return false }
         phase = .waiting(until: now + delay, attempt: attempt)
         ending = how
-        isStreaming.store(false, ordering: .releasing)
         setState(.waiting)
         scheduleTurn()
         Log.write(
@@ -63,39 +63,46 @@ extension WebSocketConnection {
 
     // MARK: Messages while down
 
-    /// Sends a message, or keeps it for the next connection. One that was counted when it came in
-    /// is counted until it is gone.
-    func sendOrKeep(_ kind: MessageKind, _ bytes: [UInt8]) {
+    /// Sends a message, or keeps it for the next connection or the end of one that is sent in
+    /// pieces. One that was counted when it came in is counted until it is gone.
+    func sendOrKeep(_ message: KeptMessage) {
         switch phase {
-        case .open where session?.value.state == .open && kept.isEmpty:
-            bytes.withUnsafeBytes { try? sendNow(kind, $0) }
+        case .open where isReady && kept.isEmpty: return send(message)
+        case .open where session?.value.state == .open: return kept.append(message)
         case .idle, .connecting, .handshaking, .refused, .waiting, .open:
-            guard configuration.offlineQueueLimit > 0 else { break }
-            return kept.append(KeptMessage(kind: kind, bytes: bytes))
+            if configuration.offlineQueueLimit > 0 { return kept.append(message) }
         case .over: break
         }
-        forget(bytes)
+        forget(message)
+    }
+
+    /// Whether a whole message can go out now.
+    private var isReady: Bool {
+        guard let session else { return false }
+        return session.value.state == .open && !session.value.isStreaming
     }
 
     /// Everything kept goes out, behind what the open handler sent.
     func sendKept() {
-        guard !kept.isEmpty, case .open = phase else { return }
+        guard !kept.isEmpty, case .open = phase, isReady else { return }
         let messages = kept
         kept = []
-        for message in messages {
-            message.bytes.withUnsafeBytes { try? sendNow(message.kind, $0) }
-            forget(message.bytes)
-        }
+        for message in messages { send(message) }
+    }
+
+    private func send(_ message: KeptMessage) {
+        message.bytes.withUnsafeBytes { try? sendNow(message.kind, $0, message.compression) }
+        forget(message)
     }
 
     func dropKept() {
         let messages = kept
         kept = []
-        for message in messages { forget(message.bytes) }
+        for message in messages { forget(message) }
     }
 
-    private func forget(_ bytes: [UInt8]) {
-        postedBytes.subtract(bytes.count, ordering: .relaxed)
+    private func forget(_ message: KeptMessage) {
+        postedBytes.subtract(message.bytes.count, ordering: .relaxed)
         postedMessages.subtract(1, ordering: .relaxed)
     }
 }

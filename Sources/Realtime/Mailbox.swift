@@ -7,12 +7,21 @@ enum MailboxEnd: Sendable {
     case failed(any Error)
 }
 
-/// Messages between the loop's thread and tasks that await them: bounded, first in, first out.
-final class Mailbox: Sendable {
-    typealias Continuation = CheckedContinuation<WebSocket.Message?, any Error>
+/// What waits in a mailbox.
+protocol MailboxElement: Sendable {
+    /// Its size in bytes.
+    var count: Int { get }
+    /// What stands in the place of one that was taken.
+    static var taken: Self { get }
+}
+
+/// Messages, or pieces of them, between the loop's thread and tasks that await them: bounded, first
+/// in, first out.
+final class Mailbox<Element: MailboxElement>: Sendable {
+    typealias Continuation = CheckedContinuation<Element?, any Error>
 
     private struct Contents: ~Copyable {
-        var messages: [WebSocket.Message] = []
+        var messages: [Element] = []
         /// Messages before this index were taken.
         var head = 0
         var bytes = 0
@@ -28,7 +37,7 @@ final class Mailbox: Sendable {
 
     /// What a look into the box found.
     private enum Look {
-        case message(WebSocket.Message, mayResume: Bool)
+        case message(Element, mayResume: Bool)
         case end(MailboxEnd)
         case nothing
     }
@@ -37,7 +46,7 @@ final class Mailbox: Sendable {
     private let maxMessages: Int
     private let maxBytes: Int
 
-    init(maxMessages: Int, maxBytes: Int) {
+    init(_ maxMessages: Int, _ maxBytes: Int) {
         self.maxMessages = maxMessages
         self.maxBytes = maxBytes
     }
@@ -46,7 +55,7 @@ final class Mailbox: Sendable {
     var isPaused: Bool { contents.withLock { $0.isPaused } }
 
     /// Hands a message on; true when receiving should pause.
-    func put(_ message: WebSocket.Message) -> Bool {
+    func put(_ message: Element) -> Bool {
         let (waiter, isFull) = contents.withLock { contents -> (Continuation?, Bool) in
             if !contents.waiting.isEmpty {
                 return (contents.waiting.removeFirst().continuation, false)
@@ -73,7 +82,7 @@ final class Mailbox: Sendable {
 
     /// The next message, nil at a normal end.
     /// - Parameter onResume: called when receiving may go on.
-    func next(onResume: () -> Void) async throws -> WebSocket.Message? {
+    func next(onResume: () -> Void) async throws -> Element? {
         let ticket = contents.withLock { contents -> UInt64 in
             contents.lastTicket += 1
             return contents.lastTicket
@@ -98,7 +107,7 @@ final class Mailbox: Sendable {
         contents.withLock { contents in
             if contents.count > 0 {
                 // Out of its place, which is not given back with each message.
-                var message = WebSocket.Message.binary([])
+                var message = Element.taken
                 swap(&message, &contents.messages[contents.head])
                 contents.head += 1
                 contents.bytes -= message.count

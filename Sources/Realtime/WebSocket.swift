@@ -59,11 +59,12 @@ public final class WebSocket: Sendable {
         public var extensions = ""
     }
 
-    private let connection: WebSocketConnection
+    let connection: WebSocketConnection
     /// Held, since the last reference to a loop ends it and all that is on it.
     private let loop: Loop
-    private let mailbox: Mailbox
-    private let events = Events()
+    private let mailbox: Mailbox<Message>
+    private let pieceBox: Mailbox<Piece>
+    private let events: Events
 
     /// Connects and returns when messages can be sent and received.
     /// - Parameter url: `ws://` or `wss://`; user and password become a basic Authorization header.
@@ -88,17 +89,33 @@ public final class WebSocket: Sendable {
     }
 
     private convenience init(_ url: String, _ options: Options, _ loop: Loop) throws {
-        let mailbox = Mailbox(
-            maxMessages: options.maxBufferedMessages, maxBytes: options.maxBufferedBytes)
-        try self.init(url, options, loop, mailbox)
+        try self.init(
+            url, options, loop, Mailbox(options.maxBufferedMessages, options.maxBufferedBytes),
+            Mailbox(options.maxBufferedMessages, options.maxBufferedBytes))
+        let mailbox = mailbox
+        let pieceBox = pieceBox
         try connection.setHandlers { [unowned connection] handlers in
-            handlers.message = { kind, bytes in
-                guard mailbox.put(Message(kind, bytes)) else { return }
-                try? connection.pause()
-                // Those who emptied the box meanwhile called resume before there was a pause.
-                if !mailbox.isPaused { try? connection.resume() }
+            if options.deliversPieces {
+                handlers.piece = { kind, bytes, isFirst, isLast in
+                    let piece = Piece(
+                        kind: kind, bytes: Array(bytes), isFirst: isFirst, isLast: isLast)
+                    WebSocket.put(piece, in: pieceBox, of: connection)
+                }
+            } else {
+                handlers.message = { kind, bytes in
+                    WebSocket.put(Message(kind, bytes), in: mailbox, of: connection)
+                }
             }
         }
+    }
+
+    private static func put<Element>(
+        _ element: Element, in box: Mailbox<Element>, of connection: WebSocketConnection
+    ) {
+        guard box.put(element) else { return }
+        try? connection.pause()
+        // Those who emptied the box meanwhile called resume before there was a pause.
+        if !box.isPaused { try? connection.resume() }
     }
 
     /// Makes a connection that hands its messages to `handlers` on the loop's thread, without a
@@ -107,16 +124,21 @@ public final class WebSocket: Sendable {
     public convenience init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
     ) throws {
-        try self.init(url, options, loop, Mailbox(maxMessages: 1, maxBytes: 1))
+        try self.init(url, options, loop, Mailbox(1, 1), Mailbox(1, 1))
         try connection.setHandlers { handlers.add(to: &$0, of: connection) }
     }
 
-    private init(_ url: String, _ options: Options, _ loop: Loop, _ mailbox: Mailbox) throws {
+    private init(
+        _ url: String, _ options: Options, _ loop: Loop, _ mailbox: Mailbox<Message>,
+        _ pieceBox: Mailbox<Piece>
+    ) throws {
         connection = try WebSocketConnection(url: url, on: loop.engine)
         self.loop = loop
         self.mailbox = mailbox
+        self.pieceBox = pieceBox
+        let events = Events()
+        self.events = events
         try connection.configure { try options.apply(to: &$0) }
-        let events = events
         try connection.setHandlers { [unowned connection] handlers in
             handlers.open = { events.open(Agreement(subprotocol: $0, extensions: $1)) }
             handlers.drained = { events.drained() }
@@ -126,7 +148,9 @@ public final class WebSocket: Sendable {
             }
             handlers.close = { code, reason, isClean in
                 let closing = Closing(code: code, reason: reason, isClean: isClean)
-                mailbox.finish(events.closed(closing, isAskedFor: connection.didClose))
+                let end = events.closed(closing, isAskedFor: connection.didClose)
+                mailbox.finish(end)
+                pieceBox.finish(end)
             }
         }
     }
@@ -143,9 +167,17 @@ public final class WebSocket: Sendable {
     public var messages: Messages { Messages(socket: self) }
 
     /// The next message, nil at the end; as `messages`.
-    public func receive() async throws -> Message? {
+    public func receive() async throws -> Message? { try await next(of: mailbox) }
+
+    /// Messages in pieces as they come, with `Options.deliversPieces`; ends as `messages` does.
+    public var pieces: Pieces { Pieces(socket: self) }
+
+    /// The next piece of a message, nil at the end; as `pieces`.
+    public func receivePiece() async throws -> Piece? { try await next(of: pieceBox) }
+
+    private func next<Element>(of box: Mailbox<Element>) async throws -> Element? {
         do {
-            return try await mailbox.next { try? connection.resume() }
+            return try await box.next { try? connection.resume() }
         } catch let error as CancellationError {
             try? connection.close(code: CloseCode.goingAway.rawValue, reason: "")
             throw error
@@ -155,18 +187,22 @@ public final class WebSocket: Sendable {
     /// Sends a text message; waits while more than `sendHighWaterBytes` are unsent.
     /// - Throws: `RealtimeError`: `.closed` once closing began, `.bufferFull` above the limit;
     ///   `CancellationError` when the task is cancelled while it waits, with the message queued.
-    public func send(_ text: String) async throws {
-        try connection.send(.text, utf8: text)
+    public func send(
+        _ text: String, compression: Compression = .automatic
+    ) async throws {
+        try connection.send(.text, utf8: text, compression)
         try await waitUntilDrained()
     }
 
     /// Sends a binary message; as `send` for text.
-    public func send(_ bytes: [UInt8]) async throws {
-        try connection.send(.binary, bytes.span.bytes)
+    public func send(
+        _ bytes: [UInt8], compression: Compression = .automatic
+    ) async throws {
+        try connection.send(.binary, bytes.span.bytes, compression)
         try await waitUntilDrained()
     }
 
-    private func waitUntilDrained() async throws {
+    func waitUntilDrained() async throws {
         guard connection.bufferedBytes > connection.sendHighWaterBytes else { return }
         try await events.untilDrained { [connection] in
             connection.bufferedBytes > connection.sendHighWaterBytes
@@ -205,13 +241,17 @@ public final class WebSocket: Sendable {
 
     /// Queues a text message without waiting, whatever is unsent already; `sendLimitBytes` bounds
     /// it.
-    public func enqueue(_ text: String) throws(RealtimeError) {
-        try connection.send(.text, utf8: text)
+    public func enqueue(
+        _ text: String, compression: Compression = .automatic
+    ) throws(RealtimeError) {
+        try connection.send(.text, utf8: text, compression)
     }
 
     /// Queues a binary message without waiting; as `enqueue` for text. The bytes are copied.
-    public func enqueue(_ bytes: RawSpan) throws(RealtimeError) {
-        try connection.send(.binary, bytes)
+    public func enqueue(
+        _ bytes: RawSpan, compression: Compression = .automatic
+    ) throws(RealtimeError) {
+        try connection.send(.binary, bytes, compression)
     }
 
     /// Begins to close without waiting for the end.
@@ -254,30 +294,5 @@ public final class WebSocket: Sendable {
     public var roundTrip: Duration? {
         let microseconds = connection.roundTripMicroseconds
         return microseconds < 0 ? nil : .microseconds(microseconds)
-    }
-
-    /// The messages of a WebSocket.
-    public struct Messages: AsyncSequence, Sendable {
-        public typealias Element = Message
-
-        fileprivate let socket: WebSocket
-
-        public func makeAsyncIterator() -> Iterator { Iterator(socket: socket) }
-
-        public struct Iterator: AsyncIteratorProtocol {
-            fileprivate let socket: WebSocket
-
-            public mutating func next() async throws -> Message? { try await socket.receive() }
-        }
-    }
-}
-
-extension WebSocket.Message {
-    fileprivate init(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer) {
-        switch kind {
-        // Valid UTF-8 already: decoding repairs nothing.
-        case .text: self = .text(String(decoding: bytes, as: UTF8.self))
-        case .binary: self = .binary(Array(bytes))
-        }
     }
 }

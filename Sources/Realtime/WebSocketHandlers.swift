@@ -10,6 +10,12 @@ extension WebSocket {
         public var open: (@Sendable (Agreement) -> Void)?
         /// One whole message; text is valid UTF-8.
         public var message: (@Sendable (MessageKind, RawSpan) -> Void)?
+        /// Messages in pieces as they come, for those larger than memory should hold; takes the
+        /// place of `message`. Text is cut between characters.
+        public var piece:
+            (
+                @Sendable (MessageKind, RawSpan, _ isFirst: Bool, _ isLast: Bool) -> Void
+            )?
         /// Why the connection failed; `close` follows.
         public var error: (@Sendable (RealtimeError) -> Void)?
         /// With `Options.reconnect`: the connection is lost or was not made, and another attempt
@@ -28,7 +34,8 @@ extension WebSocket {
 
         /// Puts each behind what the connection does for itself.
         func add(to target: inout WebSocketHandlers, of connection: WebSocketConnection) {
-            if let message { target.message = { message($0, $1.bytes) } }
+            if let piece { target.piece = { piece($0, $1.bytes, $2, $3) } }
+            if let message, piece == nil { target.message = { message($0, $1.bytes) } }
             if let open {
                 target.open = { [own = target.open] subprotocol, extensions in
                     own?(subprotocol, extensions)
@@ -102,17 +109,5 @@ extension WebSocketConnection {
             }
         }
         return true
-    }
-
-    func send(_ kind: MessageKind, utf8 text: String) throws(RealtimeError) {
-        try send(kind, text.utf8Span.span.bytes)
-    }
-
-    func send(_ kind: MessageKind, _ bytes: RawSpan) throws(RealtimeError) {
-        var failure: RealtimeError?
-        bytes.withUnsafeBytes { bytes in
-            do throws(RealtimeError) { try send(kind, bytes) } catch { failure = error }
-        }
-        if let failure { throw failure }
     }
 }

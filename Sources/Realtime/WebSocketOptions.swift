@@ -33,6 +33,9 @@ extension WebSocket {
         public var maxMessageBytes = 64 << 20
         /// The largest handshake answer accepted.
         public var maxHeaderBytes = 64 << 10
+        /// Whether messages go to `pieces` as they come, for those larger than memory should hold,
+        /// and not whole to `messages`. `maxMessageBytes` does not count then.
+        public var deliversPieces = false
         /// How many times its size on the wire a compressed message may grow; 0 is no limit.
         public var maxInflateRatio = 0
         /// Splits messages sent into frames of at most this payload; 0 does not.
@@ -63,6 +66,9 @@ extension WebSocket {
         public var compression = true
         /// zlib's level for messages sent, 1 to 9; 0 sends uncompressed.
         public var compressionLevel = 1
+        /// zlib's memory level for messages sent, 1 to 9: a connection holds 256 KiB by default
+        /// once it has compressed, 36 KiB with 12 window bits and level 5.
+        public var compressionMemoryLevel = 8
         /// Shorter messages are sent uncompressed.
         public var compressionMinBytes = 100
         /// 9 to 15, RFC 7692 §7.1.2.2.
@@ -131,6 +137,8 @@ extension WebSocket {
             var target = CompressionConfiguration()
             target.enabled = compression
             target.level = try Options.within(0...9, compressionLevel, "compressionLevel")
+            target.memoryLevel = try Options.within(
+                1...9, compressionMemoryLevel, "compressionMemoryLevel")
             target.minimumBytes = try Options.atLeast(0, compressionMinBytes, "compressionMinBytes")
             target.clientMaxWindowBits = try Options.within(
                 9...15, clientMaxWindowBits, "clientMaxWindowBits")

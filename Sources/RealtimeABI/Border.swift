@@ -98,6 +98,19 @@ func named<Value: RawRepresentable<Int32>>(
     return named
 }
 
+/// Hands a struct over to a caller who may know fewer or more fields of it.
+func copy<Value: BitwiseCopyable>(
+    _ value: Value, to out: UnsafeMutablePointer<Value>?, _ size: Int
+) throws(RealtimeError) {
+    let out = UnsafeMutableRawPointer(try required(out, "out"))
+    guard size > 0 else {
+        throw RealtimeError(.invalidArgument, "size is \(size), the size of the struct is expected")
+    }
+    withUnsafeBytes(of: value) { bytes in
+        out.copyMemory(from: bytes.baseAddress ?? emptyBase, byteCount: min(size, bytes.count))
+    }
+}
+
 /// Texts that live as long as the library.
 enum StaticText {
     static var version: UnsafePointer<CChar> { pointer(LibraryVersion.text) }

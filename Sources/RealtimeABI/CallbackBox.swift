@@ -64,6 +64,7 @@ extension WebSocketConnection {
     func setMessage(_ box: CallbackBox<rt_websocket_message_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
             handlers.messages = nil
+            handlers.piece = nil
             handlers.message = box.function.map { function in
                 { kind, bytes in
                     let base = bytes.baseAddress ?? emptyBase
@@ -78,11 +79,27 @@ extension WebSocketConnection {
     func setMessages(_ box: CallbackBox<rt_websocket_messages_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
             handlers.message = nil
+            handlers.piece = nil
             handlers.messages = box.function.map { function in
                 { base, messages in
                     function(
                         base.assumingMemoryBound(to: UInt8.self), messages.baseAddress,
                         messages.count, box.user)
+                }
+            }
+        }
+    }
+
+    func setPiece(_ box: CallbackBox<rt_websocket_piece_fn>) throws(RealtimeError) {
+        try setHandlers { handlers in
+            handlers.message = nil
+            handlers.messages = nil
+            handlers.piece = box.function.map { function in
+                { kind, bytes, isFirst, isLast in
+                    let base = bytes.baseAddress ?? emptyBase
+                    function(
+                        kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
+                        isFirst, isLast, box.user)
                 }
             }
         }

@@ -1,4 +1,4 @@
-import CShims
+public import CShims
 import Engine
 import Wire
 
@@ -133,4 +133,19 @@ public func rt_loop_add_timer(
 @_cdecl("rt_loop_cancel_timer")
 public func rt_loop_cancel_timer(_ loop: rt_loop?, _ id: UInt64) -> rt_status {
     border { try LoopHandle.borrow(loop).loop.cancelTimer(id) }
+}
+
+/// What went through the loop. Any thread. Since 0.1.
+/// - Parameter out: receives the numbers.
+/// - Parameter size: `sizeof(rt_loop_statistics)`, by which a later version knows yours.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
+@_cdecl("rt_loop_get_statistics")
+public func rt_loop_get_statistics(
+    _ loop: rt_loop?, _ out: UnsafeMutablePointer<rt_loop_statistics>?, _ size: Int
+) -> rt_status {
+    border {
+        let loop = try LoopHandle.borrow(loop).loop
+        try loop.checkNotForked()
+        try copy(loop.statistics, to: out, size)
+    }
 }

@@ -24,6 +24,19 @@ public enum RT_MESSAGE: Int32 {
     case BINARY = 2
 }
 
+/// Whether one message is compressed, where permessage-deflate was agreed. Since 0.1.
+public typealias rt_compression = Int32
+
+/// Values of `rt_compression`. Since 0.1.
+public enum RT_COMPRESSION: Int32 {
+    /// From `rt_websocket_set_compression_min_bytes` on.
+    case AUTOMATIC = 0
+    /// Whatever its size.
+    case ALWAYS = 1
+    /// For what is compressed already, or holds a secret beside an attacker's text (RFC 7692 §8).
+    case NEVER = 2
+}
+
 /// Where a connection stands. Since 0.1.
 public typealias rt_websocket_state = Int32
 
@@ -66,6 +79,15 @@ public typealias rt_websocket_messages_fn =
     @convention(c) (
         _ base: UnsafePointer<UInt8>?, _ messages: UnsafePointer<rt_message>?, _ count: Int,
         _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// A piece of a message, as it came: `first` begins a message, `last` ends it, and a small message
+/// is both at once. Text is cut between characters, so that each piece is valid UTF-8. `data` is
+/// valid until the callback returns, and never NULL. Since 0.1.
+public typealias rt_websocket_piece_fn =
+    @convention(c) (
+        _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?, _ length: Int, _ first: Bool,
+        _ last: Bool, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
 /// Why the connection failed: a status and a sentence that names host, cause and limit, valid
@@ -183,6 +205,65 @@ public func rt_websocket_send_binary(
     connection(websocket) { try $0.send(.binary, bytes(data, length, "data")) }
 }
 
+/// Queues a message; the two calls above with a choice of compression. Any thread. Since 0.1.
+/// - Parameter kind: an `rt_message_kind`.
+/// - Parameter data: `length` bytes; may be NULL when `length` is 0.
+/// - Parameter compression: an `rt_compression`; without agreed compression all are the same.
+/// - Returns: as `rt_websocket_send_text`; RT_ERROR_INVALID_ARGUMENT for a kind or choice that is
+///   not listed.
+@_cdecl("rt_websocket_send")
+public func rt_websocket_send(
+    _ websocket: rt_websocket?, _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?,
+    _ length: Int, _ compression: rt_compression
+) -> rt_status {
+    connection(websocket) {
+        try $0.send(
+            named(kind, "kind", kinds), bytes(data, length, "data"),
+            compression: named(compression, "compression", choices))
+    }
+}
+
+/// Begins a message that is sent in pieces, for what is larger than memory should hold or not known
+/// whole (RFC 6455 §5.4). Until `rt_websocket_end_message` no other message can be sent; what
+/// another thread had queued before waits. Any thread. Since 0.1.
+/// - Parameter kind: an `rt_message_kind`.
+/// - Parameter compression: an `rt_compression`; automatic compresses where that was agreed.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE before open and while a message is
+///   sent in pieces; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_begin_message")
+public func rt_websocket_begin_message(
+    _ websocket: rt_websocket?, _ kind: rt_message_kind, _ compression: rt_compression
+) -> rt_status {
+    connection(websocket) {
+        try $0.beginMessage(
+            named(kind, "kind", kinds), compression: named(compression, "compression", choices))
+    }
+}
+
+/// Sends the next piece of the message begun, as one frame. Text may be cut anywhere, also inside a
+/// character. `data` is copied; the drained callback and the limits of a send hold for it. Any
+/// thread. Since 0.1.
+/// - Parameter data: `length` bytes; may be NULL when `length` is 0, which sends nothing.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8, with nothing taken; RT_ERROR_STATE when none was begun;
+///   RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_continue_message")
+public func rt_websocket_continue_message(
+    _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
+) -> rt_status {
+    connection(websocket) { try $0.continueMessage(bytes(data, length, "data")) }
+}
+
+/// Ends the message begun. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8 when the text ends inside a character, with the message
+///   still open; RT_ERROR_STATE when none was begun; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_end_message")
+public func rt_websocket_end_message(_ websocket: rt_websocket?) -> rt_status {
+    connection(websocket) { try $0.endMessage() }
+}
+
+private let kinds = "RT_MESSAGE_TEXT or RT_MESSAGE_BINARY"
+private let choices = "RT_COMPRESSION_AUTOMATIC, RT_COMPRESSION_ALWAYS or RT_COMPRESSION_NEVER"
+
 /// Sends a ping with a payload of the caller's, beside those of the interval; the pong callback
 /// tells its round trip. `data` is copied. Any thread. Since 0.1.
 /// - Parameter data: at most 125 bytes; NULL for a payload of the library's own.
@@ -237,6 +318,21 @@ public func rt_websocket_get_state(_ websocket: rt_websocket?) -> Int32 {
         let connection = try WebSocketHandle.borrow(websocket).connection
         try connection.loop.checkNotForked()
         return connection.state.rawValue
+    }
+}
+
+/// What went through the connection. Any thread. Since 0.1.
+/// - Parameter out: receives the numbers.
+/// - Parameter size: `sizeof(rt_websocket_statistics)`, by which a later version knows yours.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_get_statistics")
+public func rt_websocket_get_statistics(
+    _ websocket: rt_websocket?, _ out: UnsafeMutablePointer<rt_websocket_statistics>?,
+    _ size: Int
+) -> rt_status {
+    connection(websocket) {
+        try $0.loop.checkNotForked()
+        try copy($0.statistics, to: out, size)
     }
 }
 

@@ -15,8 +15,8 @@ public func rt_websocket_on_open(
     return connection(websocket) { try $0.setOpen(box) }
 }
 
-/// Sets the callback for single messages; takes the batch callback's place. Before start. Since
-/// 0.1.
+/// Sets the callback for single messages; takes the other message callbacks' place. Before start.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_message")
 public func rt_websocket_on_message(
@@ -28,7 +28,7 @@ public func rt_websocket_on_message(
 }
 
 /// Sets the callback for all messages of one read together, for runtimes where each call costs;
-/// takes the single callback's place. Before start. Since 0.1.
+/// takes the other message callbacks' place. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_messages")
 public func rt_websocket_on_messages(
@@ -37,6 +37,19 @@ public func rt_websocket_on_messages(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return connection(websocket) { try $0.setMessages(box) }
+}
+
+/// Sets the callback for messages in pieces as they come, for those larger than memory should hold;
+/// takes the other message callbacks' place. `max_message_bytes` does not count then. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE after start.
+@_cdecl("rt_websocket_on_piece")
+public func rt_websocket_on_piece(
+    _ websocket: rt_websocket?, _ fn: rt_websocket_piece_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return connection(websocket) { try $0.setPiece(box) }
 }
 
 /// Sets the callback for a failure. Before start. Since 0.1.

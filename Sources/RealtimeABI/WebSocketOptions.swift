@@ -305,6 +305,17 @@ public func rt_websocket_set_compression_level(
     configure(websocket) { $0.compression.level = try number(level, "level", in: 0...9) }
 }
 
+/// zlib's memory level for messages sent, 1 to 9: with a window of 2^w bytes a connection holds
+/// 2^(w+2) + 2^(level+9) bytes once it has compressed a message, 256 KiB by default and 36 KiB with
+/// 12 window bits and level 5. Default 8. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1–9; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_compression_memory_level")
+public func rt_websocket_set_compression_memory_level(
+    _ websocket: rt_websocket?, _ level: Int32
+) -> rt_status {
+    configure(websocket) { $0.compression.memoryLevel = try number(level, "level", in: 1...9) }
+}
+
 /// Messages of fewer bytes are sent uncompressed. Default 100. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_compression_min_bytes")

@@ -70,6 +70,7 @@ private func step(
     case .message(let kind, let range): check(input[range], kind, limits, &received)
     case .assembledMessage(let kind, let range):
         check(reader.assembled[range], kind, limits, &received)
+    case .piece: require(false, "a piece, though nothing is streamed")
     case .control(let opcode):
         require(opcode.isControl && reader.control.count <= 125, "\(opcode)")
         received.add(Int32(opcode.rawValue), reader.control)

@@ -12,7 +12,7 @@ private enum Got: Equatable {
     case broken, cancelled
 }
 
-private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
+private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) async -> Got {
     do {
         return .message(try await box.next(onResume: onResume))
     } catch is CancellationError {
@@ -24,7 +24,7 @@ private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
 
 @Suite(.timeLimit(.minutes(1))) struct MailboxTests {
     @Test func messagesComeOutInOrder() async {
-        let box = Mailbox(maxMessages: 1000, maxBytes: 1000)
+        let box = Mailbox<WebSocket.Message>(1000, 1000)
         // More than the box compacts at once, with takes in between.
         for number in 0..<200 {
             _ = box.put(.text(String(number)))
@@ -38,7 +38,7 @@ private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
     }
 
     @Test func itIsFullByMessages() {
-        let box = Mailbox(maxMessages: 2, maxBytes: 1000)
+        let box = Mailbox<WebSocket.Message>(2, 1000)
         #expect(!box.put(.text("")))
         #expect(!box.isPaused)
         #expect(box.put(.text("")))
@@ -46,13 +46,13 @@ private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
     }
 
     @Test func itIsFullByBytes() {
-        let box = Mailbox(maxMessages: 1000, maxBytes: 10)
+        let box = Mailbox<WebSocket.Message>(1000, 10)
         #expect(!box.put(.binary([1, 2, 3])))
         #expect(box.put(.text("1234567")))
     }
 
     @Test func receivingGoesOnWhenItIsHalfEmptyAndIsToldOnce() async {
-        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        let box = Mailbox<WebSocket.Message>(4, 1000)
         for _ in 0..<4 { _ = box.put(.text("x")) }
         let resumed = Mutex<[Int]>([])
         for taken in 1...4 {
@@ -63,7 +63,7 @@ private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
     }
 
     @Test func whatWaitsCanBeTakenAfterTheEnd() async {
-        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        let box = Mailbox<WebSocket.Message>(4, 1000)
         _ = box.put(.text("last"))
         box.finish(.normal)
         #expect(await take(box) == .message(.text("last")))
@@ -72,14 +72,14 @@ private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
     }
 
     @Test func theFirstEndCounts() async {
-        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        let box = Mailbox<WebSocket.Message>(4, 1000)
         box.finish(.failed(Broken()))
         box.finish(.normal)
         #expect(await take(box) == .broken)
     }
 
     @Test func everyTaskThatWaitsIsToldOfTheEnd() async {
-        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        let box = Mailbox<WebSocket.Message>(4, 1000)
         async let first = take(box)
         async let second = take(box)
         box.finish(.failed(Broken()))
@@ -87,7 +87,7 @@ private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
     }
 
     @Test func aTaskThatIsCancelledTakesNoMessageWithIt() async {
-        let box = Mailbox(maxMessages: 4, maxBytes: 1000)
+        let box = Mailbox<WebSocket.Message>(4, 1000)
         let waiting = Task { await take(box) }
         waiting.cancel()
         #expect(await waiting.value == .cancelled)
@@ -96,7 +96,7 @@ private func take(_ box: Mailbox, onResume: () -> Void = {}) async -> Got {
     }
 
     @Test func eachMessageGoesToOneOfManyTasks() async {
-        let box = Mailbox(maxMessages: 10_000, maxBytes: 1 << 20)
+        let box = Mailbox<WebSocket.Message>(10_000, 1 << 20)
         let seen = await withTaskGroup(of: [String].self) { group in
             for _ in 0..<8 {
                 group.addTask {

@@ -111,6 +111,89 @@ private struct Unexpected: Error {
         #expect(socket.roundTrip != nil)
     }
 
+    @Test(arguments: [true, false])
+    func messagesGoInPiecesBothWays(compression: Bool) async throws {
+        var options = WebSocket.Options()
+        options.compression = compression
+        options.deliversPieces = true
+        let socket = try await WebSocket.connect(server.url("echo"), options: options)
+        let chunk = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) }
+        let sending = Task {
+            try await socket.sendMessage(.binary) { message in
+                for _ in 0..<20 { try await message.write(chunk) }
+            }
+        }
+        var received: [UInt8] = []
+        for try await piece in socket.pieces {
+            #expect(piece.isFirst == received.isEmpty && piece.kind == .binary)
+            received += piece.bytes
+            if piece.isLast { break }
+        }
+        try await sending.value
+        #expect(received == Array((0..<20).map { _ in chunk }.joined()))
+        try await socket.sendMessage(.text) { message in
+            try await message.write([0xE2, 0x82])
+            try await message.write([0xAC])
+            try await message.write("!")
+        }
+        var text: [UInt8] = []
+        while let piece = try await socket.receivePiece() {
+            text += piece.bytes
+            if piece.isLast { break }
+        }
+        #expect(text == Array("€!".utf8))
+        #expect(socket.statistics.messagesSent == 2 && socket.statistics.messagesReceived == 2)
+        #expect(Loop.shared.statistics.messagesReceived >= 2)
+    }
+
+    @Test func aMessageThatIsGivenUpEndsTheConnection() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        _ = try await failure(Unexpected.self) {
+            try await socket.sendMessage(.text) { message in
+                try await message.write("half of it")
+                throw Unexpected(what: "nothing more")
+            }
+        }
+        let closing = try await socket.waitUntilClosed()
+        // This server answers a close frame inside a message with 1002.
+        #expect(closing.isClean && [.internalError, .protocolError].contains(closing.code))
+    }
+
+    @Test func aLostConnectionComesBackAndMessagesGoOn() async throws {
+        var options = WebSocket.Options()
+        options.reconnect = Backoff()
+        options.reconnect?.initialDelay = .milliseconds(1)
+        options.offlineQueue = 10
+        let attempts = Mutex<[Int]>([])
+        var handlers = WebSocket.Handlers()
+        handlers.lost = { how, _, _ in #expect(how.code == .abnormal) }
+        let echo = server.url("echo")
+        handlers.reconnect = { attempt, next in
+            attempts.withLock { $0.append(attempt) }
+            next.url = echo
+            return true
+        }
+        let socket = try await WebSocket.connect(
+            server.url("abort"), options: options, handlers: handlers)
+        while attempts.withLock(\.isEmpty) { try await Task.sleep(for: .milliseconds(1)) }
+        try await socket.send("kept")
+        #expect(try await socket.receive() == .text("kept"))
+        #expect(attempts.withLock { $0 } == [1])
+        #expect(socket.statistics.connections == 2)
+        try await socket.close()
+        #expect(try await socket.receive() == nil)
+    }
+
+    @Test func aRefusalTellsWhatTheServerSaid() async throws {
+        let error = try await failure(RealtimeError.self) {
+            try await WebSocket.connect(server.url("refuse"))
+        }
+        #expect(error.code == .httpStatus)
+        #expect(error.response?.status == 403)
+        #expect(error.response?.header("content-type")?.hasPrefix("text/plain") == true)
+        #expect(error.response.map { String(decoding: $0.body, as: UTF8.self) } == "go away\n")
+    }
+
     @Test func aPingThatNobodyAnswersCanBeCancelled() async throws {
         let socket = try await WebSocket.connect(server.url("hang"))
         let waiting = Task { try await socket.ping() }

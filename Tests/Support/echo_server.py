@@ -7,6 +7,7 @@ never outlives the test that started it.
   /count/N         sends the texts 0..N-1, then closes with 1000
   /close/CODE/WHY  closes with that code and reason
   /abort           drops the connection without a close frame
+  /refuse          answers the handshake with 403 and a text
   /hang            opens and never answers, not even pings
 """
 
@@ -18,10 +19,18 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Sequence
+from http import HTTPStatus
 
 import trustme
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
+
+
+def refuse(connection: ServerConnection, request: Request) -> Response | None:
+    if request.path == "/refuse":
+        return connection.respond(HTTPStatus.FORBIDDEN, "go away\n")
+    return None
 
 
 async def handle(ws: ServerConnection) -> None:
@@ -55,6 +64,7 @@ def start(context: ssl.SSLContext | None) -> serve:
         0,
         ssl=context,
         select_subprotocol=choose,
+        process_request=refuse,
         max_size=None,
         ping_interval=None,
     )

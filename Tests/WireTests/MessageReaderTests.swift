@@ -13,10 +13,12 @@ private enum Outcome: Equatable {
 
 /// Feeds the pieces to `next` alone.
 private func read(
-    _ pieces: [[UInt8]], limits: MessageLimits = MessageLimits(), deflate: DeflateParameters? = nil
+    _ pieces: [[UInt8]], limits: MessageLimits = MessageLimits(), deflate: DeflateParameters? = nil,
+    streams: Bool = false
 ) -> [Outcome] {
-    var reader = MessageReader(limits: limits, deflate: deflate)
+    var reader = MessageReader(limits: limits, deflate: deflate, streams: streams)
     var outcomes: [Outcome] = []
+    var streamed: [UInt8] = []
     for piece in pieces {
         let failed = piece.withUnsafeBytes { input -> Bool in
             var offset = 0
@@ -29,6 +31,15 @@ private func read(
                     case .assembledMessage(let kind, let range):
                         outcomes.append(outcome(kind, Array(reader.assembled[range])))
                         reader.discardDelivered()
+                    case .piece(let kind, let range, let isFirst, let isLast):
+                        let piece = Array(reader.assembled[range])
+                        #expect(isFirst || !streamed.isEmpty || isLast)
+                        if kind == .text {
+                            #expect(piece.withUnsafeBytes { UTF8Validator.isValid($0) })
+                        }
+                        streamed = isFirst ? piece : streamed + piece
+                        reader.discardDelivered()
+                        if isLast { outcomes.append(outcome(kind, streamed)) }
                     case .control(let opcode):
                         outcomes.append(.control(opcode, Array(reader.control)))
                     }
@@ -55,6 +66,11 @@ private func expectAtEverySplit(
         #expect(
             read(pieces, limits: limits, deflate: deflate) == expected,
             "cut into \(pieces.map(\.count))", sourceLocation: sourceLocation)
+        // The limits of whole messages do not hold for streamed ones.
+        if limits != MessageLimits() { continue }
+        #expect(
+            read(pieces, limits: limits, deflate: deflate, streams: true) == expected,
+            "streamed, cut into \(pieces.map(\.count))", sourceLocation: sourceLocation)
     }
 }
 

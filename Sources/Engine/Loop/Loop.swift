@@ -39,6 +39,7 @@ package final class Loop: @unchecked Sendable {
     let thread = Mutex<LoopThread?>(nil)
     let joining = Mutex<Void>(())
     private let forkGeneration: UInt32
+    let counters = LoopCounters()
     /// Owner only.
     private var isTornDown = false
 
@@ -159,6 +160,8 @@ package final class Loop: @unchecked Sendable {
         let wait = scheduled.isEmpty ? timeout : 0
         let count = rt_epoll_wait(descriptor, readyEvents, Loop.eventsPerTurn, wait)
         guard count >= 0 else { throw Loop.systemError("waiting for events", errno) }
+        counters.turns.grow(by: 1)
+        counters.events.grow(by: UInt64(count))
         for index in 0..<Int(count) where !isClosed.load(ordering: .relaxed) {
             handle(readyEvents[index])
         }
@@ -204,6 +207,7 @@ package final class Loop: @unchecked Sendable {
             defer { queue = [] }
             return queue
         }
+        counters.jobs.grow(by: UInt64(batch.count))
         for job in batch {
             // One at a time, so that a job's own posts cannot overtake its successors.
             if !isClosed.load(ordering: .acquiring) { job.run() }

@@ -3,6 +3,7 @@ package import Wire
 /// Compresses messages sent, RFC 7692 §7.2.1. zlib's state is made at the first message.
 package struct MessageCompressor: ~Copyable {
     private let level: Int
+    private let memoryLevel: Int
     private let agreed: DeflateParameters
     private var deflater: Deflater?
     private var scratch = ByteBuffer()
@@ -11,20 +12,21 @@ package struct MessageCompressor: ~Copyable {
     package init?(_ configuration: CompressionConfiguration, agreed: DeflateParameters) {
         guard configuration.level > 0, agreed.canCompress else { return nil }
         level = configuration.level
+        memoryLevel = configuration.memoryLevel
         self.agreed = agreed
     }
 
-    /// The compressed message, valid until the next call. It must be sent, even where it is not
-    /// smaller: zlib's window holds it from now on.
+    /// The compressed message or piece of one, valid until the next call. It must be sent, even
+    /// where it is not smaller: zlib's window holds it from now on.
     package mutating func compress(
-        _ message: UnsafeRawBufferPointer
+        _ message: UnsafeRawBufferPointer, endsMessage: Bool = true
     ) throws(RealtimeError) -> UnsafeRawBufferPointer {
         if deflater == nil {
             deflater = try Deflater(
-                level: level, windowBits: agreed.clientMaxWindowBits,
+                level: level, windowBits: agreed.clientMaxWindowBits, memoryLevel: memoryLevel,
                 noContextTakeover: agreed.clientNoContextTakeover)
         }
-        try deflater?.deflate(message, into: &scratch)
+        try deflater?.deflate(message, endsMessage: endsMessage, into: &scratch)
         return scratch.readable
     }
 

@@ -26,6 +26,8 @@ package struct WebSocketConfiguration: Sendable {
     package var sendHighWater = 1 << 20
     package var sendLimit = 64 << 20
     package var compression = CompressionConfiguration()
+    /// Messages are told in pieces as they come, not as a whole.
+    package var deliversPieces = false
 
     package init(url: String) throws(RealtimeError) {
         self.url = try WebSocketURL(parsing: url)
@@ -72,11 +74,21 @@ package struct WebSocketConfiguration: Sendable {
     }
 }
 
+/// Whether one message is compressed, where permessage-deflate was agreed.
+package enum CompressionChoice: Int32, Sendable {
+    /// From `CompressionConfiguration.minimumBytes` on.
+    case automatic = 0
+    case always = 1
+    case never = 2
+}
+
 /// permessage-deflate, RFC 7692: what is offered, and how messages sent are compressed.
 package struct CompressionConfiguration: Sendable {
     package var enabled = true
     /// zlib's level; 0 sends uncompressed.
     package var level = 1
+    /// zlib's memory level for messages sent, 1 (1 KiB) to 9 (256 KiB beside the window).
+    package var memoryLevel = 8
     /// Shorter messages are sent uncompressed: they would rarely shrink.
     package var minimumBytes = 100
     package var clientMaxWindowBits = 15

@@ -12,6 +12,8 @@ package struct WebSocketSession: ~Copyable {
         case message(MessageKind, Range<Int>)
         /// A message, as a range of `assembled`.
         case assembledMessage(MessageKind, Range<Int>)
+        /// A piece of a message, as a range of `assembled`; only with `deliversPieces`.
+        case piece(MessageKind, Range<Int>, isFirst: Bool, isLast: Bool)
         /// One of our pings was answered after this long, and with it all of lower numbers.
         case pong(Duration, number: UInt64)
         /// Something that concerns nobody outside: go on.
@@ -54,7 +56,7 @@ package struct WebSocketSession: ~Copyable {
 
     private let configuration: WebSocketConfiguration
     private var reader: MessageReader
-    private var compressor: MessageCompressor?
+    private var writer: MessageWriter
     private var heartbeat: Heartbeat
     private let keys: MaskKeys
     private var closeDeadline: Instant?
@@ -67,6 +69,16 @@ package struct WebSocketSession: ~Copyable {
     private var isPaused = false
     /// The payload of a ping that came while `outgoing` was crowded; answered when it drains.
     private var delayedPong: [UInt8]?
+
+    private var pingsSent: UInt64 = 0
+    private var pongsReceived: UInt64 = 0
+
+    /// What went through.
+    package struct Counts {
+        package var messagesSent, messagesReceived: UInt64
+        package var payloadBytesSent, payloadBytesReceived: UInt64
+        package var pingsSent, pongsReceived: UInt64
+    }
 
     private enum PendingEnd {
         case closed(CloseCode, reason: String)
@@ -84,13 +96,12 @@ package struct WebSocketSession: ~Copyable {
     ) {
         self.configuration = configuration
         self.keys = keys
-        reader = MessageReader(limits: configuration.limits, deflate: deflate)
+        reader = MessageReader(
+            limits: configuration.limits, deflate: deflate, streams: configuration.deliversPieces)
         heartbeat = Heartbeat(
             interval: configuration.pingInterval, timeout: configuration.pongTimeout, now: now)
         lastMessage = configuration.idleTimeout > .zero ? now : nil
-        compressor = deflate.flatMap {
-            MessageCompressor(configuration.compression, agreed: $0)
-        }
+        writer = MessageWriter(configuration, deflate: deflate)
     }
 
     /// The bytes that `assembledMessage` ranges speak of; valid until the next `next`.
@@ -104,6 +115,20 @@ package struct WebSocketSession: ~Copyable {
 
     /// Whether `next` has something to say without any input.
     package var hasPendingEnd: Bool { pendingEnd != nil }
+
+    /// What was counted since the last call.
+    package mutating func takeCounts() -> Counts {
+        let received = reader.takeCounts()
+        let sent = writer.takeCounts()
+        defer {
+            pingsSent = 0
+            pongsReceived = 0
+        }
+        return Counts(
+            messagesSent: sent.messages, messagesReceived: received.messages,
+            payloadBytesSent: sent.bytes, payloadBytesReceived: received.bytes,
+            pingsSent: pingsSent, pongsReceived: pongsReceived)
+    }
 
     // MARK: Receiving
 
@@ -130,6 +155,13 @@ package struct WebSocketSession: ~Copyable {
                 if state == .open {
                     owesDelivery = true
                     return .assembledMessage(kind, range)
+                }
+                reader.discardDelivered()
+                return .nothing
+            case .piece(let kind, let range, let isFirst, let isLast):
+                if state == .open {
+                    owesDelivery = true
+                    return .piece(kind, range, isFirst: isFirst, isLast: isLast)
                 }
                 reader.discardDelivered()
                 return .nothing
@@ -166,6 +198,7 @@ package struct WebSocketSession: ~Copyable {
             answerPing()
             return .nothing
         case .pong:
+            pongsReceived &+= 1
             guard let answer = heartbeat.received(pong: reader.control, now: now) else {
                 return .nothing
             }
@@ -218,34 +251,30 @@ package struct WebSocketSession: ~Copyable {
 
     /// Queues a message as one frame, or as several by `maxFrameBytes`. Text must be valid UTF-8.
     package mutating func send(
-        _ kind: MessageKind, _ payload: UnsafeRawBufferPointer
+        _ kind: MessageKind, _ payload: UnsafeRawBufferPointer,
+        compression: CompressionChoice = .automatic
     ) throws(RealtimeError) {
         guard state == .open else { throw WebSocketSession.isClosing }
-        let opcode: Opcode = kind == .text ? .text : .binary
-        if payload.count >= configuration.compression.minimumBytes,
-            let compressed = try compressor?.compress(payload)
-        {
-            writeFrames(opcode, compressed, isCompressed: true)
-            compressor?.didSend()
-        } else {
-            writeFrames(opcode, payload, isCompressed: false)
-        }
+        try writer.send(kind, payload, compression, keys, into: &outgoing)
     }
 
-    private mutating func writeFrames(
-        _ opcode: Opcode, _ payload: UnsafeRawBufferPointer, isCompressed: Bool
-    ) {
-        let limit = configuration.maxFrameBytes == 0 ? Int.max : configuration.maxFrameBytes
-        var start = 0
-        repeat {
-            let end = start + min(limit, payload.count - start)
-            FrameWriter.write(
-                start == 0 ? opcode : .continuation, isFinal: end == payload.count,
-                isCompressed: isCompressed && start == 0,
-                payload: UnsafeRawBufferPointer(rebasing: payload[start..<end]), key: keys.next(),
-                into: &outgoing)
-            start = end
-        } while start < payload.count
+    /// Whether a message is being sent in pieces.
+    package var isStreaming: Bool { writer.isStreaming }
+
+    /// Begins a message that is sent in pieces (RFC 6455 §5.4).
+    package mutating func begin(
+        _ kind: MessageKind, compression: CompressionChoice
+    ) throws(RealtimeError) {
+        guard state == .open else { throw WebSocketSession.isClosing }
+        try writer.begin(kind, compression)
+    }
+
+    /// Queues a piece of the message begun. Pieces of text are valid UTF-8 together.
+    package mutating func write(
+        _ piece: UnsafeRawBufferPointer, endsMessage: Bool
+    ) throws(RealtimeError) {
+        guard state == .open else { throw WebSocketSession.isClosing }
+        try writer.write(piece, endsMessage: endsMessage, keys, into: &outgoing)
     }
 
     /// Queues a ping of the caller's; an empty payload is replaced by one of our own.
@@ -264,6 +293,7 @@ package struct WebSocketSession: ~Copyable {
     }
 
     private mutating func sendPing(_ payload: [UInt8]) {
+        pingsSent &+= 1
         payload.withUnsafeBytes {
             FrameWriter.write(
                 .ping, isFinal: true, isCompressed: false, payload: $0, key: keys.next(),
@@ -337,7 +367,7 @@ package struct WebSocketSession: ~Copyable {
         case .ping(let payload):
             // Now and then is often enough for giving memory back.
             reader.releaseIdleMemory()
-            compressor?.releaseIdleMemory()
+            writer.releaseIdleMemory()
             sendPing(payload)
             return .pinged
         case .timedOut:

@@ -34,25 +34,28 @@ package struct Deflater: ~Copyable {
 
     deinit { free(stream) }
 
-    /// Compresses one whole message and appends it to `output`, which is as it was after an error.
+    /// Compresses a whole message, or a piece of one, and appends it to `output`, which is as it
+    /// was after an error. Every piece can be decompressed when it has come.
+    /// - Parameter endsMessage: an empty piece is of use only as the last.
     /// - Throws: `.system` when zlib has no memory.
     package mutating func deflate(
-        _ input: UnsafeRawBufferPointer, into output: inout ByteBuffer
+        _ input: UnsafeRawBufferPointer, endsMessage: Bool = true, into output: inout ByteBuffer
     ) throws(RealtimeError) {
         if input.isEmpty {
             // RFC 7692 §7.2.3.6. zlib would give nothing for a second flush in a row.
-            output.append(0x00)
-            return
+            if endsMessage { output.append(0x00) }
+        } else {
+            let stream = try openStream()
+            let start = output.count
+            do {
+                try run(input, stream, into: &output)
+                if endsMessage { try removeTrailer(of: &output) }
+            } catch {
+                output.removeLast(output.count - start)
+                throw error
+            }
         }
-        let stream = try openStream()
-        let start = output.count
-        do {
-            try run(input, stream, into: &output)
-        } catch {
-            output.removeLast(output.count - start)
-            throw error
-        }
-        if noContextTakeover { deflateReset(stream) }
+        if endsMessage, noContextTakeover, let stream { deflateReset(stream) }
     }
 
     /// Gives zlib's memory back when nothing in it is needed for the next message: for a
@@ -90,7 +93,10 @@ package struct Deflater: ~Copyable {
                 output.commit(count - Int(stream.pointee.avail_out))
             } while stream.pointee.avail_out == 0
         } while !rest.isEmpty
-        // The flush ended in an empty stored block, whose length stays away (RFC 7692 §7.2.1).
+    }
+
+    /// The flush ended in an empty stored block, whose length stays away (RFC 7692 §7.2.1).
+    private func removeTrailer(of output: inout ByteBuffer) throws(RealtimeError) {
         guard output.readable.suffix(4).elementsEqual([0x00, 0x00, 0xFF, 0xFF]) else {
             throw RealtimeError(.system, "zlib's flush did not end in an empty stored block")
         }

@@ -28,12 +28,13 @@ package struct FrameReader: Sendable {
     package var missingPayload: Int { remaining ?? 0 }
 
     /// Reads on from `offset`, which it moves.
+    /// - Parameter pieceLimit: the most bytes of payload that come as one piece.
     package mutating func next(
-        _ input: UnsafeRawBufferPointer, _ offset: inout Int
+        _ input: UnsafeRawBufferPointer, _ offset: inout Int, pieceLimit: Int = .max
     ) throws(ProtocolFailure) -> Step {
         if let remaining {
             if offset == input.count, remaining > 0 { return .needMoreBytes }
-            let piece = min(remaining, input.count - offset)
+            let piece = min(remaining, input.count - offset, pieceLimit)
             let range = offset..<(offset + piece)
             offset += piece
             self.remaining = piece == remaining ? nil : remaining - piece

@@ -24,6 +24,9 @@ package struct MessageReader: ~Copyable {
         case message(MessageKind, Range<Int>)
         /// A whole message, as a range of `assembled`.
         case assembledMessage(MessageKind, Range<Int>)
+        /// A piece of a message, as a range of `assembled`; text is cut between characters. Only
+        /// where messages are streamed.
+        case piece(MessageKind, Range<Int>, isFirst: Bool, isLast: Bool)
         /// A whole control frame; its payload is in `control`.
         case control(Opcode)
     }
@@ -41,14 +44,26 @@ package struct MessageReader: ~Copyable {
     private var inflater: Inflater?
     private let deflate: DeflateParameters?
     private let limits: MessageLimits
+    private let streams: Bool
+    /// No piece of the current message was told yet.
+    private var isFirstPiece = true
+    private var messageCount: UInt64 = 0
+    private var payloadBytes: UInt64 = 0
     /// Bytes of messages that did not lie whole in one input: delivered ones first, then the one
     /// being assembled, which begins at `messageStart`.
     private var assembly = ByteBuffer()
     private var messageStart = 0
     private var controlBytes = ByteBuffer()
 
-    package init(limits: MessageLimits, deflate: DeflateParameters?) {
+    /// One piece of a compressed frame that is inflated at once when messages are streamed: what
+    /// comes out is at most 1,032 times as much.
+    private static let inflatePiece = 4096
+
+    /// - Parameter streams: messages that do not lie whole in one input are told in pieces, and
+    ///   `limits.messageBytes` does not count.
+    package init(limits: MessageLimits, deflate: DeflateParameters?, streams: Bool = false) {
         self.limits = limits
+        self.streams = streams
         self.deflate = deflate
         frames = FrameReader(allowsCompression: deflate != nil)
     }
@@ -58,6 +73,15 @@ package struct MessageReader: ~Copyable {
 
     /// The payload of the last control frame, at most 125 bytes; valid until the next call.
     package var control: UnsafeRawBufferPointer { controlBytes.readable }
+
+    /// Messages that ended since the last call, and their bytes after decompression.
+    package mutating func takeCounts() -> (messages: UInt64, bytes: UInt64) {
+        defer {
+            messageCount = 0
+            payloadBytes = 0
+        }
+        return (messageCount, payloadBytes)
+    }
 
     /// Reads on from `offset`, which it moves, up to the next event.
     package mutating func next(
@@ -72,7 +96,8 @@ package struct MessageReader: ~Copyable {
             return .message(kind, start..<(start + Int(message.length)))
         }
         while true {
-            switch try frames.next(input, &offset) {
+            let pieceLimit = streams && deflate != nil ? MessageReader.inflatePiece : .max
+            switch try frames.next(input, &offset, pieceLimit: pieceLimit) {
             case .needMoreBytes: return .needMoreBytes
             case .header(let header): try begin(header)
             case .payload(let range, let isLast):
@@ -105,8 +130,9 @@ package struct MessageReader: ~Copyable {
         into messages: UnsafeMutableBufferPointer<rt_message>
     ) -> Int {
         guard case .betweenMessages = state, frames.isAtFrameStart else { return 0 }
-        let limit = limits.messageBytes == 0 ? Int.max : limits.messageBytes
+        let limit = limits.messageBytes == 0 || streams ? Int.max : limits.messageBytes
         var count = 0
+        var bytes = 0
         while count < messages.count {
             guard let (kind, range) = MessageReader.wholeMessage(input, offset),
                 range.count <= limit
@@ -120,8 +146,11 @@ package struct MessageReader: ~Copyable {
                 offset: UInt64(range.lowerBound), length: UInt64(range.count),
                 kind: kind.rawValue, reserved: 0)
             count += 1
+            bytes &+= range.count
             offset = range.upperBound
         }
+        messageCount &+= UInt64(truncatingIfNeeded: count)
+        payloadBytes &+= UInt64(truncatingIfNeeded: bytes)
         return count
     }
 
@@ -180,6 +209,7 @@ package struct MessageReader: ~Copyable {
                 header.opcode == .text ? .text : .binary, isCompressed: header.isCompressed)
             utf8.reset()
             messageStart = assembly.count
+            isFirstPiece = true
             if !header.isCompressed { try checkSize(header.payloadLength) }
         }
     }
@@ -208,11 +238,40 @@ package struct MessageReader: ~Copyable {
                 throw MessageReader.invalidText
             }
         }
+        payloadBytes &+= UInt64(assembly.count - before)
+        if streams { return nextPiece(kind, isLast: endsMessage) }
         guard endsMessage else { return nil }
         state = .betweenMessages
+        messageCount &+= 1
         let message = messageStart..<assembly.count
         messageStart = assembly.count
         return .assembledMessage(kind, message)
+    }
+
+    /// What has come of a message that is streamed, as far as it can be told.
+    private mutating func nextPiece(_ kind: MessageKind, isLast: Bool) -> Event? {
+        let end = assembly.count - (kind == .text && !isLast ? incompleteTail : 0)
+        guard isLast || end > messageStart else { return nil }
+        let piece = messageStart..<end
+        messageStart = end
+        let isFirst = isFirstPiece
+        isFirstPiece = false
+        if isLast {
+            state = .betweenMessages
+            messageCount &+= 1
+        }
+        return .piece(kind, piece, isFirst: isFirst, isLast: isLast)
+    }
+
+    /// How many bytes at the end are the beginning of a character.
+    private var incompleteTail: Int {
+        if utf8.isComplete { return 0 }
+        let bytes = assembly.readable
+        // At most three, since the text is valid so far.
+        for length in 1...3 where length <= bytes.count {
+            if bytes[bytes.count - length] & 0xC0 != 0x80 { return length }
+        }
+        return 0
     }
 
     private mutating func inflate(
@@ -229,8 +288,8 @@ package struct MessageReader: ~Copyable {
         }
         do throws(Inflater.Failure) {
             try inflater?.inflate(
-                piece, isFinal: isFinal, into: &assembly, messageLimit: limits.messageBytes,
-                ratioLimit: limits.inflateRatio)
+                piece, isFinal: isFinal, into: &assembly,
+                messageLimit: streams ? 0 : limits.messageBytes, ratioLimit: limits.inflateRatio)
         } catch {
             switch error {
             case .corrupt(let why):
@@ -248,7 +307,7 @@ package struct MessageReader: ~Copyable {
     /// Refuses a frame that would take its message above the limit, before its bytes are awaited.
     @inline(__always)
     private func checkSize(_ frame: Int) throws(ProtocolFailure) {
-        let limit = limits.messageBytes
+        let limit = streams ? 0 : limits.messageBytes
         if limit > 0, frame > limit - (assembly.count - messageStart) { throw tooLarge() }
     }
 

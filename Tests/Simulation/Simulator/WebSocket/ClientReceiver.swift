@@ -83,6 +83,7 @@ extension Client {
                 if !plan.usesBatches || range.upperBound >= plan.receiveBytes {
                     deliverAssembled()
                 }
+            case .piece: world.require(false, "a piece, though whole messages are wanted")
             case .needMoreBytes:
                 deliverAssembled()
                 return input.count
@@ -175,7 +176,7 @@ extension Client {
                 RealtimeError(
                     failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
                     failure.message))
-        case .needMoreBytes, .message, .assembledMessage, .nothing, .deliverFirst: break
+        case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst: break
         }
     }
 

@@ -71,6 +71,33 @@ rt_log_fn = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_char_p, ctypes.c_voi
 rt_loop_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
+class rt_loop_statistics(ctypes.Structure):  # noqa: N801
+    """What went through a loop since it was made, up to its last turn."""
+
+    turns: int
+    events: int
+    jobs: int
+    connections: int
+    messages_sent: int
+    messages_received: int
+    payload_bytes_sent: int
+    payload_bytes_received: int
+    wire_bytes_sent: int
+    wire_bytes_received: int
+    _fields_ = [
+        ("turns", ctypes.c_uint64),
+        ("events", ctypes.c_uint64),
+        ("jobs", ctypes.c_uint64),
+        ("connections", ctypes.c_uint64),
+        ("messages_sent", ctypes.c_uint64),
+        ("messages_received", ctypes.c_uint64),
+        ("payload_bytes_sent", ctypes.c_uint64),
+        ("payload_bytes_received", ctypes.c_uint64),
+        ("wire_bytes_sent", ctypes.c_uint64),
+        ("wire_bytes_received", ctypes.c_uint64),
+    ]
+
+
 class rt_tls_version(IntEnum):  # noqa: N801
     """Values of ``rt_tls_version``, without the prefix of their C names."""
 
@@ -100,6 +127,14 @@ class rt_message_kind(IntEnum):  # noqa: N801
 
     TEXT = 1
     BINARY = 2
+
+
+class rt_compression(IntEnum):  # noqa: N801
+    """Values of ``rt_compression``, without the prefix of their C names."""
+
+    AUTOMATIC = 0
+    ALWAYS = 1
+    NEVER = 2
 
 
 class rt_websocket_state(IntEnum):  # noqa: N801
@@ -153,6 +188,18 @@ rt_websocket_messages_fn = ctypes.CFUNCTYPE(
     ctypes.c_void_p,
     ctypes.POINTER(rt_message),
     ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+# (kind, data, length, first, last, user)
+rt_websocket_piece_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_bool,
+    ctypes.c_bool,
     ctypes.c_void_p,
 )
 
@@ -218,6 +265,34 @@ rt_websocket_drained_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 rt_websocket_pong_fn = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 
 
+class rt_websocket_statistics(ctypes.Structure):  # noqa: N801
+    """What went through a WebSocket since it was started, over all its connections,
+    up to the loop's last turn."""
+
+    messages_sent: int
+    messages_received: int
+    payload_bytes_sent: int
+    payload_bytes_received: int
+    wire_bytes_sent: int
+    wire_bytes_received: int
+    pings_sent: int
+    pongs_received: int
+    connections: int
+    round_trip_us: int
+    _fields_ = [
+        ("messages_sent", ctypes.c_uint64),
+        ("messages_received", ctypes.c_uint64),
+        ("payload_bytes_sent", ctypes.c_uint64),
+        ("payload_bytes_received", ctypes.c_uint64),
+        ("wire_bytes_sent", ctypes.c_uint64),
+        ("wire_bytes_received", ctypes.c_uint64),
+        ("pings_sent", ctypes.c_uint64),
+        ("pongs_received", ctypes.c_uint64),
+        ("connections", ctypes.c_uint64),
+        ("round_trip_us", ctypes.c_int64),
+    ]
+
+
 #: Argument types and result type of every exported function.
 FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_version": ((), ctypes.c_char_p),
@@ -253,6 +328,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_loop_cancel_timer": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_loop_get_statistics": (
+        (ctypes.c_void_p, ctypes.POINTER(rt_loop_statistics), ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
     "rt_network_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
     "rt_network_free": ((ctypes.c_void_p,), None),
     "rt_network_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
@@ -323,6 +402,25 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
+    "rt_websocket_send": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int32,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int32,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_begin_message": (
+        (ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_continue_message": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_end_message": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_websocket_ping": (
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
@@ -334,6 +432,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_websocket_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_websocket_resume": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_websocket_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_websocket_get_statistics": (
+        (ctypes.c_void_p, ctypes.POINTER(rt_websocket_statistics), ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
     "rt_websocket_buffered_bytes": ((ctypes.c_void_p,), ctypes.c_size_t),
     "rt_websocket_round_trip_us": ((ctypes.c_void_p,), ctypes.c_int64),
     "rt_websocket_add_header": (
@@ -425,6 +527,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int32),
         ctypes.c_int32,
     ),
+    "rt_websocket_set_compression_memory_level": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
     "rt_websocket_set_compression_min_bytes": (
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
@@ -455,6 +561,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_websocket_on_messages": (
         (ctypes.c_void_p, rt_websocket_messages_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_on_piece": (
+        (ctypes.c_void_p, rt_websocket_piece_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
     "rt_websocket_on_error": (
@@ -523,6 +633,8 @@ class Library:
     rt_loop_add_timer: Callable[[Any, int, int, Any, Any, Any, Any], int]
     # (loop, id)
     rt_loop_cancel_timer: Callable[[Any, int], int]
+    # (loop, out, size)
+    rt_loop_get_statistics: Callable[[Any, Any, int], int]
     # (out)
     rt_network_new: Callable[[Any], int]
     # (network)
@@ -588,6 +700,14 @@ class Library:
     rt_websocket_send_text: Callable[[Any, bytes | None, int], int]
     # (websocket, data, length)
     rt_websocket_send_binary: Callable[[Any, Any, int], int]
+    # (websocket, kind, data, length, compression)
+    rt_websocket_send: Callable[[Any, int, Any, int, int], int]
+    # (websocket, kind, compression)
+    rt_websocket_begin_message: Callable[[Any, int, int], int]
+    # (websocket, data, length)
+    rt_websocket_continue_message: Callable[[Any, Any, int], int]
+    # (websocket)
+    rt_websocket_end_message: Callable[[Any], int]
     # (websocket, data, length)
     rt_websocket_ping: Callable[[Any, Any, int], int]
     # (websocket, code, reason)
@@ -598,6 +718,8 @@ class Library:
     rt_websocket_resume: Callable[[Any], int]
     # (websocket)
     rt_websocket_get_state: Callable[[Any], int]
+    # (websocket, out, size)
+    rt_websocket_get_statistics: Callable[[Any, Any, int], int]
     # (websocket)
     rt_websocket_buffered_bytes: Callable[[Any], int]
     # (websocket)
@@ -660,6 +782,8 @@ class Library:
     rt_websocket_set_compression: Callable[[Any, bool], int]
     # (websocket, level)
     rt_websocket_set_compression_level: Callable[[Any, int], int]
+    # (websocket, level)
+    rt_websocket_set_compression_memory_level: Callable[[Any, int], int]
     # (websocket, bytes)
     rt_websocket_set_compression_min_bytes: Callable[[Any, int], int]
     # (websocket, bits)
@@ -676,6 +800,8 @@ class Library:
     rt_websocket_on_message: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_messages: Callable[[Any, Any, Any, Any], int]
+    # (websocket, fn, user, destroy)
+    rt_websocket_on_piece: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_error: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)

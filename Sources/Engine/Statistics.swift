@@ -1,0 +1,95 @@
+package import CShims
+import Session
+import Synchronization
+
+/// What went through one WebSocket, over all its connections: written on the loop's thread, once a
+/// turn, and read on any.
+struct WebSocketCounters: ~Copyable {
+    let messagesSent = Atomic<UInt64>(0)
+    let messagesReceived = Atomic<UInt64>(0)
+    let payloadBytesSent = Atomic<UInt64>(0)
+    let payloadBytesReceived = Atomic<UInt64>(0)
+    let wireBytesSent = Atomic<UInt64>(0)
+    let wireBytesReceived = Atomic<UInt64>(0)
+    let pingsSent = Atomic<UInt64>(0)
+    let pongsReceived = Atomic<UInt64>(0)
+    let connections = Atomic<UInt64>(0)
+}
+
+/// The same for all of a loop.
+struct LoopCounters: ~Copyable {
+    let turns = Atomic<UInt64>(0)
+    let events = Atomic<UInt64>(0)
+    let jobs = Atomic<UInt64>(0)
+    let connections = Atomic<UInt64>(0)
+    let messagesSent = Atomic<UInt64>(0)
+    let messagesReceived = Atomic<UInt64>(0)
+    let payloadBytesSent = Atomic<UInt64>(0)
+    let payloadBytesReceived = Atomic<UInt64>(0)
+    let wireBytesSent = Atomic<UInt64>(0)
+    let wireBytesReceived = Atomic<UInt64>(0)
+}
+
+extension Atomic<UInt64> {
+    /// For a number with one writer: cheaper than an atomic addition.
+    func grow(by count: UInt64) {
+        store(load(ordering: .relaxed) &+ count, ordering: .relaxed)
+    }
+
+    var current: UInt64 { load(ordering: .relaxed) }
+}
+
+extension WebSocketConnection {
+    /// Adds what was counted since the last time; on the loop's thread.
+    func publishStatistics() {
+        if wireBytesSent | wireBytesReceived != 0 {
+            counters.wireBytesSent.grow(by: wireBytesSent)
+            counters.wireBytesReceived.grow(by: wireBytesReceived)
+            loop.counters.wireBytesSent.grow(by: wireBytesSent)
+            loop.counters.wireBytesReceived.grow(by: wireBytesReceived)
+            wireBytesSent = 0
+            wireBytesReceived = 0
+        }
+        guard let counts = session?.value.takeCounts() else { return }
+        counters.messagesSent.grow(by: counts.messagesSent)
+        counters.messagesReceived.grow(by: counts.messagesReceived)
+        counters.payloadBytesSent.grow(by: counts.payloadBytesSent)
+        counters.payloadBytesReceived.grow(by: counts.payloadBytesReceived)
+        counters.pingsSent.grow(by: counts.pingsSent)
+        counters.pongsReceived.grow(by: counts.pongsReceived)
+        loop.counters.messagesSent.grow(by: counts.messagesSent)
+        loop.counters.messagesReceived.grow(by: counts.messagesReceived)
+        loop.counters.payloadBytesSent.grow(by: counts.payloadBytesSent)
+        loop.counters.payloadBytesReceived.grow(by: counts.payloadBytesReceived)
+    }
+
+    /// What was counted up to the last turn. Any thread.
+    package var statistics: rt_websocket_statistics {
+        rt_websocket_statistics(
+            messages_sent: counters.messagesSent.current,
+            messages_received: counters.messagesReceived.current,
+            payload_bytes_sent: counters.payloadBytesSent.current,
+            payload_bytes_received: counters.payloadBytesReceived.current,
+            wire_bytes_sent: counters.wireBytesSent.current,
+            wire_bytes_received: counters.wireBytesReceived.current,
+            pings_sent: counters.pingsSent.current,
+            pongs_received: counters.pongsReceived.current,
+            connections: counters.connections.current,
+            round_trip_us: roundTripMicroseconds)
+    }
+}
+
+extension Loop {
+    /// What was counted up to the last turn. Any thread.
+    package var statistics: rt_loop_statistics {
+        rt_loop_statistics(
+            turns: counters.turns.current, events: counters.events.current,
+            jobs: counters.jobs.current, connections: counters.connections.current,
+            messages_sent: counters.messagesSent.current,
+            messages_received: counters.messagesReceived.current,
+            payload_bytes_sent: counters.payloadBytesSent.current,
+            payload_bytes_received: counters.payloadBytesReceived.current,
+            wire_bytes_sent: counters.wireBytesSent.current,
+            wire_bytes_received: counters.wireBytesReceived.current)
+    }
+}

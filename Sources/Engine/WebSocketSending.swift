@@ -1,0 +1,238 @@
+import CShims
+package import Session
+import Synchronization
+package import Wire
+
+/// The text of a message that is sent in pieces, checked as it comes.
+struct StreamedText {
+    let kind: MessageKind
+    var validator = UTF8Validator()
+}
+
+// Sending, from any thread: what is refused at once, and the way to the loop's world.
+extension WebSocketConnection {
+    /// Queues a message. Any thread.
+    package func send(
+        _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer,
+        compression: CompressionChoice = .automatic
+    ) throws(RealtimeError) {
+        let isOpen = try checkSendable()
+        if kind == .text, !UTF8Validator.isValid(bytes) {
+            throw RealtimeError(.invalidUTF8, "the text to send is not valid UTF-8")
+        }
+        guard !isStreaming.load(ordering: .relaxed) else {
+            throw RealtimeError(.state, "a message is being sent in pieces; end it first")
+        }
+        let buffered = bufferedBytes
+        try checkRoom(bytes.count, behind: buffered)
+        let passesHighWater = bytes.count > configuration.sendHighWater - buffered
+        guard isOpen else { return try keep(kind, bytes, compression) }
+        switch loop.enter() {
+        case .inside:
+            if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
+            try sendNow(kind, bytes, compression)
+        case .claimed:
+            defer { loop.endCall() }
+            if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
+            try sendNow(kind, bytes, compression)
+        case .elsewhere:
+            let copy = try reserve(bytes)
+            postedMessages.add(1, ordering: .relaxed)
+            // Behind the bytes: `tellDrained` looks the other way round.
+            if passesHighWater { owesDrained.store(true, ordering: .releasing) }
+            // Once closing began it is dropped, as the close callback tells.
+            let message = KeptMessage(kind: kind, bytes: copy, compression: compression)
+            loop.enqueue { [self] in sendOrKeep(message) }
+        }
+    }
+
+    /// Keeps a message for the next connection.
+    private func keep(
+        _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer, _ compression: CompressionChoice
+    ) throws(RealtimeError) {
+        let copy = try reserve(bytes)
+        let waiting = postedMessages.add(1, ordering: .relaxed).newValue
+        guard waiting <= configuration.offlineQueueLimit else {
+            postedBytes.subtract(copy.count, ordering: .relaxed)
+            postedMessages.subtract(1, ordering: .relaxed)
+            throw RealtimeError(
+                .bufferFull,
+                "\(waiting - 1) messages wait for the connection,"
+                    + " \(configuration.offlineQueueLimit) may (offline_queue)")
+        }
+        let message = KeptMessage(kind: kind, bytes: copy, compression: compression)
+        loop.perform { [self] in sendOrKeep(message) }
+    }
+
+    /// A copy to be posted, counted before the others that race for the same room look.
+    private func reserve(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) -> [UInt8] {
+        let posted = postedBytes.add(bytes.count, ordering: .relaxed).newValue
+        do throws(RealtimeError) {
+            let others = posted - bytes.count + outgoingBytes.load(ordering: .relaxed)
+            try checkRoom(bytes.count, behind: others)
+        } catch {
+            postedBytes.subtract(bytes.count, ordering: .relaxed)
+            throw error
+        }
+        return Array(bytes)
+    }
+
+    /// Refuses what would pass `sendLimit`. One message alone may be larger than the limit, or it
+    /// could never be sent.
+    private func checkRoom(_ count: Int, behind buffered: Int) throws(RealtimeError) {
+        let limit = configuration.sendLimit
+        guard limit > 0, buffered > 0, count > limit - buffered else { return }
+        // Who was refused waits for the drained event, whatever the high-water mark is.
+        if !owesDrained.exchange(true, ordering: .acquiringAndReleasing) {
+            // It may have drained between the two looks.
+            loop.perform { [self] in scheduleTurn() }
+        }
+        throw RealtimeError(
+            .bufferFull,
+            "\(buffered) bytes wait to be sent and \(count) more would pass the limit of"
+                + " \(limit) (send_limit); wait until it has drained")
+    }
+
+    /// Sends a ping; an empty payload is replaced by one of the library's. Any thread.
+    /// - Parameter answered: told the round trip on the loop's thread, unless the connection ends
+    ///   before.
+    package func ping(
+        _ payload: UnsafeRawBufferPointer, answered: ((Duration) -> Void)? = nil
+    ) throws(RealtimeError) {
+        try checkOpen()
+        guard payload.count <= 125 else {
+            throw RealtimeError(
+                .tooLarge, "a ping's payload has \(payload.count) bytes, 125 are allowed")
+        }
+        // As long as a message, so that pings to a peer that does not read are bounded too.
+        try checkRoom(payload.count + FrameWriter.maximumHeaderSize, behind: bufferedBytes)
+        let copy = try reserve(payload)
+        loop.perform { [self] in
+            defer { postedBytes.subtract(copy.count, ordering: .relaxed) }
+            pingNow(copy, answered)
+        }
+    }
+
+    // MARK: Messages in pieces
+
+    /// Begins a message that is sent in pieces. Any thread; until its end no other is sent.
+    package func beginMessage(
+        _ kind: MessageKind, compression: CompressionChoice
+    ) throws(RealtimeError) {
+        try checkOpen()
+        let isFirst = streaming.withLock { streaming -> Bool in
+            guard streaming == nil else { return false }
+            streaming = StreamedText(kind: kind)
+            isStreaming.store(true, ordering: .releasing)
+            return true
+        }
+        guard isFirst else {
+            throw RealtimeError(.state, "a message is being sent in pieces already")
+        }
+        loop.perform { [self] in try? session?.value.begin(kind, compression: compression) }
+    }
+
+    /// Sends the next piece of the message begun. Any thread.
+    package func continueMessage(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
+        try checkOpen()
+        try checkRoom(bytes.count, behind: bufferedBytes)
+        try checkStreamed(bytes, endsMessage: false)
+        try post(bytes, endsMessage: false)
+    }
+
+    /// Ends the message begun. Any thread.
+    package func endMessage() throws(RealtimeError) {
+        try checkOpen()
+        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+        try checkStreamed(nothing, endsMessage: true)
+        try post(nothing, endsMessage: true)
+        endStreaming()
+    }
+
+    func endStreaming() {
+        streaming.withLock { streaming in
+            streaming = nil
+            isStreaming.store(false, ordering: .releasing)
+        }
+    }
+
+    private func checkStreamed(
+        _ bytes: UnsafeRawBufferPointer, endsMessage: Bool
+    ) throws(RealtimeError) {
+        let failure = streaming.withLock { streaming -> RealtimeError? in
+            guard let current = streaming else {
+                return RealtimeError(.state, "no message is being sent in pieces")
+            }
+            guard current.kind == .text else { return nil }
+            var validator = current.validator
+            guard validator.accepts(bytes), !endsMessage || validator.isComplete else {
+                return RealtimeError(
+                    .invalidUTF8,
+                    endsMessage
+                        ? "the text to send ends inside a character"
+                        : "the piece of text to send is not valid UTF-8")
+            }
+            streaming?.validator = validator
+            return nil
+        }
+        if let failure { throw failure }
+    }
+
+    private func post(
+        _ bytes: UnsafeRawBufferPointer, endsMessage: Bool
+    ) throws(RealtimeError) {
+        if bytes.count > configuration.sendHighWater - bufferedBytes {
+            owesDrained.store(true, ordering: .releasing)
+        }
+        switch loop.enter() {
+        case .inside: writePiece(bytes, endsMessage: endsMessage)
+        case .claimed:
+            writePiece(bytes, endsMessage: endsMessage)
+            loop.endCall()
+        case .elsewhere:
+            let copy = Array(bytes)
+            postedBytes.add(copy.count, ordering: .relaxed)
+            loop.enqueue { [self] in
+                copy.withUnsafeBytes { writePiece($0, endsMessage: endsMessage) }
+                postedBytes.subtract(copy.count, ordering: .relaxed)
+            }
+        }
+    }
+
+    /// Once closing began it is dropped, as the close callback tells.
+    private func writePiece(_ bytes: UnsafeRawBufferPointer, endsMessage: Bool) {
+        guard let session, session.value.isStreaming else { return }
+        try? session.value.write(bytes, endsMessage: endsMessage)
+        queued()
+        // What other threads sent meanwhile.
+        if endsMessage { sendKept() }
+    }
+
+    // MARK: What may be sent
+
+    func checkOpen() throws(RealtimeError) {
+        try loop.checkUsable()
+        switch state {
+        case .open: return
+        case .new, .connecting:
+            throw RealtimeError(.state, "the connection is not open yet")
+        case .waiting:
+            throw RealtimeError(.state, "the connection is lost; the next attempt is waited for")
+        case .closing, .closed:
+            throw RealtimeError(.closed, "the connection is closing or closed")
+        }
+    }
+
+    /// Whether a message can go out now; false when it can be kept for the next connection.
+    private func checkSendable() throws(RealtimeError) -> Bool {
+        try loop.checkUsable()
+        switch state {
+        case .open: return true
+        case .connecting, .waiting:
+            if configuration.offlineQueueLimit > 0 { return false }
+        case .new, .closing, .closed: break
+        }
+        try checkOpen()
+        return true
+    }
+}
