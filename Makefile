@@ -36,7 +36,7 @@ autobahn: build ## All 517 cases of the Autobahn test suite, through C and throu
 fuzz: install ## libFuzzer over every parser, SECONDS each (default 30)
 	Tests/Fuzz/run $${SECONDS_EACH:-30}
 
-simulate: ## Simulated faults: SEED=n with a trace, or SEEDS=n FROM=m (SCENARIO=name)
+simulate: install ## Simulated faults: SEED=n with a trace, or SEEDS=n FROM=m (SCENARIO=name)
 	swift build -c release --product simulate
 	.build/release/simulate $(if $(SCENARIO),--scenario $(SCENARIO)) \
 		$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),2000) --from $(or $(FROM),1))

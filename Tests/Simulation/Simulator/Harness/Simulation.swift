@@ -11,7 +11,9 @@ package protocol Scenario {
 /// Runs seeds.
 package enum Simulation {
     /// Each protocol joins here.
-    package static var scenarios: [any Scenario.Type] { [WebSocketScenario.self] }
+    package static var scenarios: [any Scenario.Type] {
+        [ReconnectionScenario.self, WebSocketScenario.self]
+    }
 
     package struct Verdict {
         package let scenario: String

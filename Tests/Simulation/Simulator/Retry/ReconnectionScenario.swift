@@ -1,0 +1,160 @@
+import Session
+import Wire
+
+/// Connections that fail, are refused, open and end: when the next attempt comes, and when none
+/// does. The delays are held to the formulas of `Jitter` as the C ABI documents them.
+package enum ReconnectionScenario: Scenario {
+    package static let name = "reconnection"
+
+    package static var situations: [String] {
+        [
+            "gave up at the limit", "gave up for good", "asked to wait", "stable",
+            "ended before it was stable", "reached the maximum", "none", "equal", "full",
+            "decorrelated",
+        ]
+    }
+
+    package static func run(in world: World) {
+        do throws(RealtimeError) {
+            let run = try ReconnectionRun(world)
+            run.attempt()
+            world.run(until: world.now + .seconds(30 * 86_400))
+            world.require(run.isOver, "neither given up nor tried again")
+        } catch {
+            world.fail("the options are refused: \(error)")
+        }
+    }
+}
+
+private final class ReconnectionRun {
+    private let world: World
+    private var random: Random
+    private var options = BackoffConfiguration()
+    private var reconnection: Reconnection
+    private var attempts = 0
+    /// Failures in a row, by our own count.
+    private var failures = 0
+    /// The last delay, in seconds.
+    private var previous = 0.0
+    private(set) var isOver = false
+
+    private enum Outcome {
+        /// No connection, or one that was refused in a way that may pass.
+        case fails(RealtimeError)
+        case refusedForGood(RealtimeError)
+        case asksToWait(RealtimeError, seconds: Int)
+        /// It opens, lasts, and ends with this code of the peer's, nil for none.
+        case opens(Duration, CloseCode?, isFinal: Bool)
+    }
+
+    init(_ world: World) throws(RealtimeError) {
+        self.world = world
+        random = world.random.split()
+        try options.setInitial(random.milliseconds(0...5000))
+        try options.setFactor(Double(random.within(10...60)) / 10)
+        try options.setMaximum(random.milliseconds(0...60_000))
+        options.jitter = random.pick([.none, .equal, .full, .decorrelated])
+        options.attemptLimit = random.pick([0, 0, 1, 3, 20])
+        options.stableTime = random.milliseconds(0...20_000)
+        reconnection = Reconnection(options)
+        world.count("\(options.jitter)")
+        world.trace("plan", "\(options)")
+    }
+
+    func attempt() {
+        attempts += 1
+        let outcome = draw()
+        world.trace("attempt \(attempts)", "\(outcome)")
+        guard attempts <= 60 else { return isOver = true }
+        switch outcome {
+        case .fails(let error): ended(nil, error, least: .zero)
+        case .refusedForGood(let error): ended(nil, error, least: nil)
+        case .asksToWait(let error, let seconds):
+            world.count("asked to wait")
+            ended(nil, error, least: .seconds(min(seconds, 300)))
+        case .opens(let time, let code, let isFinal):
+            reconnection.opened(now: world.now)
+            world.after(time) { [self] in
+                let isStable = time >= options.stableTime
+                world.count(isStable ? "stable" : "ended before it was stable")
+                if isStable { failures = 0 }
+                let lost = RealtimeError(.connectionLost, "lost")
+                ended(code, code == nil ? lost : nil, least: isFinal ? nil : .zero)
+            }
+        }
+    }
+
+    private func draw() -> Outcome {
+        switch random.below(20) {
+        case 0:
+            return .refusedForGood(refusal(random.pick([400, 401, 403, 404, 410]), []))
+        case 1...3:
+            let seconds = random.pick([0, 1, 7, 120, 1_000_000])
+            let field = HeaderField(name: "Retry-After", value: String(seconds))
+            return .asksToWait(
+                refusal(random.pick([408, 425, 429, 503]), [field]), seconds: seconds)
+        case 4...9:
+            let isFinal = random.chance(8)
+            let codes: [CloseCode?] =
+                isFinal
+                ? [.normal, .protocolError, .invalidPayload, .policyViolation, .messageTooBig]
+                : [nil, .goingAway, .noStatus, .internalError, CloseCode(rawValue: 3001)]
+            return .opens(random.milliseconds(0...40_000), random.pick(codes), isFinal: isFinal)
+        default:
+            let codes: [RealtimeError.Code] = [.connect, .timeout, .tls, .resolve, .connectionLost]
+            let code = random.pick(codes)
+            return .fails(RealtimeError(code, "failed"))
+        }
+    }
+
+    private func refusal(_ status: Int, _ fields: [HeaderField]) -> RealtimeError {
+        let head = ResponseHead(status: status, fields: fields)
+        return RealtimeError(
+            .httpStatus, "refused", response: HTTPResponse(head, body: []))
+    }
+
+    /// - Parameter least: what the server asked for; nil when there must be no other attempt.
+    private func ended(_ code: CloseCode?, _ error: RealtimeError?, least: Duration?) {
+        let uniform = Double(random.next() >> 11) * 0x1p-53
+        let decision = reconnection.ended(
+            code: code, error: error, now: world.now, random: uniform)
+        world.trace("attempt \(attempts)", "\(decision)")
+        let isExhausted = options.attemptLimit > 0 && failures >= options.attemptLimit
+        guard case .retry(let delay, let number) = decision else {
+            world.require(least == nil || isExhausted, "gave up with no reason")
+            world.count(least == nil ? "gave up for good" : "gave up at the limit")
+            return isOver = true
+        }
+        guard let least else { return world.fail("tries again what can never do") }
+        world.require(!isExhausted, "tries again beyond the limit")
+        failures += 1
+        world.require(number == failures, "calls it attempt \(number), it is \(failures)")
+        check(delay, least)
+        world.after(delay) { [self] in attempt() }
+    }
+
+    private func check(_ delay: Duration, _ least: Duration) {
+        let maximum = options.maximum / .seconds(1)
+        let initial = min(options.initial / .seconds(1), maximum)
+        var base = initial
+        for _ in 1..<failures { base = min(base * options.factor, maximum) }
+        if base == maximum { world.count("reached the maximum") }
+        let range =
+            switch options.jitter {
+            case .none: base...base
+            case .equal: (base / 2)...base
+            case .full: 0...base
+            case .decorrelated:
+                initial...min(maximum, max(initial, 3 * (failures == 1 ? initial : previous)))
+            }
+        let floor = least / .seconds(1)
+        let seconds = delay / .seconds(1)
+        previous = seconds
+        // Rounding to nanoseconds.
+        let slack = 1e-6
+        world.require(
+            seconds >= max(range.lowerBound, floor) - slack
+                && seconds <= max(range.upperBound, floor) + slack,
+            "waits \(seconds) s, \(options.jitter) allows \(range), the server asks \(floor)")
+    }
+}
