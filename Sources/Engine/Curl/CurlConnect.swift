@@ -121,7 +121,11 @@ final class CurlConnect {
         let code: RealtimeError.Code
         switch result {
         case CURLE_COULDNT_RESOLVE_HOST: code = .resolve
-        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: code = .proxy
+        // While a connection is made, no other answer than a proxy's is read: TLS has errors of its
+        // own, and HTTP begins when libcurl is done.
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY, CURLE_RECV_ERROR, CURLE_SEND_ERROR,
+            CURLE_GOT_NOTHING, CURLE_WEIRD_SERVER_REPLY:
+            code = .proxy
         case CURLE_OPERATION_TIMEDOUT: code = .timeout
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE,
             CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
