@@ -232,6 +232,8 @@ class Servers:
                 await script(Peer(reader, writer, request))
             except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
                 pass  # The client has gone: what a test expects of it, it asks the client.
+            except asyncio.CancelledError:
+                pass  # The server goes away.
             finally:
                 scripts.discard(task)
                 writer.close()

@@ -1,0 +1,188 @@
+"""Answers other than 101: redirects between secure and insecure places, refusals with a body."""
+
+import zlib
+from collections.abc import Callable
+
+from harness import Build, Probe, Suite, add_probed, expect, fails
+from servers import Peer, Script, Servers, frame
+
+KIB = 1 << 10
+#: Of a refusal's body this much is kept.
+BODY_LIMIT = 64 * KIB
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    both: list[Callable[..., None]] = [redirect_over_tls, refusal_with_chunked_body]
+    plain: list[Callable[..., None]] = [
+        redirect_to_less_security_is_refused,
+        redirect_to_less_security_is_allowed,
+        redirect_to_more_security,
+        redirect_to_a_stranger_takes_no_certificate_for_granted,
+        refusal_with_long_body,
+        refusal_with_endless_body,
+        refusal_with_stalled_body,
+        refusal_with_cut_body,
+        refusal_with_broken_chunks,
+        refusal_until_the_end,
+        refusal_under_tls,
+    ]
+    add_probed(suite, build, both, servers, log=4)
+    add_probed(suite, build, plain, servers, valgrind=False, log=4)
+
+
+# Redirects
+
+
+def redirect(url: str) -> Script:
+    async def script(peer: Peer) -> None:
+        location = url.replace("ws", "http", 1)
+        await peer.send(
+            f"HTTP/1.1 307 Temporary Redirect\r\nLocation: {location}\r\n"
+            "Content-Length: 0\r\n\r\n".encode()
+        )
+
+    return script
+
+
+async def greet(peer: Peer) -> None:
+    await peer.send(peer.answer() + frame(1, b"here"))
+    await peer.send(frame(8, await peer.read_until_close()))
+
+
+def arrives(probe: Probe) -> None:
+    probe.expect("open .*")
+    probe.expect("text 4 .*")
+    probe.close()
+
+
+def redirect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
+    tls = servers.tls()
+    there = servers.script(greet, tls)
+    with make(servers.script(redirect(there), tls), network_ca_file=tls.ca_file) as probe:
+        arrives(probe)
+
+
+def redirect_to_less_security_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
+    """The insecure place is not even connected to."""
+    visitors: list[Peer] = []
+
+    async def script(peer: Peer) -> None:
+        visitors.append(peer)
+
+    tls = servers.tls()
+    url = servers.script(redirect(servers.script(script)), tls)
+    with make(url, network_ca_file=tls.ca_file) as probe:
+        fails(probe, "RT_ERROR_REDIRECT", text="without TLS")
+    servers.settle()
+    expect(not visitors, "the insecure place was visited")
+
+
+def redirect_to_less_security_is_allowed(make: Callable[..., Probe], servers: Servers) -> None:
+    tls = servers.tls()
+    url = servers.script(redirect(servers.script(greet)), tls)
+    with make(url, network_ca_file=tls.ca_file, allow_insecure_redirects=True) as probe:
+        arrives(probe)
+
+
+def redirect_to_more_security(make: Callable[..., Probe], servers: Servers) -> None:
+    tls = servers.tls()
+    url = servers.script(redirect(servers.script(greet, tls)))
+    with make(url, network_ca_file=tls.ca_file) as probe:
+        arrives(probe)
+
+
+def redirect_to_a_stranger_takes_no_certificate_for_granted(
+    make: Callable[..., Probe], servers: Servers
+) -> None:
+    """The place it leads to is verified as any other."""
+    known, stranger = servers.tls(), servers.tls()
+    url = servers.script(redirect(servers.script(greet, stranger)), known)
+    with make(url, network_ca_file=known.ca_file) as probe:
+        fails(probe, "RT_ERROR_TLS", text="certificate")
+
+
+# Refusals
+
+
+def refuse(headers: str, body: bytes, *, then_end: bool = True) -> Script:
+    async def script(peer: Peer) -> None:
+        await peer.send(f"HTTP/1.1 403 Not You\r\n{headers}\r\n".encode() + body)
+        if not then_end:
+            await peer.read_to_end()
+
+    return script
+
+
+def told(probe: Probe, body: bytes) -> None:
+    """The refusal comes with this much of the body, then the failure."""
+    probe.expect(rf"refused 403 \[Not You\] \d+ {len(body)} {zlib.crc32(body):08x}")
+    fails(probe, "RT_ERROR_HTTP_STATUS", text="403")
+
+
+def chunked(*chunks: bytes) -> bytes:
+    """RFC 9112 §7.1, with an extension and trailers, which mean nothing."""
+    coded = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
+    return coded + b"0\r\nX-Trailer: 1\r\n\r\n"
+
+
+def refusal_with_chunked_body(make: Callable[..., Probe], servers: Servers) -> None:
+    """Told at the last chunk, while the connection stays."""
+    body = chunked(b"because", b" of ", b"that" * 300)
+    script = refuse("Transfer-Encoding: chunked\r\n", body, then_end=False)
+    with make(servers.script(script), open_timeout_ms=0) as probe:
+        told(probe, b"because of " + b"that" * 300)
+
+
+def refusal_with_long_body(make: Callable[..., Probe], servers: Servers) -> None:
+    """70 KiB are cut at the limit."""
+    body = bytes(i % 251 for i in range(70 * KIB))
+    with make(servers.script(refuse(f"Content-Length: {len(body)}\r\n", body))) as probe:
+        told(probe, body[:BODY_LIMIT])
+    script = refuse("Transfer-Encoding: chunked\r\n", chunked(body[:9999], body[9999:]))
+    with make(servers.script(script)) as probe:
+        told(probe, body[:BODY_LIMIT])
+
+
+def refusal_with_endless_body(make: Callable[..., Probe], servers: Servers) -> None:
+    """Told at the limit: the server never ends it."""
+
+    async def script(peer: Peer) -> None:
+        await peer.send(b"HTTP/1.1 403 Not You\r\n\r\n")
+        while True:
+            await peer.send(b"more" * KIB)
+
+    with make(servers.script(script), open_timeout_ms=0) as probe:
+        told(probe, b"more" * (BODY_LIMIT // 4))
+
+
+def refusal_with_stalled_body(make: Callable[..., Probe], servers: Servers) -> None:
+    """There is no time limit but the two seconds for a body: without them it would never end."""
+    script = refuse("Content-Length: 100\r\n", b"as far as", then_end=False)
+    with make(servers.script(script), open_timeout_ms=0) as probe:
+        told(probe, b"as far as")
+
+
+def refusal_with_cut_body(make: Callable[..., Probe], servers: Servers) -> None:
+    with make(servers.script(refuse("Content-Length: 100\r\n", b"as far as"))) as probe:
+        told(probe, b"as far as")
+
+
+def refusal_with_broken_chunks(make: Callable[..., Probe], servers: Servers) -> None:
+    """What came before the nonsense is told, and nothing is waited for."""
+    script = refuse("Transfer-Encoding: chunked\r\n", b"4\r\nfour\r\nxyz\r\n", then_end=False)
+    with make(servers.script(script), open_timeout_ms=0) as probe:
+        told(probe, b"four")
+
+
+def refusal_until_the_end(make: Callable[..., Probe], servers: Servers) -> None:
+    """Without a length the end of the connection is the body's."""
+    with make(servers.script(refuse("", b"x" * 3000))) as probe:
+        told(probe, b"x" * 3000)
+
+
+def refusal_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
+    tls = servers.tls()
+    body = b"x" * 40_000
+    script = refuse(f"Content-Length: {len(body)}\r\n", body, then_end=False)
+    with make(servers.script(script, tls), network_ca_file=tls.ca_file) as probe:
+        told(probe, body)
