@@ -38,7 +38,8 @@ let package = Package(
             name: "simulate", dependencies: ["Simulator"], path: "Tests/Simulation/Command",
             swiftSettings: swift),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: swift),
-        .testTarget(name: "SessionTests", dependencies: ["Session", "Wire"], swiftSettings: swift),
+        .testTarget(
+            name: "SessionTests", dependencies: ["Session", "Wire", "CShims"], swiftSettings: swift),
         .testTarget(
             name: "EngineTests", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .testTarget(name: "RealtimeTests", dependencies: ["Realtime"], swiftSettings: swift),

@@ -123,16 +123,21 @@ extension WebSocketConnection {
         if let handler = handlers.messages {
             switch verdict {
             case .deliver: handler(base, messages)
-            case .wait: return start
+            case .wait:
+                session?.value.giveBack(messages)
+                return start
             case .drop: break
             }
             return nil
         }
         var used = start
-        for message in messages {
+        for index in messages.indices {
+            let message = messages[index]
             switch verdict {
             case .deliver: tell(message, base)
-            case .wait: return used
+            case .wait:
+                session?.value.giveBack(UnsafeBufferPointer(rebasing: messages[index...]))
+                return used
             case .drop: return nil
             }
             used = Int(message.offset &+ message.length)

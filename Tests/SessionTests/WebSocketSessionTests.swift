@@ -1,3 +1,4 @@
+import CShims
 import Testing
 import Wire
 
@@ -160,6 +161,25 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         let frames = peer.written()
         #expect(frames.map(\.first) == [0x8A])
         #expect(frames.map(\.payload) == [[42]])
+    }
+
+    @Test func messagesGivenBackCountWhenTheyAreFoundAgain() throws {
+        var peer = try Peer()
+        let input: [UInt8] = [0x81, 2, 0x61, 0x62, 0x81, 1, 0x63]
+        input.withUnsafeBytes { input in
+            withUnsafeTemporaryAllocation(of: rt_message.self, capacity: 4) { messages in
+                messages.initialize(repeating: rt_message())
+                var offset = 0
+                #expect(peer.session.wholeMessages(input, &offset, into: messages) == 2)
+                // A pause after the first one.
+                peer.session.giveBack(UnsafeBufferPointer(rebasing: messages[1..<2]))
+                offset = 4
+                #expect(peer.session.wholeMessages(input, &offset, into: messages) == 1)
+            }
+        }
+        let counts = peer.session.takeCounts()
+        #expect(counts.messagesReceived == 2)
+        #expect(counts.payloadBytesReceived == 3)
     }
 
     @Test func noPongFollowsThatOfALaterPing() throws {

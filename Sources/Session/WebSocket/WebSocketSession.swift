@@ -190,6 +190,12 @@ package struct WebSocketSession: ~Copyable {
         return reader.wholeMessages(input, &offset, into: messages)
     }
 
+    /// Whole messages that cannot be handed on, of an input that is read again from there: they do
+    /// not count yet.
+    package mutating func giveBack(_ messages: UnsafeBufferPointer<rt_message>) {
+        reader.giveBack(messages)
+    }
+
     private mutating func received(
         _ opcode: Opcode, _ now: Instant
     ) throws(ProtocolFailure) -> Step {

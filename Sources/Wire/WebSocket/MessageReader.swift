@@ -74,6 +74,12 @@ package struct MessageReader: ~Copyable {
     /// The payload of the last control frame, at most 125 bytes; valid until the next call.
     package var control: UnsafeRawBufferPointer { controlBytes.readable }
 
+    /// Whole messages that were found and are going to be found again: they do not count yet.
+    package mutating func giveBack(_ messages: UnsafeBufferPointer<rt_message>) {
+        messageCount &-= UInt64(truncatingIfNeeded: messages.count)
+        for message in messages { payloadBytes &-= message.length }
+    }
+
     /// Messages that ended since the last call, and their bytes after decompression.
     package mutating func takeCounts() -> (messages: UInt64, bytes: UInt64) {
         defer {
