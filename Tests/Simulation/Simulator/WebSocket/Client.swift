@@ -25,6 +25,8 @@ final class Client: EndpointOwner {
     let whole: UnsafeMutableBufferPointer<rt_message>
     var pending: User.Ending?
     var wantsRead = false
+    /// What the session counted in its whole life.
+    private(set) var counts: WebSocketSession.Counts?
     private(set) var isPaused = false
     private(set) var isClosing = false
 
@@ -103,7 +105,9 @@ final class Client: EndpointOwner {
 
     // MARK: What the user does
 
-    func send(_ kind: MessageKind, _ bytes: [UInt8]) throws(RealtimeError) {
+    func send(
+        _ kind: MessageKind, _ bytes: [UInt8], _ choice: CompressionChoice
+    ) throws(RealtimeError) {
         guard phase == .open, !isClosing, let session else {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
@@ -114,9 +118,27 @@ final class Client: EndpointOwner {
         }
         if bytes.count > plan.configuration.sendHighWater - waiting { owesDrained = true }
         try bytes.span.withUnsafeBytes { (bytes) throws(RealtimeError) in
-            try session.value.send(kind, bytes)
+            try session.value.send(kind, bytes, compression: choice)
         }
         guardian.sent(bytes.count)
+        queued()
+    }
+
+    func begin(_ kind: MessageKind, _ choice: CompressionChoice) throws(RealtimeError) {
+        guard phase == .open, !isClosing, let session else {
+            throw RealtimeError(.closed, "the connection is closing or closed")
+        }
+        try session.value.begin(kind, compression: choice)
+    }
+
+    func write(_ piece: [UInt8], endsMessage: Bool) throws(RealtimeError) {
+        guard phase == .open, !isClosing, let session else {
+            throw RealtimeError(.closed, "the connection is closing or closed")
+        }
+        try piece.span.withUnsafeBytes { (bytes) throws(RealtimeError) in
+            try session.value.write(bytes, endsMessage: endsMessage)
+        }
+        guardian.sent(session.value.outgoing.count)
         queued()
     }
 
@@ -210,6 +232,7 @@ final class Client: EndpointOwner {
     }
 
     private func dropTransport() {
+        if counts == nil { counts = session?.value.takeCounts() }
         timer?.alarm.cancel()
         timer = nil
         endpoint.close()

@@ -83,7 +83,9 @@ extension Client {
                 if !plan.usesBatches || range.upperBound >= plan.receiveBytes {
                     deliverAssembled()
                 }
-            case .piece: world.require(false, "a piece, though whole messages are wanted")
+            case .piece(let kind, let range, let isFirst, let isLast):
+                messagesCame()
+                deliverPiece(kind, range, isFirst, isLast)
             case .needMoreBytes:
                 deliverAssembled()
                 return input.count
@@ -122,7 +124,9 @@ extension Client {
         if plan.usesBatches {
             switch verdict {
             case .deliver: tell(messages, at: base)
-            case .wait: return start
+            case .wait:
+                session?.value.giveBack(messages)
+                return start
             case .drop: break
             }
             return nil
@@ -131,12 +135,24 @@ extension Client {
         for index in messages.indices {
             switch verdict {
             case .deliver: tell(UnsafeBufferPointer(rebasing: messages[index...index]), at: base)
-            case .wait: return used
+            case .wait:
+                session?.value.giveBack(UnsafeBufferPointer(rebasing: messages[index...]))
+                return used
             case .drop: return nil
             }
             used = Int(messages[index].offset &+ messages[index].length)
         }
         return nil
+    }
+
+    private func deliverPiece(
+        _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
+    ) {
+        world.require(plan.configuration.deliversPieces, "a piece, where messages are wanted")
+        if verdict != .drop, let assembled = session?.value.assembled {
+            user.piece(kind, Array(assembled[range]), isFirst: isFirst, isLast: isLast)
+        }
+        session?.value.discardDelivered()
     }
 
     private func deliverAssembled() {

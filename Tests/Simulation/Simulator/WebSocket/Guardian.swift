@@ -138,10 +138,15 @@ final class Guardian {
     // MARK: Looked at
 
     /// After each step of the session: what is assembled is one message, and one read's worth of
-    /// delivered ones.
+    /// delivered ones; of a message in pieces, what one read can become.
     func step(_ assembled: Int) {
-        guard options.limits.messageBytes > 0 else { return }
-        let limit = options.limits.messageBytes + 1 + plan.receiveBytes
+        let limit: Int
+        if options.deliversPieces {
+            limit = options.compression.enabled ? 4096 * 1032 : plan.receiveBytes + 3
+        } else {
+            guard plan.messageLimit > 0 else { return }
+            limit = plan.messageLimit + 1 + plan.receiveBytes
+        }
         world.require(assembled <= limit, "\(assembled) bytes assembled, \(limit) are allowed")
     }
 
@@ -150,9 +155,12 @@ final class Guardian {
         guard client.phase == .open, let session = client.session else { return }
         world.require(client.batch.isEmpty, "assembled messages wait from one turn to the next")
         world.require(client.held.count <= plan.receiveBytes, "more than one read is held")
-        let limit = options.limits.messageBytes
+        let limit = options.deliversPieces ? 3 : plan.messageLimit == 0 ? .max : plan.messageLimit
         let assembled = session.value.assembled.count
-        world.require(limit == 0 || assembled <= limit + 1, "\(assembled) bytes assembled")
+        // What a violation was found in stays until the connection ends.
+        let isOpen = session.value.state == .open
+        world.require(
+            !isOpen || assembled <= limit, "\(assembled) bytes wait from one turn to the next")
         checkOutgoing(session.value.outgoing.count)
         if session.value.state == .open, client.user.close == nil {
             let used = stream.count - headBytes - client.held.count

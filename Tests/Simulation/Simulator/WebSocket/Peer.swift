@@ -161,7 +161,7 @@ final class Peer: EndpointOwner {
 
     private func open(_ greeting: Greeter.Answer) {
         reader.maxFrameBytes = plan.configuration.maxFrameBytes
-        deal.messageLimit = plan.configuration.limits.messageBytes
+        deal.messageLimit = plan.messageLimit
         deal.inflateRatio = plan.configuration.limits.inflateRatio
         if let deflate = greeting.deflate {
             world.count("deflate")

@@ -31,6 +31,8 @@ struct Plan {
 
     enum UserAct {
         case send(MessageKind, [UInt8])
+        /// In pieces that end at these places, one every few milliseconds.
+        case stream(MessageKind, [UInt8], ends: [Int])
         case ping([UInt8])
         case pause(Duration)
         case close(CloseCode?, String)
@@ -68,6 +70,11 @@ struct Plan {
     var isCorrupted: Bool { Plan.corrupts(down) }
     var isCorruptedUpward: Bool { Plan.corrupts(up) }
 
+    /// What a message may have; there is no limit where messages come in pieces.
+    var messageLimit: Int {
+        configuration.deliversPieces ? 0 : configuration.limits.messageBytes
+    }
+
     /// The peer writes what is no frame, or begins one that its next frame is then taken into.
     var isGarbled: Bool {
         script.contains {
@@ -95,6 +102,10 @@ struct Plan {
         batchSize = random.pick([1, 2, 64])
         usesBatches = random.chance(60)
         try configure()
+        if random.chance(20) {
+            configuration.deliversPieces = true
+            usesBatches = false
+        }
         if isGentle { beGentle() } else { beHarsh() }
         writeScript()
         writeUser()
@@ -273,6 +284,10 @@ struct Plan {
             switch random.below(20) {
             case 0: user.append((at, .ping(random.bytes(random.below(126)))))
             case 1...3: user.append((at, .pause(random.milliseconds(1...2000))))
+            case 4...5:
+                let (kind, payload) = content()
+                let ends = (0..<random.below(4)).map { _ in random.below(payload.count + 1) }
+                user.append((at, .stream(kind, payload, ends: ends.sorted())))
             default:
                 let (kind, payload) = content()
                 user.append((at, .send(kind, payload)))

@@ -21,6 +21,9 @@ final class User {
     private(set) var pongCount = 0
     /// What the client took to send, in order.
     private(set) var sent: [(opcode: UInt8, payload: [UInt8])] = []
+    private var isStreaming = false
+    /// The message that comes in pieces, as far as it has come.
+    private var partial: (kind: MessageKind, bytes: [UInt8])?
     /// The user's own close, and how many messages it had then.
     private(set) var close: (code: CloseCode?, reason: String)?
 
@@ -40,6 +43,7 @@ final class User {
         guard let client, ending == nil else { return }
         switch act {
         case .send(let kind, let payload): send(kind, payload)
+        case .stream(let kind, let payload, let ends): begin(kind, payload, ends)
         case .ping(let payload): client.ping(payload)
         case .pause(let time): pause(for: time)
         case .close(let code, let reason): closes(code, reason)
@@ -49,17 +53,60 @@ final class User {
     private func send(_ kind: MessageKind, _ payload: [UInt8]) {
         guard let client, opened, close == nil else { return }
         do throws(RealtimeError) {
-            try client.send(kind, payload)
+            let choices: [CompressionChoice] = [.automatic, .automatic, .always, .never]
+            try client.send(kind, payload, random.pick(choices))
             sent.append((kind == .text ? 1 : 2, payload))
             world.trace("user", "sends \(kind) of \(payload.count) bytes")
         } catch {
             world.trace("user", "send refused: \(error)")
             world.count("send refused \(error.code)")
-            // What comes before the end can be answered.
-            world.require(
-                error.code == .bufferFull || (error.code == .closed && client.knowsItsEnd),
-                "send threw \(error) before the end was told")
+            refused(error)
         }
+    }
+
+    /// What comes before the end can be answered, unless it is in the way of itself.
+    private func refused(_ error: RealtimeError) {
+        guard let client else { return }
+        let isExpected =
+            switch error.code {
+            case .bufferFull: true
+            case .closed: client.knowsItsEnd || close != nil
+            case .state: isStreaming
+            default: false
+            }
+        world.require(isExpected, "send threw \(error) before the end was told")
+    }
+
+    private func begin(_ kind: MessageKind, _ payload: [UInt8], _ ends: [Int]) {
+        guard let client, opened, close == nil, !isStreaming else { return }
+        do throws(RealtimeError) {
+            try client.begin(kind, random.pick([.automatic, .always, .never]))
+            world.count("sends in pieces")
+            isStreaming = true
+            write(kind, payload, from: 0, ends[...])
+        } catch {
+            refused(error)
+        }
+    }
+
+    private func write(
+        _ kind: MessageKind, _ payload: [UInt8], from start: Int, _ ends: ArraySlice<Int>
+    ) {
+        guard let client, close == nil, ending == nil else { return }
+        let end = ends.first ?? payload.count
+        do throws(RealtimeError) {
+            try client.write(Array(payload[start..<end]), endsMessage: ends.isEmpty)
+        } catch {
+            return refused(error)
+        }
+        guard ends.isEmpty else {
+            world.after(random.milliseconds(0...20)) { [weak self] in
+                self?.write(kind, payload, from: end, ends.dropFirst())
+            }
+            return
+        }
+        isStreaming = false
+        sent.append((kind == .text ? 1 : 2, payload))
     }
 
     private func pause(for time: Duration) {
@@ -99,6 +146,7 @@ final class User {
     func batch(_ messages: [(MessageKind, UnsafeRawBufferPointer)]) {
         world.require(opened, "a message before it was open")
         world.require(close == nil, "a message after the user closed")
+        world.require(partial == nil, "a message inside another that comes in pieces")
         for (kind, bytes) in messages {
             told("\(kind) of \(bytes.count) bytes")
             delivered.append((kind == .text ? 1 : 2, Array(bytes)))
@@ -106,6 +154,22 @@ final class User {
             if random.chance(plan.pauses) { pause(for: random.milliseconds(0...300)) }
             if random.chance(plan.closes) { closes(.normal, "in a callback") }
         }
+    }
+
+    func piece(_ kind: MessageKind, _ bytes: [UInt8], isFirst: Bool, isLast: Bool) {
+        told("a piece of \(kind) of \(bytes.count) bytes")
+        world.count("piece")
+        world.require(close == nil, "a piece after the user closed")
+        world.require(isFirst == (partial == nil), "a first piece inside a message, or none")
+        world.require(partial == nil || partial?.kind == kind, "a piece of another kind")
+        world.require(
+            kind == .binary || String(validating: bytes, as: UTF8.self) != nil,
+            "a piece of text that is cut inside a character")
+        let whole = (partial?.bytes ?? []) + bytes
+        partial = isLast ? nil : (kind, whole)
+        if isLast { delivered.append((kind == .text ? 1 : 2, whole)) }
+        if random.chance(plan.pauses) { pause(for: random.milliseconds(0...300)) }
+        if random.chance(plan.closes) { closes(.normal, "in a callback") }
     }
 
     func pong(_ time: Duration) {

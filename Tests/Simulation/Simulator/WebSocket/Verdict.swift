@@ -58,7 +58,7 @@ struct Verdict {
         world.require(
             plan.greeting == .accept || plan.isCorrupted, "opened in spite of \(plan.greeting)")
         var rules = NaiveReader.Rules()
-        rules.messageLimit = plan.configuration.limits.messageBytes
+        rules.messageLimit = plan.messageLimit
         rules.inflateRatio = plan.configuration.limits.inflateRatio
         rules.deflate = client.agreed.map {
             ($0.serverMaxWindowBits, $0.serverNoContextTakeover)
@@ -70,6 +70,7 @@ struct Verdict {
         checkMessages(messages)
         checkEnding(ending, naive)
         checkCloseFrame(naive)
+        checkCounts(messages)
         if !plan.isCorrupted { checkScript(naive, messages) }
     }
 
@@ -122,6 +123,17 @@ struct Verdict {
         }
         let expected = isOwnClose ? [] : errors
         world.require(user.errors == expected, "told of \(user.errors), not of \(expected)")
+    }
+
+    /// The statistics.
+    private func checkCounts(_ messages: [NaiveReader.Event]) {
+        guard let counts = client.counts else { return world.fail("nothing was counted") }
+        world.require(
+            counts.messagesReceived == UInt64(messages.count),
+            "counts \(counts.messagesReceived) messages, \(messages.count) came")
+        world.require(
+            counts.messagesSent == UInt64(user.sent.count),
+            "counts \(counts.messagesSent) messages sent, it were \(user.sent.count)")
     }
 
     /// Our close frame on the wire, where it got through.

@@ -19,7 +19,8 @@ package enum WebSocketScenario: Scenario {
                 "close timeout", "pong timeout", "idle timeout", "ping flood", "pause",
                 "user closes",
                 "peer closes", "peer resets", "garbage", "deliver first", "write failed",
-                "user closes before a pending end", "send refused bufferFull", "gentle",
+                "user closes before a pending end", "send refused bufferFull", "gentle", "piece",
+                "sends in pieces",
             ]
     }
 
