@@ -18,7 +18,7 @@ SWITCH = (
 )
 ANSWERS = [
     (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "RT_ERROR_HTTP_STATUS", "403"),
-    (b"HTTP/1.1 302 Found\r\nLocation: /else\r\n\r\n", "RT_ERROR_HTTP_STATUS", "302"),
+    (b"HTTP/1.1 302 Found\r\n\r\n", "RT_ERROR_REDIRECT", "302"),
     (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "RT_ERROR_HTTP_STATUS", "200"),
     (SWITCH, "RT_ERROR_HANDSHAKE", "Sec-WebSocket-Accept"),
     (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "RT_ERROR_HANDSHAKE", ""),

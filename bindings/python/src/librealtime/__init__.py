@@ -27,6 +27,7 @@ from .exceptions import (
     InvalidStatus,
     InvalidURI,
     RealtimeError,
+    SecurityError,
 )
 
 __version__ = VERSION
@@ -47,6 +48,7 @@ __all__ = [
     "InvalidStatus",
     "InvalidURI",
     "RealtimeError",
+    "SecurityError",
     "State",
     "connect",
     "sync",

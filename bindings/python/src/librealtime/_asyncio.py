@@ -10,7 +10,7 @@ from typing import Any
 
 from ._abi import rt_status
 from ._base import BaseConnection, OnMessage, payload
-from ._callbacks import Message
+from ._batch import Message
 from ._options import Deflate, Headers, Options
 from ._reactor import Reactor
 from .exceptions import (
@@ -71,7 +71,7 @@ class Connection(BaseConnection):
         while not messages:
             await self._more()
         message = messages.popleft()
-        if self._inbox.paused:
+        if self._inbox.paused and len(messages) <= self._inbox.resume_at:
             self._took()
         return message
 
@@ -82,7 +82,7 @@ class Connection(BaseConnection):
             while True:
                 while messages:
                     message = messages.popleft()
-                    if inbox.paused:
+                    if inbox.paused and len(messages) <= inbox.resume_at:
                         self._took()
                     yield message
                 await self._more()
@@ -196,8 +196,8 @@ class Connection(BaseConnection):
 
     # Inside a dispatch.
 
-    def _received(self, messages: list[Message], size: int) -> None:
-        super()._received(messages, size)
+    def _received(self, messages: list[Message], lengths: list[int]) -> None:
+        super()._received(messages, lengths)
         _wake(self._receivers)
 
     def _drained(self) -> None:

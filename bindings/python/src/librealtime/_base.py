@@ -9,7 +9,8 @@ from enum import IntEnum
 from typing import Optional
 
 from ._abi import rt_status, rt_websocket_state
-from ._callbacks import Handle, Message, attach, new_websocket
+from ._batch import Message
+from ._callbacks import Handle, attach, new_websocket
 from ._inbox import Inbox
 from ._loader import lib
 from ._options import Options, encode, limit, text
@@ -72,6 +73,8 @@ class BaseConnection:
         )
         self._write_limit = options.write_limit
         self._pings: list[Ping] = []
+        # What is being handed to on_message.
+        self._batch: list[Message] = []
         self._failure: RealtimeError | None = None
         self._is_open = False
         url = text(options.url, "the URL", rt_status.ERROR_INVALID_URL)
@@ -114,19 +117,26 @@ class BaseConnection:
             check(lib.rt_websocket_pause(self._handle))
         self._changed()
 
-    def _received(self, messages: list[Message], size: int) -> None:
+    def _received(self, messages: list[Message], lengths: list[int]) -> None:
         if self._on_message is None:
             handle = self._handle
-            if self._inbox.put(messages, size) and handle is not None:
+            if self._inbox.put(messages, sum(lengths)) and handle is not None:
                 check(lib.rt_websocket_pause(handle))
             return
-        for message in messages:
-            if self._is_closing:
-                return
+        if self._is_closing:
+            return
+        # Emptied by a close inside the callback, which ends the iteration.
+        self._batch = messages
+        rest = iter(messages)
+        on_message = self._on_message
+        while True:
             try:
-                self._on_message(message)
+                for message in rest:
+                    on_message(message)
+                break
             except BaseException as error:
                 self._keep(error)
+        self._batch = []
 
     def _erred(self, status: int, message: str) -> None:
         self._failure = from_status(status, message)
@@ -257,14 +267,16 @@ class BaseConnection:
             return
         check(lib.rt_websocket_close(handle, code, content))
         self._is_closing = True
+        self._batch.clear()
         if self._inbox.paused:
             # The peer's close frame must be read; messages before it are not delivered any more.
             check(lib.rt_websocket_resume(handle))
 
     def _took(self) -> None:
-        """After taking messages from a full inbox."""
+        """After taking as many messages from a full inbox as was waited for."""
+        self._inbox.paused = False
         handle = self._handle
-        if self._inbox.took() and handle is not None:
+        if handle is not None:
             check(lib.rt_websocket_resume(handle))
 
 

@@ -9,32 +9,24 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import struct
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol, Union
+from typing import Any, Protocol
 
 from . import _abi
+from ._batch import Message, decode
 from ._loader import lib
 from .exceptions import check
 
-Message = Union[str, bytes]
-
-_ROW = struct.Struct("=QQii")
 _string_at = ctypes.string_at
-_TEXT = int(_abi.rt_message_kind.TEXT)
-
-#: From this many bytes a message, each is copied by itself: copying all of them at once first
-#: would cost more than the calls it saves.
-_LARGE = 4096
 
 
 class Target(Protocol):
     """Who is called back, always inside a dispatch."""
 
     def _opened(self, subprotocol: str) -> None: ...
-    def _received(self, messages: list[Message], size: int) -> None: ...
+    def _received(self, messages: list[Message], lengths: list[int]) -> None: ...
     def _erred(self, status: int, message: str) -> None: ...
     def _closed(self, code: int, reason: str, clean: bool) -> None: ...
     def _drained(self) -> None: ...
@@ -114,7 +106,7 @@ def _on_messages(base: int, table: Any, count: int, key: int) -> None:
     target = _target(key)
     if target is not None:
         try:
-            target._received(*_decode(base, table, count))
+            target._received(*decode(base, table, count))
         except BaseException as error:
             target._keep(error)
 
@@ -176,37 +168,3 @@ def attach(websocket: Handle, target: Target) -> None:
         # A setter that fails destroys its user data, too.
         entry.uses.append(None)
         check(setter(websocket, trampoline, key, _DESTROY))
-
-
-def _decode(base: int, table: Any, count: int) -> tuple[list[Message], int]:
-    """The messages of a batch, and the sum of their lengths.
-
-    Calls into ctypes cost more than copying: one for the table, one for the bytes of all.
-    """
-    rows = _string_at(table, count * _ROW.size)
-    if count == 1:
-        offset, length, kind, _ = _ROW.unpack(rows)
-        data = _string_at(base + offset, length)
-        return [data.decode() if kind == _TEXT else data], length
-    numbers = memoryview(rows).cast("Q")
-    offsets = numbers[0::3].tolist()
-    lengths = numbers[1::3].tolist()
-    size = sum(lengths)
-    if size > count * _LARGE:
-        return [
-            _string_at(base + offset, length).decode()
-            if kind == _TEXT
-            else _string_at(base + offset, length)
-            for offset, length, kind, _ in _ROW.iter_unpack(rows)
-        ], size
-    # An empty message may stand anywhere: the extent is taken over all of them.
-    low = min(offsets)
-    high = max(map(int.__add__, offsets, lengths))
-    data = _string_at(base + low, high - low)
-    messages: list[Message] = []
-    append = messages.append
-    for offset, length, kind, _ in _ROW.iter_unpack(rows):
-        start = offset - low
-        piece = data[start : start + length]
-        append(piece.decode() if kind == _TEXT else piece)
-    return messages, size

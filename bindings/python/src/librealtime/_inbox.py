@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from ._callbacks import Message
+from ._batch import Message
 
 
 class Inbox:
@@ -17,17 +17,18 @@ class Inbox:
     __slots__ = (
         "_high_bytes",
         "_high_count",
-        "_resume_at",
         "_size",
         "_sizes",
         "_total",
         "messages",
         "paused",
+        "resume_at",
     )
 
     def __init__(self, high_count: int, high_bytes: int) -> None:
         """0 is no limit."""
         self.messages: deque[Message] = deque()
+        #: Whoever takes messages clears it and resumes, once there are `resume_at` left.
         self.paused = False
         self._high_count = high_count
         self._high_bytes = high_bytes
@@ -35,7 +36,7 @@ class Inbox:
         self._sizes: deque[tuple[int, int]] = deque()
         self._total = 0
         self._size = 0
-        self._resume_at = 0
+        self.resume_at = 0
 
     def put(self, batch: list[Message], size: int) -> bool:
         """Adds a batch; whether receiving must pause now."""
@@ -54,15 +55,8 @@ class Inbox:
             return False
         was_paused = self.paused
         self.paused = True
-        self._resume_at = self._low_water()
+        self.resume_at = self._low_water()
         return not was_paused
-
-    def took(self) -> bool:
-        """After taking messages while paused: whether receiving must go on now."""
-        if len(self.messages) > self._resume_at:
-            return False
-        self.paused = False
-        return True
 
     def _retire(self) -> None:
         count, size = self._sizes.popleft()

@@ -27,6 +27,7 @@ __all__ = [
     "InvalidStatus",
     "InvalidURI",
     "RealtimeError",
+    "SecurityError",
 ]
 
 #: Close codes of an end that is no failure: normal, going away, a close frame without a code.
@@ -93,6 +94,10 @@ class InvalidStatus(InvalidHandshake):
     """The server answered the handshake with another HTTP status; the message names it."""
 
 
+class SecurityError(InvalidHandshake):
+    """The server redirects to where it is not followed: too often, without TLS, or nowhere."""
+
+
 class ConnectionTimeout(RealtimeError, _Timeout):
     """Something took longer than its time limit."""
 
@@ -144,6 +149,7 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_TIMEOUT: ConnectionTimeout,
     rt_status.ERROR_HANDSHAKE: InvalidHandshake,
     rt_status.ERROR_HTTP_STATUS: InvalidStatus,
+    rt_status.ERROR_REDIRECT: SecurityError,
 }
 
 

@@ -17,7 +17,8 @@ from types import TracebackType
 
 from ._abi import rt_status
 from ._base import BaseConnection, OnMessage, payload
-from ._callbacks import Handle, Message, new_loop
+from ._batch import Message
+from ._callbacks import Handle, new_loop
 from ._loader import lib
 from ._options import Deflate, Headers, Options
 from .exceptions import ConnectionClosedOK, InvalidState, check, from_status
@@ -70,7 +71,7 @@ class Connection(BaseConnection):
             while not messages:
                 self._more(timeout)
             message = messages.popleft()
-            if self._inbox.paused:
+            if self._inbox.paused and len(messages) <= self._inbox.resume_at:
                 self._took()
         return message
 
@@ -215,12 +216,12 @@ class Connection(BaseConnection):
 
     # Inside a dispatch.
 
-    def _received(self, messages: list[Message], size: int) -> None:
+    def _received(self, messages: list[Message], lengths: list[int]) -> None:
         if self._on_message is None:
             with self._condition:
-                super()._received(messages, size)
+                super()._received(messages, lengths)
         else:
-            super()._received(messages, size)
+            super()._received(messages, lengths)
 
     def _ponged(self, round_trip_us: int) -> None:
         with self._condition:
