@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from typing import ClassVar
@@ -254,6 +255,7 @@ class Suite:
         for name, function in self.tests:
             if not re.search(pattern, name):
                 continue
+            start = time.monotonic()
             try:
                 function()
             except Exception as error:  # A test may fail in any way; the others go on.
@@ -264,7 +266,7 @@ class Suite:
                 print("        " + text.strip().replace("\n", "\n        "), flush=True)
             else:
                 passed += 1
-                print(f"ok      {name}", flush=True)
+                print(f"ok      {name} ({time.monotonic() - start:.1f} s)", flush=True)
         for name in failed:
             print(f"failed: {name}")
         print(f"{passed} passed, {len(failed)} failed")

@@ -22,6 +22,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 from certificates import TLS
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -145,8 +146,10 @@ class Servers:
         """The `websockets` library, answering each message with itself; options pass through."""
 
         async def handler(connection: ServerConnection) -> None:
-            async for message in connection:
-                await connection.send(message)
+            # A client that leaves without a word is one of the things tested.
+            with contextlib.suppress(ConnectionClosed):
+                async for message in connection:
+                    await connection.send(message)
 
         return self.websockets(handler, tls, **options)
 
@@ -213,6 +216,12 @@ class Servers:
         return self._start(
             lambda: asyncio.start_server(self._accepted(script), host, 0, ssl=context), tls, host
         )
+
+    def listen(
+        self, accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+    ) -> str:
+        """Connections as they come, before any request is read."""
+        return self._start(lambda: asyncio.start_server(accept, "127.0.0.1", 0))
 
     def stoppable(self, script: Script) -> "Stoppable":
         """As `script`, on a port that can be left and taken again."""

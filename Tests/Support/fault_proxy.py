@@ -1,0 +1,142 @@
+"""A TCP proxy that spoils the connections it carries.
+
+proxy = FaultProxy(servers, url, [Ways(down=Fault(after=300, then=Then.RESET)), Ways()])
+proxy.url                               # the first connection is reset, all later ones are good
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import enum
+import socket
+import struct
+import urllib.parse
+
+from servers import Servers
+
+
+class Then(enum.Enum):
+    """What happens when a direction has carried enough."""
+
+    NOTHING = enum.auto()
+    #: Both ends see the end of the stream.
+    CUT = enum.auto()
+    #: Both ends see a reset.
+    RESET = enum.auto()
+    #: Nothing more is carried this way; the connection stays.
+    STALL = enum.auto()
+    #: One byte is another one; all else is carried as it is.
+    CORRUPT = enum.auto()
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """What happens to one direction of a connection.
+
+    after: so many bytes are carried before `then`.
+    split: each byte in a segment of its own.
+    delay_s: how long each piece is held.
+    """
+
+    after: int = 0
+    then: Then = Then.NOTHING
+    split: bool = False
+    delay_s: float = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Ways:
+    """Both directions of a connection: up to the server, down to the client."""
+
+    up: Fault = Fault()
+    down: Fault = Fault()
+
+
+class FaultProxy:
+    """Carries connections to the server of `url`: the first by ways[0], the rest by the last."""
+
+    def __init__(self, servers: Servers, url: str, ways: list[Ways]) -> None:
+        parts = urllib.parse.urlsplit(url)
+        self._server = (parts.hostname or "", parts.port or 0)
+        self._ways = ways
+        self.connections = 0
+        port = urllib.parse.urlsplit(servers.listen(self._accept)).port
+        self.url = parts._replace(netloc=f"{parts.hostname}:{port}").geturl()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ways = self._ways[min(self.connections, len(self._ways) - 1)]
+        self.connections += 1
+        try:
+            up_reader, up_writer = await asyncio.open_connection(*self._server)
+        except OSError:
+            writer.transport.abort()
+            return
+        ends = (writer, up_writer)
+        for end in ends:
+            end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        carriers = [
+            asyncio.create_task(carry(reader, up_writer, ways.up, ends)),
+            asyncio.create_task(carry(up_reader, writer, ways.down, ends)),
+        ]
+        try:
+            await asyncio.gather(*carriers)
+        finally:
+            for carrier in carriers:
+                carrier.cancel()
+            for end in ends:
+                end.close()
+
+
+async def carry(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    fault: Fault,
+    ends: tuple[asyncio.StreamWriter, asyncio.StreamWriter],
+) -> None:
+    """One direction, to its end."""
+    carried = 0
+    # What ends on one side goes on to the other; an error is such an end.
+    with contextlib.suppress(OSError):
+        while data := await reader.read(1 << 16):
+            room = fault.after - carried
+            if fault.then is not Then.NOTHING and 0 <= room < len(data):
+                if fault.then is Then.CORRUPT:
+                    data = data[:room] + bytes([data[room] ^ 0x55]) + data[room + 1 :]
+                else:
+                    await write(writer, data[:room], fault)
+                    if fault.then is Then.STALL:
+                        break
+                    return end_both(ends, fault.then)
+            carried += len(data)
+            await write(writer, data, fault)
+        else:
+            if writer.can_write_eof():
+                writer.write_eof()
+    # A stalled direction is drained, so that the end of it is seen.
+    with contextlib.suppress(OSError):
+        while await reader.read(1 << 16):
+            pass
+        if fault.then is Then.STALL:
+            end_both(ends, Then.CUT)
+
+
+async def write(writer: asyncio.StreamWriter, data: bytes, fault: Fault) -> None:
+    if fault.delay_s:
+        await asyncio.sleep(fault.delay_s)
+    size = 1 if fault.split else max(1, len(data))
+    for start in range(0, len(data), size):
+        writer.write(data[start : start + size])
+        await writer.drain()
+        if fault.split:
+            await asyncio.sleep(0)
+
+
+def end_both(ends: tuple[asyncio.StreamWriter, asyncio.StreamWriter], how: Then) -> None:
+    for end in ends:
+        if how is Then.RESET:
+            # Closing with SO_LINGER 0 sends RST in place of FIN.
+            linger = struct.pack("ii", 1, 0)
+            end.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            end.transport.abort()
+        else:
+            end.close()
