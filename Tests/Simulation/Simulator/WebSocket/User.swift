@@ -167,6 +167,7 @@ final class User {
             "a piece of text that is cut inside a character")
         let whole = (partial?.bytes ?? []) + bytes
         partial = isLast ? nil : (kind, whole)
+        guard isLast || random.chance(3) else { return }
         if isLast { delivered.append((kind == .text ? 1 : 2, whole)) }
         if random.chance(plan.pauses) { pause(for: random.milliseconds(0...300)) }
         if random.chance(plan.closes) { closes(.normal, "in a callback") }
