@@ -29,7 +29,7 @@ LABELS = {
     "websockets": "websockets (Python)",
 }
 
-WIDTH, PANEL, BAR, STEP, NAMES, BARS = 900, 450, 14, 20, 140, 190
+WIDTH, PANEL, BAR, STEP, NAMES, BARS = 900, 450, 14, 20, 140, 170
 
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #24292f }
@@ -72,7 +72,7 @@ def draw_panel(title: str, unit: str, bars: list[Bar], x: int, y: int) -> list[s
     scale = BARS / max(math.log(high / low), 0.1)
     parts = [
         f'<text class="title" x="{x}" y="{y}">{escape(title)}'
-        f'<tspan class="note" font-weight="400"> — {escape(unit)}</tspan></text>'
+        f'<tspan class="note" font-weight="400" dx="6">— {escape(unit)}</tspan></text>'
     ]
     for index, (label, value, text, is_ours) in enumerate(bars):
         top = y + 12 + index * STEP

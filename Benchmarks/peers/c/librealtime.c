@@ -1,11 +1,13 @@
-// librealtime through its C interface: single callbacks, or batches with `receive-batch`.
+// librealtime through its C interface: single callbacks, or batches with `receive-batch`, or a
+// receive buffer of fixed size with `receive-rcvbuf`.
 #include <realtime.h>
 
 #include "meter.h"
 
-enum { HIGH_WATER = 1 << 20, ASK_EVERY = 32 << 10 };
+enum { HIGH_WATER = 1 << 20, ASK_EVERY = 32 << 10, RECEIVE_BYTES = 256 << 10 };
 
 static rt_loop *loop;
+static rt_network *network;
 static rt_websocket *socket_;
 static uint8_t *payload;
 static uint64_t queued;
@@ -26,7 +28,7 @@ static rt_websocket *make(
   check(rt_websocket_new(loop, task.url, &made));
   bool is_deflate = task_is("deflate") || task_is("greet");
   check(rt_websocket_set_compression(made, is_deflate));
-  if (task.ca_file) check(rt_websocket_set_ca_file(made, task.ca_file));
+  if (network) check(rt_websocket_set_network(made, network));
   check(rt_websocket_on_open(made, open, made, NULL));
   check(rt_websocket_on_message(made, message, made, NULL));
   check(rt_websocket_on_close(made, close, made, NULL));
@@ -193,10 +195,19 @@ static void idle(void) {
   check(rt_loop_run(loop));
 }
 
+static void make_network(void) {
+  check(rt_network_new(&network));
+  if (task.ca_file) check(rt_network_set_ca_file(network, task.ca_file));
+  if (task_is("receive-rcvbuf")) {
+    check(rt_network_set_receive_buffer_bytes(network, RECEIVE_BYTES));
+  }
+}
+
 int main(int argc, char **argv) {
   task_read(argc, argv);
   check(rt_loop_new(&loop));
-  if (task_is("receive") || task_is("deflate")) {
+  if (task.ca_file || task_is("receive-rcvbuf")) make_network();
+  if (task_is("receive") || task_is("receive-rcvbuf") || task_is("deflate")) {
     receive(false);
   } else if (task_is("receive-batch")) {
     receive(true);
