@@ -41,7 +41,7 @@ simulate: install ## Simulated faults: SEED=n with a trace, or SEEDS=n FROM=m (S
 	.build/release/simulate $(if $(SCENARIO),--scenario $(SCENARIO)) \
 		$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),2000) --from $(or $(FROM),1))
 
-bench: build ## librealtime beside its peers, 15 minutes; writes Benchmarks/RESULTS.md
+bench: build ## librealtime beside its peers, 15–20 minutes; writes Benchmarks/RESULTS.md
 	Tests/Support/install --bench
 	$(PYTHON) Benchmarks/run
 
