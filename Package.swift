@@ -39,7 +39,8 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: swift),
         .testTarget(
-            name: "SessionTests", dependencies: ["Session", "Wire", "CShims"], swiftSettings: swift),
+            name: "SessionTests", dependencies: ["Session", "Wire", "CShims"],
+            swiftSettings: swift),
         .testTarget(
             name: "EngineTests", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .testTarget(name: "RealtimeTests", dependencies: ["Realtime"], swiftSettings: swift),
