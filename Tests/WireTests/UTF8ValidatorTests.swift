@@ -58,6 +58,58 @@ private func accepts(_ pieces: [[UInt8]]) -> Bool {
             #expect(accepts(bytes.map { [$0] }) == expected, "round \(round): \(bytes)")
         }
     }
+
+    /// Each sequence of up to four bytes at the ranges' borders, at places where a block of the
+    /// wide validator ends, beside the standard library's verdict; whole and in two pieces.
+    @Test func everySequenceIsJudgedAsTheStandardLibraryDoes() {
+        let borders: [UInt8] = [
+            0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1,
+            0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF,
+        ]
+        var text = [UInt8](repeating: 0x61, count: 70)
+        var offset = 0
+        for first in borders.dropFirst(2) {
+            for second in borders {
+                for third in borders {
+                    for fourth in [0x61, 0x80, 0xBF, 0xC2] as [UInt8] {
+                        // Every place in turn, around the ends of the blocks.
+                        offset = (offset + 1) % 36
+                        let place = 30 + offset
+                        text.replaceSubrange(
+                            place..<(place + 4), with: [first, second, third, fourth])
+                        let expected = String(validating: text, as: UTF8.self) != nil
+                        #expect(text.withUnsafeBytes { UTF8Validator.isValid($0) } == expected)
+                        let cut = Array(text[..<(place + 2)])
+                        let rest = Array(text[(place + 2)...])
+                        #expect(accepts([cut, rest]) == expected, "\(text)")
+                        text.replaceSubrange(
+                            place..<(place + 4), with: [0x61, 0x61, 0x61, 0x61])
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func longTextsAreJudgedAsTheStandardLibraryDoes() {
+        var random = SeededGenerator(seed: 20)
+        let scalars: [Unicode.Scalar] = ["a", "é", "€", "🐎", "\u{7FF}", "\u{FFFF}"]
+        for round in 0..<3000 {
+            let characters = (0..<Int.random(in: 1...90, using: &random)).map { _ in
+                scalars.randomElement(using: &random) ?? "a"
+            }
+            var bytes = Array(characters.map { String($0) }.joined().utf8)
+            if round % 2 == 1 {
+                let place = Int.random(in: bytes.indices, using: &random)
+                bytes[place] = UInt8.random(in: 0...255, using: &random)
+            }
+            let expected = String(validating: bytes, as: UTF8.self) != nil
+            #expect(bytes.withUnsafeBytes { UTF8Validator.isValid($0) } == expected, "\(bytes)")
+            let cut = Int.random(in: 0...bytes.count, using: &random)
+            #expect(
+                accepts([Array(bytes[..<cut]), Array(bytes[cut...])]) == expected,
+                "\(bytes) cut at \(cut)")
+        }
+    }
 }
 
 /// SplitMix64: the same numbers for a seed on every machine.

@@ -7,6 +7,7 @@
 
 #include "rt_error.h"
 #include "rt_platform.h"
+#include "rt_simd.h"
 #include "rt_types.h"
 
 #endif

@@ -1,3 +1,5 @@
+import CShims
+
 /// Validates UTF-8 (RFC 3629) as it arrives, at any split, and fails at the first byte that no
 /// continuation can make valid: surrogates, overlong forms and values above U+10FFFF fail at their
 /// second byte.
@@ -18,6 +20,21 @@ package struct UTF8Validator: Sendable {
     package mutating func accepts(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         let end = bytes.count
+        if end >= UTF8Validator.acceleratedBytes, UTF8Validator.isAccelerated,
+            let base = bytes.baseAddress
+        {
+            // From one character's border to another; what is outside goes byte by byte.
+            while missing > 0 {
+                guard step(bytes[index]) else { return false }
+                index += 1
+            }
+            let border = UTF8Validator.lastBorder(bytes)
+            if border > index {
+                let start = (base + index).assumingMemoryBound(to: UInt8.self)
+                guard shim_is_utf8(start, border - index) else { return false }
+                index = border
+            }
+        }
         while index < end {
             if missing == 0 {
                 index = UTF8Validator.skipASCII(bytes, from: index)
@@ -33,9 +50,26 @@ package struct UTF8Validator: Sendable {
     package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let ascii = skipASCII(bytes, from: 0)
         if ascii == bytes.count { return true }
+        if bytes.count - ascii >= acceleratedBytes, isAccelerated, let base = bytes.baseAddress {
+            let start = (base + ascii).assumingMemoryBound(to: UInt8.self)
+            return shim_is_utf8(start, bytes.count - ascii)
+        }
         var validator = UTF8Validator()
         return validator.accepts(UnsafeRawBufferPointer(rebasing: bytes[ascii...]))
             && validator.isComplete
+    }
+
+    private static let isAccelerated = shim_has_utf8_validator()
+    /// Fewer bytes are not worth the call.
+    private static let acceleratedBytes = 24
+
+    /// Where the last character that may be cut begins: at most three bytes before the end.
+    private static func lastBorder(_ bytes: UnsafeRawBufferPointer) -> Int {
+        for back in 1...3 where back <= bytes.count {
+            let byte = bytes[bytes.count - back]
+            if byte & 0xC0 != 0x80 { return byte < 0x80 ? bytes.count : bytes.count - back }
+        }
+        return bytes.count
     }
 
     /// The index of the first byte at or after `start` that is not ASCII; 32 bytes a step.

@@ -1,3 +1,5 @@
+import CShims
+
 /// Masking keys, RFC 6455 §5.3: unpredictable, one a frame. They come from a strong generator in
 /// bulk, so that a frame costs no system call; the sessions of one loop share them.
 package final class MaskKeys {
@@ -66,31 +68,13 @@ package enum FrameWriter {
     }
 
     /// Copies `count` bytes from `source` to `target`, each XORed with the key's byte in memory
-    /// order; 32 bytes a step.
+    /// order.
+    @inline(__always)
     static func mask(
         _ source: UnsafeRawPointer, count: Int, key: UInt32, into target: UnsafeMutableRawPointer
     ) {
-        let wide = UInt64(key) | UInt64(key) << 32
-        let block = SIMD4<UInt64>(repeating: wide)
-        var index = 0
-        while count - index >= 32 {
-            let masked = (source + index).loadUnaligned(as: SIMD4<UInt64>.self) ^ block
-            (target + index).storeBytes(of: masked, as: SIMD4<UInt64>.self)
-            index += 32
-        }
-        while count - index >= 8 {
-            let masked = (source + index).loadUnaligned(as: UInt64.self) ^ wide
-            (target + index).storeBytes(of: masked, as: UInt64.self)
-            index += 8
-        }
-        var rest = wide
-        while index < count {
-            // `key` is in memory order: its lowest address masks the first byte.
-            let byte = withUnsafeBytes(of: rest) { $0[0] }
-            let masked = (source + index).load(as: UInt8.self) ^ byte
-            (target + index).storeBytes(of: masked, as: UInt8.self)
-            rest = UInt64(littleEndian: rest.littleEndian >> 8)
-            index += 1
-        }
+        shim_mask(
+            target.assumingMemoryBound(to: UInt8.self),
+            source.assumingMemoryBound(to: UInt8.self), count, key)
     }
 }
