@@ -94,17 +94,16 @@ void rt_random_bytes(void *buffer, size_t length) {
   }
 }
 
-static _Atomic uint32_t forks;
+_Atomic uint32_t rt_fork_count;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
+static void count_fork(void) {
+  atomic_fetch_add_explicit(&rt_fork_count, 1, memory_order_relaxed);
+}
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
-uint32_t rt_fork_generation(void) {
-  pthread_once(&fork_once, watch_forks);
-  return atomic_load_explicit(&forks, memory_order_relaxed);
-}
+void rt_fork_watch(void) { pthread_once(&fork_once, watch_forks); }
 
 struct start {
   void (*run)(void *user);
@@ -140,7 +139,6 @@ int rt_thread_start(uintptr_t *out, void (*run)(void *user), void *user) {
 
 void rt_thread_join(uintptr_t thread) { pthread_join((pthread_t)thread, NULL); }
 void rt_thread_detach(uintptr_t thread) { pthread_detach((pthread_t)thread); }
-uintptr_t rt_thread_self(void) { return (uintptr_t)pthread_self(); }
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static CURLcode curl_result;

@@ -50,7 +50,7 @@ extension WebSocketConnection {
             wireBytesSent = 0
             wireBytesReceived = 0
         }
-        guard let counts = session?.value.takeCounts() else { return }
+        guard let counts = session?.pointee.takeCounts() else { return }
         counters.messagesSent.grow(by: counts.messagesSent)
         counters.messagesReceived.grow(by: counts.messagesReceived)
         counters.payloadBytesSent.grow(by: counts.payloadBytesSent)

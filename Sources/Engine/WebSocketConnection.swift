@@ -44,7 +44,8 @@ package final class WebSocketConnection: @unchecked Sendable {
 
     // The loop's owner only.
     @exclusivity(unchecked) var phase = Phase.idle
-    @exclusivity(unchecked) var session: SessionBox?
+    /// In memory of its own, which costs no reference count with each use.
+    @exclusivity(unchecked) var session: UnsafeMutablePointer<WebSocketSession>?
     let timer = LoopTimer()
     var openDeadline: Instant?
     @exclusivity(unchecked) var isScheduled = false
@@ -82,14 +83,6 @@ package final class WebSocketConnection: @unchecked Sendable {
         case over
     }
 
-    /// The session in memory of its own: as an optional field it would be moved out and back for
-    /// every call.
-    final class SessionBox {
-        @exclusivity(unchecked) var value: WebSocketSession
-
-        init(_ value: consuming WebSocketSession) { self.value = value }
-    }
-
     struct AwaitedPong {
         var number: UInt64
         var sentAt: Instant
@@ -123,6 +116,8 @@ package final class WebSocketConnection: @unchecked Sendable {
         configuration = try WebSocketConfiguration(url: url)
         attempt = WebSocketAttempt(configuration)
     }
+
+    deinit { dropSession() }
 
     package var state: WebSocketState {
         if loop.isClosed.load(ordering: .acquiring) { return .closed }

@@ -40,10 +40,10 @@ extension WebSocketConnection {
         guard let session else {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
-        if session.value.outgoing.capacity == 0 {
-            swap(&session.value.outgoing, &loop.spareOutgoing)
+        if session.pointee.outgoing.capacity == 0 {
+            swap(&session.pointee.outgoing, &loop.spareOutgoing)
         }
-        try session.value.send(kind, bytes, compression: compression)
+        try session.pointee.send(kind, bytes, compression: compression)
         queued()
     }
 
@@ -51,7 +51,7 @@ extension WebSocketConnection {
         let now = Loop.now()
         // Refused only once closing began.
         guard
-            let number = payload.withUnsafeBytes({ try? session?.value.ping($0, now: now) })
+            let number = payload.withUnsafeBytes({ try? session?.pointee.ping($0, now: now) })
         else { return }
         if let answered {
             awaitedPongs.append(AwaitedPong(number: number, sentAt: now, answered: answered))
@@ -61,7 +61,7 @@ extension WebSocketConnection {
 
     /// Something was put into `outgoing`.
     func queued() {
-        guard let waiting = session?.value.outgoing.count else { return }
+        guard let waiting = session?.pointee.outgoing.count else { return }
         if waiting >= WebSocketConnection.eagerWriteBytes { flush() } else { publishOutgoing() }
         scheduleTurn()
     }
@@ -72,7 +72,7 @@ extension WebSocketConnection {
         guard case .open(let transport) = phase else { return }
         var share = Loop.bytesPerTurn
         writing: while !watch.isWriteBlocked {
-            guard let waiting = session?.value.outgoing.readable, !waiting.isEmpty else { break }
+            guard let waiting = session?.pointee.outgoing.readable, !waiting.isEmpty else { break }
             guard share > 0 else {
                 scheduleTurn()
                 break
@@ -80,13 +80,13 @@ extension WebSocketConnection {
             let piece = UnsafeRawBufferPointer(rebasing: waiting.prefix(share))
             switch transport.write(piece) {
             case .bytes(let count):
-                session?.value.didWrite(count)
+                session?.pointee.didWrite(count)
                 wireBytesSent &+= UInt64(truncatingIfNeeded: count)
                 share -= count
             case .wouldBlock: watch.isWriteBlocked = true
             case .failed:
                 // Nothing more can be sent; reading tells why, after what the peer sent before.
-                session?.value.outgoing.removeAll(keeping: 0)
+                session?.pointee.outgoing.removeAll(keeping: 0)
                 wantsRead = true
                 scheduleTurn()
                 break writing
@@ -96,7 +96,7 @@ extension WebSocketConnection {
     }
 
     private func publishOutgoing() {
-        outgoingBytes.store(session?.value.outgoing.count ?? 0, ordering: .relaxed)
+        outgoingBytes.store(session?.pointee.outgoing.count ?? 0, ordering: .relaxed)
     }
 
     private func tellDrained() {
@@ -116,7 +116,7 @@ extension WebSocketConnection {
             ending = Ending(code: .abnormal, reason: "", isClean: false)
             scheduleTurn()
         case .open:
-            session?.value.close(code, reason: reason, now: Loop.now())
+            session?.pointee.close(code, reason: reason, now: Loop.now())
             // It may have been paused, with the peer's answer unread.
             wantsRead = true
             queued()
@@ -125,16 +125,16 @@ extension WebSocketConnection {
     }
 
     func pauseChanged() {
-        session?.value.setPaused(isPaused, now: Loop.now())
+        session?.pointee.setPaused(isPaused, now: Loop.now())
         if !isPaused { wantsRead = true }
         scheduleTurn()
     }
 
     func abandonNow() {
-        if case .open(let transport) = phase, session?.value.state == .open {
+        if case .open(let transport) = phase, session?.pointee.state == .open {
             // Best effort: what the kernel takes at once.
-            session?.value.close(.goingAway, reason: "", now: Loop.now())
-            if let waiting = session?.value.outgoing.readable { _ = transport.write(waiting) }
+            session?.pointee.close(.goingAway, reason: "", now: Loop.now())
+            if let waiting = session?.pointee.outgoing.readable { _ = transport.write(waiting) }
         }
         dropTransport()
         setState(.closed)
@@ -146,9 +146,17 @@ extension WebSocketConnection {
         }
     }
 
+    /// Frees the session; never while one of its methods or handlers is under way.
+    func dropSession() {
+        guard let session else { return }
+        self.session = nil
+        session.deinitialize(count: 1)
+        session.deallocate()
+    }
+
     /// Lets go of everything but the object.
     private func release() {
-        session = nil
+        dropSession()
         held.removeAll(keeping: 0)
         awaitedPongs = []
         dropKept()
@@ -213,14 +221,14 @@ extension WebSocketConnection {
     /// Storage that is empty goes back to the loop, so that an idle connection holds none and the
     /// next sender need not allocate.
     private func returnOutgoing() {
-        guard let session, session.value.outgoing.isEmpty, session.value.outgoing.capacity > 0
+        guard let session, session.pointee.outgoing.isEmpty, session.pointee.outgoing.capacity > 0
         else { return }
-        if session.value.outgoing.capacity <= Loop.spareBytes,
-            session.value.outgoing.capacity > loop.spareOutgoing.capacity
+        if session.pointee.outgoing.capacity <= Loop.spareBytes,
+            session.pointee.outgoing.capacity > loop.spareOutgoing.capacity
         {
-            swap(&session.value.outgoing, &loop.spareOutgoing)
+            swap(&session.pointee.outgoing, &loop.spareOutgoing)
         }
-        session.value.outgoing.removeAll(keeping: 0)
+        session.pointee.outgoing.removeAll(keeping: 0)
     }
 
     private func updateInterest() {
@@ -259,7 +267,7 @@ extension WebSocketConnection {
         case .refused(_, let refused):
             wanted = openDeadline.map { min($0, refused.deadline) } ?? refused.deadline
         case .connecting, .handshaking: wanted = openDeadline
-        case .open: wanted = session?.value.wakeUp
+        case .open: wanted = session?.pointee.wakeUp
         }
         guard let wanted else { return loop.disarm(timer) }
         if !timer.isArmed || timer.deadline != wanted { loop.arm(timer, self, at: wanted) }
@@ -289,7 +297,7 @@ extension WebSocketConnection: LoopSource {
         case .over: break
         case .waiting:
             // What the last connection left; nobody is inside its callbacks any more.
-            session = nil
+            dropSession()
             return held.removeAll(keeping: 0)
         case .idle, .connecting, .handshaking, .refused, .open:
             if wantsRead {
@@ -302,7 +310,7 @@ extension WebSocketConnection: LoopSource {
         if isAbandoned {
             release()
         } else {
-            session = nil
+            dropSession()
             held.removeAll(keeping: 0)
             awaitedPongs = []
         }
@@ -329,7 +337,7 @@ extension WebSocketConnection: TimerTarget {
     }
 
     private func sessionTimeReached(_ now: Instant) {
-        switch session?.value.timeReached(now) {
+        switch session?.pointee.timeReached(now) {
         case nil, .nothing: break
         case .pinged: queued()
         case .failed(let error, let code):

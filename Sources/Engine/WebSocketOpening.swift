@@ -127,17 +127,20 @@ extension WebSocketConnection {
         var configuration = configuration
         configuration.url = attempt.url
         configuration.deliversPieces = handlers.piece != nil
-        session = SessionBox(
-            WebSocketSession(
+        dropSession()
+        let session = UnsafeMutablePointer<WebSocketSession>.allocate(capacity: 1)
+        session.initialize(
+            to: WebSocketSession(
                 configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
                 now: Loop.now()))
+        self.session = session
         phase = .open(transport)
         guard becomeOpen() else { return }
         counters.connections.grow(by: 1)
         loop.counters.connections.grow(by: 1)
         reconnection?.opened(now: Loop.now())
         Log.write(.info, "\(attempt.url.displayName) is open")
-        if isPaused { session?.value.setPaused(true, now: Loop.now()) }
+        if isPaused { session.pointee.setPaused(true, now: Loop.now()) }
         if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
         sendKept()
     }

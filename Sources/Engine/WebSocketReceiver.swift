@@ -11,7 +11,7 @@ extension WebSocketConnection {
         var share = Loop.bytesPerTurn
         while share > 0 {
             guard let transport = readable else { return }
-            if !held.isEmpty || session?.value.hasPendingEnd == true {
+            if !held.isEmpty || session?.pointee.hasPendingEnd == true {
                 held.consume(take(held.readable))
                 if !held.isEmpty { return }
                 continue
@@ -74,32 +74,32 @@ extension WebSocketConnection {
                 return used
             }
             let first = offset
-            let count = session?.value.wholeMessages(input, &offset, into: whole) ?? 0
+            let count = session?.pointee.wholeMessages(input, &offset, into: whole) ?? 0
             if count > 0 {
-                session?.value.received(messagesAt: now)
+                session?.pointee.received(messagesAt: now)
                 deliverAssembled()
                 let messages = UnsafeBufferPointer(rebasing: whole[..<count])
                 if let used = deliverWhole(messages, of: input, from: first) { return used }
                 continue
             }
-            guard let step = session?.value.next(input, &offset, now: now) else {
+            guard let step = session?.pointee.next(input, &offset, now: now) else {
                 return input.count
             }
             switch step {
             case .message(let kind, let range):
-                session?.value.received(messagesAt: now)
+                session?.pointee.received(messagesAt: now)
                 whole[0] = rt_message(kind, range)
                 let message = UnsafeBufferPointer(rebasing: whole[..<1])
                 if let used = deliverWhole(message, of: input, from: first) { return used }
             case .assembledMessage(let kind, let range):
-                session?.value.received(messagesAt: now)
+                session?.pointee.received(messagesAt: now)
                 loop.batch.append(rt_message(kind, range))
                 // One alone, or by the batch as long as what is assembled is no more than a read.
                 if handlers.messages == nil || range.upperBound >= Loop.receiveBytes {
                     deliverAssembled()
                 }
             case .piece(let kind, let range, let isFirst, let isLast):
-                session?.value.received(messagesAt: now)
+                session?.pointee.received(messagesAt: now)
                 deliverPiece(kind, range, isFirst, isLast)
             case .needMoreBytes:
                 deliverAssembled()
@@ -124,19 +124,34 @@ extension WebSocketConnection {
             switch verdict {
             case .deliver: handler(base, messages)
             case .wait:
-                session?.value.giveBack(messages)
+                session?.pointee.giveBack(messages)
                 return start
             case .drop: break
             }
             return nil
         }
+        if let handler = handlers.message {
+            return walk(messages, from: start) { handler($0.messageKind, $0.bytes(at: base)) }
+        }
+        guard let handler = handlers.piece else { return nil }
+        return walk(messages, from: start) {
+            handler($0.messageKind, $0.bytes(at: base), true, true)
+        }
+    }
+
+    /// Tells of messages one after the other.
+    /// - Returns: the count of bytes used, when a pause stopped it there.
+    @inline(__always)
+    private func walk(
+        _ messages: UnsafeBufferPointer<rt_message>, from start: Int, _ tell: (rt_message) -> Void
+    ) -> Int? {
         var used = start
         for index in messages.indices {
             let message = messages[index]
             switch verdict {
-            case .deliver: tell(message, base)
+            case .deliver: tell(message)
             case .wait:
-                session?.value.giveBack(UnsafeBufferPointer(rebasing: messages[index...]))
+                session?.pointee.giveBack(UnsafeBufferPointer(rebasing: messages[index...]))
                 return used
             case .drop: return nil
             }
@@ -145,28 +160,17 @@ extension WebSocketConnection {
         return nil
     }
 
-    /// Tells of one whole message.
-    @inline(__always)
-    private func tell(_ message: rt_message, _ base: UnsafeRawPointer) {
-        let bytes = message.bytes(at: base)
-        if let handler = handlers.message {
-            handler(message.messageKind, bytes)
-        } else {
-            handlers.piece?(message.messageKind, bytes, true, true)
-        }
-    }
-
     /// Tells of a piece of a message; in a pause too, since the next `discardDelivered` forgets it.
     private func deliverPiece(
         _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
     ) {
-        let base = session?.value.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
         if verdict != .drop {
             let bytes = UnsafeRawBufferPointer(
                 start: base + range.lowerBound, count: range.count)
             handlers.piece?(kind, bytes, isFirst, isLast)
         }
-        session?.value.discardDelivered()
+        session?.pointee.discardDelivered()
     }
 
     private enum Verdict {
@@ -198,17 +202,19 @@ extension WebSocketConnection {
     private func deliverAssembled() {
         guard !loop.batch.isEmpty else { return }
         // Empty messages alone have no buffer behind them.
-        let base = session?.value.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
         switch verdict {
         case .drop: break
         case .deliver, .wait:
             loop.batch.withUnsafeBufferPointer { messages in
                 if let handler = handlers.messages { return handler(base, messages) }
-                for message in messages { tell(message, base) }
+                for message in messages {
+                    handlers.message?(message.messageKind, message.bytes(at: base))
+                }
             }
         }
         loop.batch.removeAll(keepingCapacity: true)
-        session?.value.discardDelivered()
+        session?.pointee.discardDelivered()
     }
 
     /// What stands for the address of nothing.
@@ -256,7 +262,7 @@ extension WebSocketConnection {
                     "\(name) ended the connection during the handshake\(cause)"))
         case .open:
             if let ending { return finish(ending) }
-            if session?.value.state == .open {
+            if session?.pointee.state == .open {
                 report(
                     RealtimeError(
                         .connectionLost,

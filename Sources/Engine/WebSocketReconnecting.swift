@@ -56,7 +56,7 @@ extension WebSocketConnection {
             return finish(ending ?? Ending(code: .abnormal, reason: "", isClean: false))
         }
         ending = nil
-        session = nil
+        dropSession()
         held.removeAll(keeping: 0)
         begin()
     }
@@ -68,7 +68,7 @@ extension WebSocketConnection {
     func sendOrKeep(_ message: KeptMessage) {
         switch phase {
         case .open where isReady && kept.isEmpty: return send(message)
-        case .open where session?.value.state == .open: return kept.append(message)
+        case .open where session?.pointee.state == .open: return kept.append(message)
         case .idle, .connecting, .handshaking, .refused, .waiting, .open:
             if configuration.offlineQueueLimit > 0 { return kept.append(message) }
         case .over: break
@@ -79,7 +79,7 @@ extension WebSocketConnection {
     /// Whether a whole message can go out now.
     private var isReady: Bool {
         guard let session else { return false }
-        return session.value.state == .open && !session.value.isStreaming
+        return session.pointee.state == .open && !session.pointee.isStreaming
     }
 
     /// Everything kept goes out, behind what the open handler sent.

@@ -32,6 +32,9 @@ extension WebSocketConnection {
             if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
             try sendNow(kind, bytes, compression)
         case .claimed:
+            // The end of the claim may tear down a loop that was freed, and then this.
+            let alive = Unmanaged.passRetained(self)
+            defer { alive.release() }
             defer { loop.endCall() }
             if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
             try sendNow(kind, bytes, compression)
@@ -129,7 +132,7 @@ extension WebSocketConnection {
         guard isFirst else {
             throw RealtimeError(.state, "a message is being sent in pieces already")
         }
-        loop.perform { [self] in try? session?.value.begin(kind, compression: compression) }
+        loop.perform { [self] in try? session?.pointee.begin(kind, compression: compression) }
     }
 
     /// Sends the next piece of the message begun. Any thread.
@@ -187,6 +190,8 @@ extension WebSocketConnection {
         switch loop.enter() {
         case .inside: writePiece(bytes, endsMessage: endsMessage)
         case .claimed:
+            let alive = Unmanaged.passRetained(self)
+            defer { alive.release() }
             writePiece(bytes, endsMessage: endsMessage)
             loop.endCall()
         case .elsewhere:
@@ -201,8 +206,8 @@ extension WebSocketConnection {
 
     /// Once closing began it is dropped, as the close callback tells.
     private func writePiece(_ bytes: UnsafeRawBufferPointer, endsMessage: Bool) {
-        guard let session, session.value.isStreaming else { return }
-        try? session.value.write(bytes, endsMessage: endsMessage)
+        guard let session, session.pointee.isStreaming else { return }
+        try? session.pointee.write(bytes, endsMessage: endsMessage)
         queued()
         // What other threads sent meanwhile.
         if endsMessage { sendKept() }

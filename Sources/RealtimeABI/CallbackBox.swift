@@ -27,14 +27,14 @@ func configure(
     _ websocket: rt_websocket?,
     _ change: (inout WebSocketConfiguration) throws -> Void
 ) -> rt_status {
-    border { try WebSocketHandle.borrow(websocket).connection.configure(change) }
+    border { try WebSocketConnection.borrow(websocket).configure(change) }
 }
 
 /// Runs a call on a WebSocket.
 func connection(
     _ websocket: rt_websocket?, _ body: (WebSocketConnection) throws -> Void
 ) -> rt_status {
-    border { try body(WebSocketHandle.borrow(websocket).connection) }
+    border { try WebSocketConnection.borrowing(websocket, body) }
 }
 
 func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeError) {

@@ -19,6 +19,15 @@ extension Handle {
         return Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
     }
 
+    /// The same without a reference count: the caller must not free the handle meanwhile.
+    static func borrowing<Result>(
+        _ pointer: OpaquePointer?, _ body: (Self) throws -> Result
+    ) throws -> Result {
+        let pointer = try required(pointer, name)
+        return try Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer))
+            ._withUnsafeGuaranteedRef(body)
+    }
+
     /// Ends a handle: `end` stops its work, then the reference goes. In a forked child nothing is
     /// released, since the descriptors are the parent's too.
     static func release(_ pointer: OpaquePointer?, _ end: (Self) -> Void) {
@@ -39,12 +48,10 @@ final class LoopHandle: Handle {
     init(_ loop: Loop) { self.loop = loop }
 }
 
-final class WebSocketHandle: Handle {
+/// A connection is its own handle: one object fewer on the way of a call.
+extension WebSocketConnection: Handle {
     static let name = "websocket"
-    let connection: WebSocketConnection
-    var owningLoop: Loop? { connection.loop }
-
-    init(_ connection: WebSocketConnection) { self.connection = connection }
+    var owningLoop: Loop? { loop }
 }
 
 final class NetworkHandle: Handle {

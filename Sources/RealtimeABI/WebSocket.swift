@@ -160,7 +160,7 @@ public func rt_websocket_new(
         let url = try text(url, "url")
         let out = try required(out, "out")
         let connection = try WebSocketConnection(url: url, on: loop)
-        out.pointee = WebSocketHandle.export(WebSocketHandle(connection))
+        out.pointee = WebSocketConnection.export(connection)
     }
 }
 
@@ -171,7 +171,7 @@ public func rt_websocket_new(
 /// 0.1.
 @_cdecl("rt_websocket_free")
 public func rt_websocket_free(_ websocket: rt_websocket?) {
-    WebSocketHandle.release(websocket) { $0.connection.abandon() }
+    WebSocketConnection.release(websocket) { $0.abandon() }
 }
 
 /// Starts connecting. Nothing is called before this returned. Any thread. Since 0.1.
@@ -315,7 +315,7 @@ public func rt_websocket_resume(_ websocket: rt_websocket?) -> rt_status {
 @_cdecl("rt_websocket_get_state")
 public func rt_websocket_get_state(_ websocket: rt_websocket?) -> Int32 {
     borderValue {
-        let connection = try WebSocketHandle.borrow(websocket).connection
+        let connection = try WebSocketConnection.borrow(websocket)
         try connection.loop.checkNotForked()
         return connection.state.rawValue
     }
@@ -340,12 +340,12 @@ public func rt_websocket_get_statistics(
 /// - Returns: the count; 0 for NULL.
 @_cdecl("rt_websocket_buffered_bytes")
 public func rt_websocket_buffered_bytes(_ websocket: rt_websocket?) -> Int {
-    (try? WebSocketHandle.borrow(websocket).connection.bufferedBytes) ?? 0
+    (try? WebSocketConnection.borrow(websocket).bufferedBytes) ?? 0
 }
 
 /// The round trip of the last answered ping in microseconds. Any thread. Since 0.1.
 /// - Returns: microseconds; -1 before the first pong, and for NULL.
 @_cdecl("rt_websocket_round_trip_us")
 public func rt_websocket_round_trip_us(_ websocket: rt_websocket?) -> Int64 {
-    (try? WebSocketHandle.borrow(websocket).connection.roundTripMicroseconds) ?? -1
+    (try? WebSocketConnection.borrow(websocket).roundTripMicroseconds) ?? -1
 }

@@ -4,7 +4,7 @@
 
 #include "meter.h"
 
-enum { HIGH_WATER = 1 << 20, ASK_EVERY = 32 << 10, RECEIVE_BYTES = 256 << 10 };
+enum { HIGH_WATER = 256 << 10, ASK_EVERY = 32 << 10, RECEIVE_BYTES = 256 << 10 };
 
 static rt_loop *loop;
 static rt_network *network;

@@ -40,15 +40,20 @@ ssize_t rt_send(int fd, const void *data, size_t length);
 /// Fills the buffer from libcrypto's generator, which the kernel seeds; never fails.
 void rt_random_bytes(void *buffer, size_t length);
 
-/// Counts forks seen by this process; the first call installs the handler.
-uint32_t rt_fork_generation(void);
+/// Begins to count this process's forks.
+void rt_fork_watch(void);
+extern _Atomic uint32_t rt_fork_count;
+/// Forks since `rt_fork_watch`. Inline, like the next one: each call of a handle asks.
+static inline uint32_t rt_fork_generation(void) {
+  return __c11_atomic_load(&rt_fork_count, __ATOMIC_RELAXED);
+}
 
 /// Starts `run(user)` on a detached-or-joinable thread with all signals blocked; 0 or an errno.
 int rt_thread_start(uintptr_t *out, void (*run)(void *user), void *user);
 void rt_thread_join(uintptr_t thread);
 void rt_thread_detach(uintptr_t thread);
-/// A number that no two living threads share; never 0.
-uintptr_t rt_thread_self(void);
+/// A number that no two living threads share; never 0, and even.
+static inline uintptr_t rt_thread_self(void) { return (uintptr_t)__builtin_thread_pointer(); }
 
 /// libcurl, without its variadic functions.
 CURLcode rt_curl_global_init(void);

@@ -93,6 +93,7 @@ package final class Loop: @unchecked Sendable {
             && rt_epoll_add(descriptor, wakeDescriptor, PollEvents.readable, Loop.wakeToken)
                 == 0
         let cause = errno
+        rt_fork_watch()
         forkGeneration = rt_fork_generation()
         readyEvents = .allocate(capacity: Int(Loop.eventsPerTurn))
         guard made else { throw Loop.systemError("making a loop's descriptors", cause) }
