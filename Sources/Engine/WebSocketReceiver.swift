@@ -63,8 +63,16 @@ extension WebSocketConnection {
         }
     }
 
-    /// Walks the session over `input` and hands on what it finds; the count of bytes used.
+    /// Walks the session over `input`, with storage of the loop's for what must be assembled.
+    /// - Returns: the count of bytes used.
     private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
+        session?.pointee.exchangeStorage(&loop.spareAssembly)
+        defer { session?.pointee.exchangeStorage(&loop.spareAssembly) }
+        return walkSession(over: input, from: start)
+    }
+
+    /// Hands on what the session finds in `input`; the count of bytes used.
+    private func walkSession(over input: UnsafeRawBufferPointer, from start: Int) -> Int {
         let now = Loop.now()
         let whole = loop.wholeMessages()
         var offset = start
@@ -93,10 +101,12 @@ extension WebSocketConnection {
                 if let used = deliverWhole(message, of: input, from: first) { return used }
             case .assembledMessage(let kind, let range):
                 session?.pointee.received(messagesAt: now)
-                loop.batch.append(rt_message(kind, range))
                 // One alone, or by the batch as long as what is assembled is no more than a read.
-                if handlers.messages == nil || range.upperBound >= Loop.receiveBytes {
-                    deliverAssembled()
+                if handlers.messages == nil {
+                    deliverOne(kind, range)
+                } else {
+                    loop.batch.append(rt_message(kind, range))
+                    if range.upperBound >= Loop.receiveBytes { deliverAssembled() }
                 }
             case .piece(let kind, let range, let isFirst, let isLast):
                 session?.pointee.received(messagesAt: now)
@@ -198,20 +208,23 @@ extension WebSocketConnection {
         }
     }
 
-    /// Hands on the assembled messages that wait; in a pause too, since they cannot be kept.
+    /// Hands on an assembled message by itself; in a pause too, since it cannot be kept.
+    private func deliverOne(_ kind: MessageKind, _ range: Range<Int>) {
+        let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
+        if verdict != .drop {
+            let bytes = UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count)
+            handlers.message?(kind, bytes)
+        }
+        session?.pointee.discardDelivered()
+    }
+
+    /// Hands on the assembled messages that wait for the batch; in a pause too.
     private func deliverAssembled() {
         guard !loop.batch.isEmpty else { return }
         // Empty messages alone have no buffer behind them.
         let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
-        switch verdict {
-        case .drop: break
-        case .deliver, .wait:
-            loop.batch.withUnsafeBufferPointer { messages in
-                if let handler = handlers.messages { return handler(base, messages) }
-                for message in messages {
-                    handlers.message?(message.messageKind, message.bytes(at: base))
-                }
-            }
+        if verdict != .drop {
+            loop.batch.withUnsafeBufferPointer { handlers.messages?(base, $0) }
         }
         loop.batch.removeAll(keepingCapacity: true)
         session?.pointee.discardDelivered()

@@ -56,7 +56,9 @@ package final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) var batch: [rt_message] = []
     /// Storage for what is sent, lent to one connection after the other.
     @exclusivity(unchecked) var spareOutgoing = ByteBuffer()
-    /// The most of it that is kept.
+    /// Storage for messages that are assembled, lent likewise.
+    @exclusivity(unchecked) var spareAssembly = ByteBuffer()
+    /// The most of what is sent that is kept.
     static let spareBytes = 1 << 20
     private var wholeStorage: UnsafeMutableBufferPointer<rt_message>?
     /// Masking keys for all connections of the loop.

@@ -113,6 +113,11 @@ package struct WebSocketSession: ~Copyable {
         owesDelivery = false
     }
 
+    /// Trades the storage of `assembled`, as `MessageReader` does.
+    package mutating func exchangeStorage(_ other: inout ByteBuffer) {
+        reader.exchangeStorage(&other)
+    }
+
     /// Whether `next` has something to say without any input.
     package var hasPendingEnd: Bool { pendingEnd != nil }
 

@@ -50,6 +50,10 @@ package struct Inflater: ~Copyable {
         _ input: UnsafeRawBufferPointer, isFinal: Bool, into output: inout ByteBuffer,
         messageLimit: Int, ratioLimit: Int
     ) throws(Failure) {
+        if isFinal, messageInput == 0, (1...Inflater.shortBytes).contains(input.count) {
+            return try inflateShort(
+                input, into: &output, messageLimit: messageLimit, ratioLimit: ratioLimit)
+        }
         messageInput += input.count
         if input.count > 0 {
             let ceiling = Ceiling(
@@ -67,6 +71,39 @@ package struct Inflater: ~Copyable {
         endMessage()
     }
 
+    /// A short message in one piece: copied to where its trailer can stand behind it, since a
+    /// second call of zlib's would cost more than the copy.
+    private mutating func inflateShort(
+        _ input: UnsafeRawBufferPointer, into output: inout ByteBuffer, messageLimit: Int,
+        ratioLimit: Int
+    ) throws(Failure) {
+        messageInput = input.count
+        let ceiling = Ceiling(
+            messageInput: messageInput, messageLimit: messageLimit, ratioLimit: ratioLimit)
+        let length = input.count + Inflater.trailer.count
+        let failure = withUnsafeTemporaryAllocation(byteCount: length, alignment: 8) {
+            whole -> Failure? in
+            whole.copyMemory(from: input)
+            whole.storeBytes(of: Inflater.trailerWord, toByteOffset: input.count, as: UInt32.self)
+            do throws(Failure) {
+                try run(
+                    UnsafeRawBufferPointer(whole), into: &output, ceiling: ceiling,
+                    endsWithTrailer: true)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
+        try checkBorder()
+        endMessage()
+    }
+
+    private static let shortBytes = 1020
+    /// The empty stored block's length, which a sender leaves out (RFC 7692 §7.2.2).
+    private static let trailer: [4 of UInt8] = [0x00, 0x00, 0xFF, 0xFF]
+    private static let trailerWord = UInt32(bigEndian: 0x0000_FFFF)
+
     /// Gives zlib's memory back when nothing in it is needed for the next message: for a
     /// connection that falls idle.
     package mutating func releaseIdleMemory() {
@@ -75,14 +112,17 @@ package struct Inflater: ~Copyable {
         stream = nil
     }
 
-    /// Adds the empty stored block's length, which the sender left out (RFC 7692 §7.2.2).
+    /// Adds the trailer.
     private mutating func finishBlock(
         into output: inout ByteBuffer, ceiling: Ceiling
     ) throws(Failure) {
-        let trailer: [4 of UInt8] = [0x00, 0x00, 0xFF, 0xFF]
-        try withUnsafeBytes(of: trailer) { (bytes) throws(Failure) in
+        try withUnsafeBytes(of: Inflater.trailer) { (bytes) throws(Failure) in
             try run(bytes, into: &output, ceiling: ceiling)
         }
+        try checkBorder()
+    }
+
+    private func checkBorder() throws(Failure) {
         // Anything but the border between two blocks, no bit left over, would put the next message
         // out of step; zlib's manual for inflate() has these bits of data_type.
         if !isAtStreamEnd, let stream, stream.pointee.data_type != 128 {
@@ -98,7 +138,8 @@ package struct Inflater: ~Copyable {
     }
 
     private mutating func run(
-        _ input: UnsafeRawBufferPointer, into output: inout ByteBuffer, ceiling: Ceiling
+        _ input: UnsafeRawBufferPointer, into output: inout ByteBuffer, ceiling: Ceiling,
+        endsWithTrailer: Bool = false
     ) throws(Failure) {
         let stream = try openStream()
         var rest = input
@@ -126,6 +167,14 @@ package struct Inflater: ~Copyable {
                 messageOutput += written
                 try ceiling.check(messageOutput)
                 try afterStep(code, stream)
+                // The message had ended without it: nothing is left to complete.
+                if endsWithTrailer, code == Z_STREAM_END,
+                    stream.pointee.avail_in == Inflater.trailer.count
+                {
+                    stream.pointee.avail_in = 0
+                    isAtStreamEnd = true
+                    return
+                }
                 wanted = max(4096, messageOutput)
             }
         } while !rest.isEmpty

@@ -55,6 +55,12 @@ package struct MessageReader: ~Copyable {
     private var messageStart = 0
     private var controlBytes = ByteBuffer()
 
+    /// Storage above this goes back to the system after each message.
+    private static let storageLimit = 2 << 20
+    /// A frame's payload is awaited in storage of its size, up to this much: beyond it the peer
+    /// must first send.
+    private static let expectedBytes = 1 << 20
+
     /// One piece of a compressed frame that is inflated at once when messages are streamed: what
     /// comes out is at most 1,032 times as much.
     private static let inflatePiece = 4096
@@ -93,6 +99,7 @@ package struct MessageReader: ~Copyable {
     package mutating func next(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int
     ) throws(ProtocolFailure) -> Event {
+        if let event = try wholeCompressed(input, &offset) { return event }
         var message = rt_message()
         let isWhole = withUnsafeMutablePointer(to: &message) {
             wholeMessages(input, &offset, into: UnsafeMutableBufferPointer(start: $0, count: 1))
@@ -112,13 +119,19 @@ package struct MessageReader: ~Copyable {
         }
     }
 
-    /// Forgets assembled messages that were handed on. Storage above 4 KiB is given back, so that
-    /// an idle connection holds none.
+    /// Trades the storage of `assembled` for another when there is nothing in it: one is enough for
+    /// all connections of a loop, and an idle one holds none.
+    package mutating func exchangeStorage(_ other: inout ByteBuffer) {
+        guard assembly.isEmpty, messageStart == 0 else { return }
+        swap(&assembly, &other)
+    }
+
+    /// Forgets assembled messages that were handed on.
     package mutating func discardDelivered() {
         if case .inMessage = state {
             assembly.consume(messageStart)
         } else if !assembly.isEmpty {
-            assembly.removeAll(keeping: 4096)
+            assembly.removeAll(keeping: MessageReader.storageLimit)
         }
         messageStart = 0
     }
@@ -160,15 +173,39 @@ package struct MessageReader: ~Copyable {
         return count
     }
 
-    /// The payload of the frame at `start` when it is final, plain data and whole.
+    /// The message at `offset` when it is one compressed frame, whole in the input: nearly all are,
+    /// and need none of what frames in pieces need.
+    @inline(__always)
+    private mutating func wholeCompressed(
+        _ input: UnsafeRawBufferPointer, _ offset: inout Int
+    ) throws(ProtocolFailure) -> Event? {
+        guard deflate != nil, !streams, case .betweenMessages = state, frames.isAtFrameStart,
+            let (kind, range) = MessageReader.wholeMessage(input, offset, rsv1: 0x40)
+        else { return nil }
+        offset = range.upperBound
+        let start = assembly.count
+        messageStart = start
+        try inflate(UnsafeRawBufferPointer(rebasing: input[range]), isFinal: true)
+        let text = UnsafeRawBufferPointer(rebasing: assembly.readable[start...])
+        guard kind == .binary || UTF8Validator.isValid(text) else {
+            throw MessageReader.invalidText
+        }
+        messageCount &+= 1
+        payloadBytes &+= UInt64(truncatingIfNeeded: text.count)
+        messageStart = assembly.count
+        return .assembledMessage(kind, start..<assembly.count)
+    }
+
+    /// The payload of the frame at `start` when it is final data and whole, and compressed if
+    /// `rsv1` is set.
     @inline(__always)
     private static func wholeMessage(
-        _ input: UnsafeRawBufferPointer, _ start: Int
+        _ input: UnsafeRawBufferPointer, _ start: Int, rsv1: UInt8 = 0
     ) -> (MessageKind, Range<Int>)? {
         let available = input.count - start
         guard available >= 2 else { return nil }
         let kind: MessageKind
-        switch input[start] {
+        switch input[start] ^ rsv1 {
         case 0x81: kind = .text
         case 0x82: kind = .binary
         default: return nil
@@ -216,7 +253,10 @@ package struct MessageReader: ~Copyable {
             utf8.reset()
             messageStart = assembly.count
             isFirstPiece = true
-            if !header.isCompressed { try checkSize(header.payloadLength) }
+            if !header.isCompressed {
+                try checkSize(header.payloadLength)
+                _ = assembly.reserve(min(header.payloadLength, MessageReader.expectedBytes))
+            }
         }
     }
 
