@@ -14,7 +14,9 @@
  *
  * Input. Text is UTF-8 and ends in NUL, unless a length follows it. What a function is given
  * it has copied or is done with when it returns. Every argument is checked: NULL where a
- * value is needed, or a value out of range, is RT_ERROR_INVALID_ARGUMENT.
+ * value is needed, or a value out of range, is RT_ERROR_INVALID_ARGUMENT; text that is not
+ * UTF-8 is RT_ERROR_INVALID_UTF8, a length beyond what memory can hold RT_ERROR_TOO_LARGE.
+ * Calls on what was made on a freed loop answer RT_ERROR_CLOSED.
  *
  * Output. Pointers that a callback receives are valid until it returns. Text that comes with
  * a length may hold NULs, and has one more after its end. Output parameters stand last and are
@@ -1267,7 +1269,7 @@ rt_status rt_websocket_set_max_frame_bytes(rt_websocket *websocket, size_t bytes
 
 /**
  * Above this many unsent bytes the drained callback is armed: it comes once the buffer is empty
- * again. Default 1 MiB. Before start.
+ * again. Default 256 KiB, which stays in the processor's cache. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.

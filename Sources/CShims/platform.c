@@ -2,6 +2,7 @@
 #include "rt_platform.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <signal.h>
@@ -47,6 +48,13 @@ int rt_epoll_wait(int epoll, rt_ready *ready, int capacity, int timeout_ms) {
     ready[i].events = events[i].events;
   }
   return count;
+}
+
+int rt_descriptor_shortage(void) {
+  int made = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (made < 0) return errno == EMFILE || errno == ENFILE ? errno : 0;
+  close(made);
+  return 0;
 }
 
 int rt_eventfd_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }

@@ -56,7 +56,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     var ending: Ending?
     /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
     var wantsRead = false
-    var startFailure: RealtimeError?
+    /// `lastError` came inside start and is told in the next turn.
+    var failsStart = false
     /// Where the attempt under way, or the last one, went.
     @exclusivity(unchecked) var attempt: WebSocketAttempt
     /// Why the connection, or the attempt, failed.

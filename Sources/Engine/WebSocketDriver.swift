@@ -104,6 +104,7 @@ extension WebSocketConnection {
         _ = owesDrained.exchange(false, ordering: .acquiringAndReleasing)
         // Another thread's send that came between the two looks is owed it again.
         guard bufferedBytes == 0 else { return owesDrained.store(true, ordering: .relaxed) }
+        Log.write(.debug, "\(attempt.url.displayName): all that waited is sent")
         if case .open = phase, mayCall { handlers.drained?() }
     }
 
@@ -116,6 +117,7 @@ extension WebSocketConnection {
             ending = Ending(code: .abnormal, reason: "", isClean: false)
             scheduleTurn()
         case .open:
+            Log.write(.debug, "\(attempt.url.displayName): closing")
             session?.pointee.close(code, reason: reason, now: Loop.now())
             // It may have been paused, with the peer's answer unread.
             wantsRead = true
@@ -127,6 +129,8 @@ extension WebSocketConnection {
     func pauseChanged() {
         session?.pointee.setPaused(isPaused, now: Loop.now())
         if !isPaused { wantsRead = true }
+        Log.write(
+            .debug, "\(attempt.url.displayName): receiving \(isPaused ? "pauses" : "goes on")")
         scheduleTurn()
     }
 
@@ -289,9 +293,9 @@ extension WebSocketConnection: LoopSource {
 
     func turn() {
         isScheduled = false
-        if let failure = startFailure {
-            startFailure = nil
-            return fail(failure)
+        if failsStart, let lastError {
+            failsStart = false
+            return fail(lastError)
         }
         switch phase {
         case .over: break
@@ -339,7 +343,9 @@ extension WebSocketConnection: TimerTarget {
     private func sessionTimeReached(_ now: Instant) {
         switch session?.pointee.timeReached(now) {
         case nil, .nothing: break
-        case .pinged: queued()
+        case .pinged:
+            Log.write(.debug, "\(attempt.url.displayName): a ping is sent")
+            queued()
         case .failed(let error, let code):
             setState(.closing)
             report(error)

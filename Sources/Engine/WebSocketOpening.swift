@@ -60,7 +60,8 @@ extension WebSocketConnection {
             Log.write(.info, "connecting to \(attempt.url.displayName)")
         } catch {
             // Told in the next turn, never inside start.
-            startFailure = error
+            failsStart = true
+            lastError = error
             scheduleTurn()
         }
     }
@@ -94,6 +95,8 @@ extension WebSocketConnection {
                     return used
                 }
                 if try attempt.follows(head, configuration) {
+                    Log.write(
+                        .debug, "redirected by \(head.status) to \(attempt.url.displayName)")
                     dropTransport()
                     phase = .idle
                     connect()
@@ -162,6 +165,7 @@ extension WebSocketConnection: CurlConnectOwner {
             url: attempt.url, nonce: nonce, subprotocols: configuration.subprotocols,
             fields: attempt.fields, deflate: configuration.compression.offer)
         let handshaking = Handshaking(handshake, headerLimit: configuration.limits.headerBytes)
+        Log.write(.debug, "\(attempt.url.displayName) is connected; the handshake begins")
         phase = .handshaking(transport, handshaking)
         sendHandshake(transport, handshaking)
         settle()

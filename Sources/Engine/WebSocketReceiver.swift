@@ -16,6 +16,11 @@ extension WebSocketConnection {
                 if !held.isEmpty { return }
                 continue
             }
+            if let count = receiveDirectly(transport) {
+                if count == 0 { return }
+                share -= count
+                continue
+            }
             let buffer = loop.receiveBuffer()
             switch transport.read(into: buffer) {
             case .bytes(let count, let isDrained):
@@ -37,6 +42,40 @@ extension WebSocketConnection {
         if let transport = readable, transport.isBuffered {
             wantsRead = true
             scheduleTurn()
+        }
+    }
+
+    /// Reads the rest of a large frame into its place.
+    /// - Returns: how many bytes came, 0 when none will for now; nil when there is no such frame.
+    private func receiveDirectly(_ transport: Transport) -> Int? {
+        guard case .open = phase, let space = session?.pointee.directSpace() else { return nil }
+        switch transport.read(into: space) {
+        case .bytes(let count, let isDrained):
+            wireBytesReceived &+= UInt64(truncatingIfNeeded: count)
+            let now = Loop.now()
+            session?.pointee.received(messagesAt: now)
+            if let step = session?.pointee.direct(count, now: now) { took(step) }
+            return isDrained ? 0 : count
+        case .wouldBlock: return 0
+        case .end: ended(nil)
+        case .failed(let why, let isTLS): ended(why, isTLS: isTLS)
+        }
+        return 0
+    }
+
+    /// What a step beside the walk over a read found.
+    private func took(_ step: WebSocketSession.Step) {
+        switch step {
+        case .assembledMessage(let kind, let range):
+            if handlers.messages == nil {
+                deliverOne(kind, range)
+            } else {
+                loop.batch.append(rt_message(kind, range))
+                deliverAssembled()
+            }
+            session?.pointee.exchangeStorage(&loop.spareAssembly)
+        case .failed, .deliverFirst: handle(step)
+        case .needMoreBytes, .message, .piece, .nothing, .pong, .closed: break
         }
     }
 
@@ -237,6 +276,7 @@ extension WebSocketConnection {
         switch step {
         case .pong(let time, let number): answered(number, time)
         case .closed(let code, let reason):
+            Log.write(.debug, "\(attempt.url.displayName) sent a close frame with \(code)")
             setState(.closing)
             ending = Ending(code: code, reason: reason, isClean: true, isPeers: true)
         case .failed(let failure):
@@ -254,6 +294,7 @@ extension WebSocketConnection {
     private func answered(_ number: UInt64, _ time: Duration) {
         let (seconds, attoseconds) = time.components
         roundTrip.store(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, ordering: .relaxed)
+        Log.write(.debug, "\(attempt.url.displayName): a pong after \(time)")
         guard mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 else { return }
         handlers.pong?(time)
         guard let first = awaitedPongs.first, first.number <= number else { return }

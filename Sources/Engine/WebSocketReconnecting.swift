@@ -102,7 +102,7 @@ extension WebSocketConnection {
     }
 
     private func forget(_ message: KeptMessage) {
-        postedBytes.subtract(message.bytes.count, ordering: .relaxed)
+        release(message.bytes.count)
         postedMessages.subtract(1, ordering: .relaxed)
     }
 }

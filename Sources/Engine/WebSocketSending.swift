@@ -56,7 +56,7 @@ extension WebSocketConnection {
         let copy = try reserve(bytes)
         let waiting = postedMessages.add(1, ordering: .relaxed).newValue
         guard waiting <= configuration.offlineQueueLimit else {
-            postedBytes.subtract(copy.count, ordering: .relaxed)
+            release(copy.count)
             postedMessages.subtract(1, ordering: .relaxed)
             throw RealtimeError(
                 .bufferFull,
@@ -67,17 +67,26 @@ extension WebSocketConnection {
         loop.perform { [self] in sendOrKeep(message) }
     }
 
+    /// What a message that waits counts for: messages without a byte need memory too.
+    static func cost(of count: Int) -> Int { count + FrameWriter.maximumHeaderSize }
+
     /// A copy to be posted, counted before the others that race for the same room look.
     private func reserve(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) -> [UInt8] {
-        let posted = postedBytes.add(bytes.count, ordering: .relaxed).newValue
+        let cost = WebSocketConnection.cost(of: bytes.count)
+        let posted = postedBytes.add(cost, ordering: .relaxed).newValue
         do throws(RealtimeError) {
-            let others = posted - bytes.count + outgoingBytes.load(ordering: .relaxed)
-            try checkRoom(bytes.count, behind: others)
+            let others = posted - cost + outgoingBytes.load(ordering: .relaxed)
+            try checkRoom(cost, behind: others)
         } catch {
-            postedBytes.subtract(bytes.count, ordering: .relaxed)
+            release(bytes.count)
             throw error
         }
         return Array(bytes)
+    }
+
+    /// Bytes that were reserved are gone.
+    func release(_ count: Int) {
+        postedBytes.subtract(WebSocketConnection.cost(of: count), ordering: .relaxed)
     }
 
     /// Refuses what would pass `sendLimit`. One message alone may be larger than the limit, or it
@@ -111,7 +120,7 @@ extension WebSocketConnection {
         try checkRoom(payload.count + FrameWriter.maximumHeaderSize, behind: bufferedBytes)
         let copy = try reserve(payload)
         loop.perform { [self] in
-            defer { postedBytes.subtract(copy.count, ordering: .relaxed) }
+            defer { release(copy.count) }
             pingNow(copy, answered)
         }
     }
@@ -140,7 +149,7 @@ extension WebSocketConnection {
         try checkOpen()
         try checkRoom(bytes.count, behind: bufferedBytes)
         try checkStreamed(bytes, endsMessage: false)
-        try post(bytes, endsMessage: false)
+        post(bytes, endsMessage: false)
     }
 
     /// Ends the message begun. Any thread.
@@ -148,7 +157,7 @@ extension WebSocketConnection {
         try checkOpen()
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
         try checkStreamed(nothing, endsMessage: true)
-        try post(nothing, endsMessage: true)
+        post(nothing, endsMessage: true)
         endStreaming()
     }
 
@@ -181,9 +190,7 @@ extension WebSocketConnection {
         if let failure { throw failure }
     }
 
-    private func post(
-        _ bytes: UnsafeRawBufferPointer, endsMessage: Bool
-    ) throws(RealtimeError) {
+    private func post(_ bytes: UnsafeRawBufferPointer, endsMessage: Bool) {
         if bytes.count > configuration.sendHighWater - bufferedBytes {
             owesDrained.store(true, ordering: .releasing)
         }
@@ -195,11 +202,12 @@ extension WebSocketConnection {
             writePiece(bytes, endsMessage: endsMessage)
             loop.endCall()
         case .elsewhere:
+            // Room was looked for already, and the text's state has moved on.
             let copy = Array(bytes)
-            postedBytes.add(copy.count, ordering: .relaxed)
+            postedBytes.add(WebSocketConnection.cost(of: copy.count), ordering: .relaxed)
             loop.enqueue { [self] in
                 copy.withUnsafeBytes { writePiece($0, endsMessage: endsMessage) }
-                postedBytes.subtract(copy.count, ordering: .relaxed)
+                release(copy.count)
             }
         }
     }

@@ -41,7 +41,7 @@ extension WebSocket {
         /// Splits messages sent into frames of at most this payload; 0 does not.
         public var maxFrameBytes = 0
         /// `send` waits while more bytes than this are unsent.
-        public var sendHighWaterBytes = 1 << 20
+        public var sendHighWaterBytes = 256 << 10
         /// A send that would take the unsent bytes above this throws `.bufferFull`; 0 is no limit.
         public var sendLimitBytes = 64 << 20
         /// Messages that wait for `messages` before receiving pauses.

@@ -266,7 +266,7 @@ public func rt_websocket_set_max_frame_bytes(
 }
 
 /// Above this many unsent bytes the drained callback is armed: it comes once the buffer is empty
-/// again. Default 1 MiB. Before start. Since 0.1.
+/// again. Default 256 KiB, which stays in the processor's cache. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_send_high_water_bytes")
 public func rt_websocket_set_send_high_water_bytes(

@@ -74,7 +74,7 @@ private func delays(
     private func decides(
         _ code: CloseCode?, _ error: RealtimeError?
     ) -> Reconnection.Decision {
-        var reconnection = Reconnection(BackoffConfiguration())
+        let reconnection = Reconnection(BackoffConfiguration())
         return reconnection.ended(code: code, error: error, now: at(0), random: 0)
     }
 

@@ -191,6 +191,71 @@ private func expectAtEverySplit(
         }
     }
 
+    /// Reads `bytes` as a connection does that reads the rest of large frames into their place.
+    private func readDirectly(_ bytes: [UInt8], pieces: Int) -> (outcomes: [Outcome], direct: Int) {
+        var reader = MessageReader(limits: MessageLimits(), deflate: nil)
+        var outcomes: [Outcome] = []
+        var place = 0
+        var direct = 0
+        func note(_ event: MessageReader.Event?) {
+            guard case .assembledMessage(let kind, let range)? = event else { return }
+            outcomes.append(outcome(kind, Array(reader.assembled[range])))
+            reader.discardDelivered()
+        }
+        do throws(ProtocolFailure) {
+            while place < bytes.count {
+                if let space = reader.directSpace() {
+                    let count = min(pieces, space.count, bytes.count - place)
+                    space.copyBytes(from: bytes[place..<(place + count)])
+                    place += count
+                    direct += count
+                    note(try reader.direct(count))
+                    continue
+                }
+                let input = Array(bytes[place..<min(place + pieces, bytes.count)])
+                place += input.count
+                var failure: ProtocolFailure?
+                input.withUnsafeBytes { input in
+                    var offset = 0
+                    do throws(ProtocolFailure) {
+                        while true {
+                            let event = try reader.next(input, &offset)
+                            if event == .needMoreBytes { break }
+                            if case .message(let kind, let range) = event {
+                                outcomes.append(outcome(kind, Array(input[range])))
+                            }
+                            note(event)
+                        }
+                    } catch {
+                        failure = error
+                    }
+                }
+                if let failure { throw failure }
+            }
+        } catch {
+            outcomes.append(.failed(error.code))
+        }
+        return (outcomes, direct)
+    }
+
+    @Test(arguments: [777, 40_000, 1 << 20])
+    func theRestOfALargeFrameIsReadIntoItsPlace(_ pieces: Int) {
+        let large = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let text = String(repeating: "žluť €", count: 20_000)
+        let bytes =
+            frame(.binary, large) + frame(.text, "x") + frame(.text, text)
+            + frame(.binary, large, isFinal: false) + frame(.continuation, large)
+        let (outcomes, direct) = readDirectly(bytes, pieces: pieces)
+        #expect(
+            outcomes == [.binary(large), .text("x"), .text(text), .binary(large + large)])
+        #expect(direct > 0 || pieces > bytes.count)
+        var broken = Array(text.utf8)
+        broken[100_001] = 0xFF
+        #expect(
+            readDirectly(frame(.text, broken), pieces: min(pieces, 50_000)).outcomes
+                == [.failed(.invalidPayload)])
+    }
+
     @Test func memoryOfAnAssembledMessageIsGivenBack() {
         var reader = MessageReader(limits: MessageLimits(), deflate: nil)
         let bytes = frame(.binary, [UInt8](repeating: 1, count: 1_000_000))

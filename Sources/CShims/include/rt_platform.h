@@ -25,6 +25,9 @@ int rt_epoll_remove(int epoll, int fd);
 /// Fills up to `capacity` entries; the count, 0 on a timeout or a signal, or -1 with errno.
 int rt_epoll_wait(int epoll, rt_ready *ready, int capacity, int timeout_ms);
 
+/// EMFILE or ENFILE when no descriptor can be opened now, else 0.
+int rt_descriptor_shortage(void);
+
 int rt_eventfd_create(void);
 int rt_timerfd_create(void);
 /// Absolute on the monotonic clock; 0 disarms.

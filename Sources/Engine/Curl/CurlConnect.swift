@@ -30,6 +30,10 @@ final class CurlConnect {
     /// place.
     private var staged: UnsafeMutableRawBufferPointer?
     private var stagedCount = 0
+    private static let needDescriptors = [
+        CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY,
+        CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CONNECT_ERROR,
+    ]
     private static let recordBytes = 16 << 10
 
     init(
@@ -118,6 +122,13 @@ final class CurlConnect {
     private func error(_ result: CURLcode) -> RealtimeError {
         let detail = String(cString: errorText)
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
+        // libcurl says of a socket that could not be made, or of a file that could not be opened,
+        // that the peer or the file is at fault.
+        let shortage = rt_descriptor_shortage()
+        if shortage != 0, CurlConnect.needDescriptors.contains(result) {
+            return Loop.systemError(
+                "connecting to \(displayName): no descriptor is free, see \"ulimit -n\"", shortage)
+        }
         let code: RealtimeError.Code
         switch result {
         case CURLE_COULDNT_RESOLVE_HOST: code = .resolve

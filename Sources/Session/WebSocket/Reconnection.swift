@@ -1,7 +1,8 @@
 package import Wire
 
-/// Whether and when a connection that ended is made again.
-package struct Reconnection: Sendable {
+/// Whether and when a connection that ended is made again. A class, since most connections have
+/// none; it is used by one of them.
+package final class Reconnection {
     package enum Decision: Equatable {
         case giveUp
         /// Try again after this long; the number of the attempt, from 1 since the last success.
@@ -22,13 +23,13 @@ package struct Reconnection: Sendable {
 
     package init(_ configuration: BackoffConfiguration) { backoff = Backoff(configuration) }
 
-    package mutating func opened(now: Instant) { backoff.succeeded(now: now) }
+    package func opened(now: Instant) { backoff.succeeded(now: now) }
 
     /// - Parameters:
     ///   - code: of the peer's close frame; nil without one.
     ///   - error: what failed, if anything did.
     ///   - random: uniform in [0, 1).
-    package mutating func ended(
+    package func ended(
         code: CloseCode?, error: RealtimeError?, now: Instant, random: Double
     ) -> Decision {
         if let code, Reconnection.finalCodes.contains(code) { return .giveUp }

@@ -5,7 +5,6 @@ package import Wire
 package struct WebSocketAttempt: Sendable {
     package private(set) var url: WebSocketURL
     package private(set) var fields: [HeaderField]
-    private let first: WebSocketURL
     private var hops = 0
     /// Once a redirect has led to another origin, credentials do not come back.
     private var leftOrigin = false
@@ -20,7 +19,6 @@ package struct WebSocketAttempt: Sendable {
 
     package init(_ configuration: WebSocketConfiguration) {
         url = configuration.url
-        first = configuration.url
         fields = configuration.fields
     }
 
@@ -51,7 +49,7 @@ package struct WebSocketAttempt: Sendable {
                 "redirects to \(next.displayName) without TLS (allow_insecure_redirects is off)")
         }
         hops += 1
-        if !next.hasSameOrigin(as: first) {
+        if !next.hasSameOrigin(as: configuration.url) {
             leftOrigin = true
             fields.removeAll { field in
                 !WebSocketAttempt.harmlessNames.contains {
@@ -59,7 +57,7 @@ package struct WebSocketAttempt: Sendable {
                 }
             }
         }
-        url = next.withCredentials(of: leftOrigin ? nil : first)
+        url = next.withCredentials(of: leftOrigin ? nil : configuration.url)
         return true
     }
 

@@ -6,12 +6,21 @@ package struct WebSocketConfiguration: Sendable {
     package var url: WebSocketURL
     package var fields: [HeaderField] = []
     package var subprotocols: [String] = []
-    package var network = NetworkConfiguration()
+    /// Boxed, as most connections have none of their own.
+    private var networkBox: Box<NetworkConfiguration>?
+    package var network: NetworkConfiguration {
+        get { networkBox?.value ?? NetworkConfiguration() }
+        set { networkBox = Box(newValue) }
+    }
     /// 0 follows none: a redirect is then an answer like any other.
     package var maxRedirects = 5
     package var allowsInsecureRedirects = false
     /// Nil ends with the first connection.
-    package var reconnect: BackoffConfiguration?
+    package var reconnect: BackoffConfiguration? {
+        get { reconnectBox?.value }
+        set { reconnectBox = newValue.map { Box($0) } }
+    }
+    private var reconnectBox: Box<BackoffConfiguration>?
     /// Messages that may wait for the next connection; 0 refuses them.
     package var offlineQueueLimit = 0
 
@@ -23,7 +32,7 @@ package struct WebSocketConfiguration: Sendable {
 
     package var limits = MessageLimits()
     package var maxFrameBytes = 0
-    package var sendHighWater = 1 << 20
+    package var sendHighWater = 256 << 10
     package var sendLimit = 64 << 20
     package var compression = CompressionConfiguration()
     /// Messages are told in pieces as they come, not as a whole.
@@ -72,6 +81,13 @@ package struct WebSocketConfiguration: Sendable {
         }
         try setHeader(name: "Authorization", value: "Bearer \(token)")
     }
+}
+
+/// A value in memory of its own.
+private final class Box<Value: Sendable>: Sendable {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
 }
 
 /// Whether one message is compressed, where permessage-deflate was agreed.

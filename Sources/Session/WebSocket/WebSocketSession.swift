@@ -54,7 +54,11 @@ package struct WebSocketSession: ~Copyable {
     /// Bytes for the peer, in order.
     package var outgoing = ByteBuffer()
 
-    private let configuration: WebSocketConfiguration
+    /// The peer's host and port, for messages.
+    private let peerName: String
+    private let closeTimeout: Duration
+    private let pongTimeout: Duration
+    private let idleTimeout: Duration
     private var reader: MessageReader
     private var writer: MessageWriter
     private var heartbeat: Heartbeat
@@ -94,7 +98,10 @@ package struct WebSocketSession: ~Copyable {
         configuration: WebSocketConfiguration, deflate: DeflateParameters?, keys: MaskKeys,
         now: Instant
     ) {
-        self.configuration = configuration
+        peerName = configuration.url.displayName
+        closeTimeout = configuration.closeTimeout
+        pongTimeout = configuration.pongTimeout
+        idleTimeout = configuration.idleTimeout
         self.keys = keys
         reader = MessageReader(
             limits: configuration.limits, deflate: deflate, streams: configuration.deliversPieces)
@@ -152,29 +159,50 @@ package struct WebSocketSession: ~Copyable {
             return pendingEnd == nil ? .needMoreBytes : .deliverFirst
         }
         do throws(ProtocolFailure) {
-            switch try reader.next(input, &offset) {
-            case .needMoreBytes: return .needMoreBytes
-            case .message(let kind, let range):
-                return state == .open ? .message(kind, range) : .nothing
-            case .assembledMessage(let kind, let range):
-                if state == .open {
-                    owesDelivery = true
-                    return .assembledMessage(kind, range)
-                }
-                reader.discardDelivered()
-                return .nothing
-            case .piece(let kind, let range, let isFirst, let isLast):
-                if state == .open {
-                    owesDelivery = true
-                    return .piece(kind, range, isFirst: isFirst, isLast: isLast)
-                }
-                reader.discardDelivered()
-                return .nothing
-            case .control(let opcode): return try received(opcode, now)
-            }
+            return try step(reader.next(input, &offset), now)
         } catch {
             offset = input.count
             return end(.failed(error), now)
+        }
+    }
+
+    /// Where the rest of a large frame can be read into directly; nil where the usual way is
+    /// better. `direct` must be told what came.
+    package mutating func directSpace() -> UnsafeMutableRawBufferPointer? {
+        state == .open && pendingEnd == nil ? reader.directSpace() : nil
+    }
+
+    /// So many bytes came into `directSpace`.
+    package mutating func direct(_ count: Int, now: Instant) -> Step {
+        do throws(ProtocolFailure) {
+            return try step(reader.direct(count) ?? .needMoreBytes, now)
+        } catch {
+            return end(.failed(error), now)
+        }
+    }
+
+    private mutating func step(
+        _ event: MessageReader.Event, _ now: Instant
+    ) throws(ProtocolFailure) -> Step {
+        switch event {
+        case .needMoreBytes: return .needMoreBytes
+        case .message(let kind, let range):
+            return state == .open ? .message(kind, range) : .nothing
+        case .assembledMessage(let kind, let range):
+            if state == .open {
+                owesDelivery = true
+                return .assembledMessage(kind, range)
+            }
+            reader.discardDelivered()
+            return .nothing
+        case .piece(let kind, let range, let isFirst, let isLast):
+            if state == .open {
+                owesDelivery = true
+                return .piece(kind, range, isFirst: isFirst, isLast: isLast)
+            }
+            reader.discardDelivered()
+            return .nothing
+        case .control(let opcode): return try received(opcode, now)
         }
     }
 
@@ -183,7 +211,7 @@ package struct WebSocketSession: ~Copyable {
         if lastMessage != nil { lastMessage = now }
     }
 
-    private var idleDeadline: Instant? { lastMessage.map { $0 + configuration.idleTimeout } }
+    private var idleDeadline: Instant? { lastMessage.map { $0 + idleTimeout } }
 
     /// Finds messages that lie whole in the input, many at once; what stops it is for `next`.
     /// - Returns: how many `messages` it filled in.
@@ -326,7 +354,7 @@ package struct WebSocketSession: ~Copyable {
                 into: &outgoing)
         }
         delayedPong = nil
-        if configuration.closeTimeout > .zero { closeDeadline = now + configuration.closeTimeout }
+        if closeTimeout > .zero { closeDeadline = now + closeTimeout }
     }
 
     /// A close frame that the peer's fault made necessary: even without a close timeout a peer
@@ -369,8 +397,8 @@ package struct WebSocketSession: ~Copyable {
             return .failed(
                 RealtimeError(
                     .timeout,
-                    "\(configuration.url.displayName) sent no message within"
-                        + " \(configuration.idleTimeout.readable) (idle_timeout)"),
+                    "\(peerName) sent no message within"
+                        + " \(idleTimeout.readable) (idle_timeout)"),
                 .goingAway)
         }
         switch heartbeat.timeReached(now) {
@@ -379,6 +407,8 @@ package struct WebSocketSession: ~Copyable {
             // Now and then is often enough for giving memory back.
             reader.releaseIdleMemory()
             writer.releaseIdleMemory()
+            // A peer that does not read would be sent pings without end.
+            guard outgoing.count <= WebSocketSession.crowdedBytes else { return .nothing }
             sendPing(payload)
             return .pinged
         case .timedOut:
@@ -387,8 +417,8 @@ package struct WebSocketSession: ~Copyable {
             return .failed(
                 RealtimeError(
                     .timeout,
-                    "\(configuration.url.displayName) did not answer a ping within"
-                        + " \(configuration.pongTimeout.readable) (pong_timeout)"),
+                    "\(peerName) did not answer a ping within"
+                        + " \(pongTimeout.readable) (pong_timeout)"),
                 .internalError)
         }
     }

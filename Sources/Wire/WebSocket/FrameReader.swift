@@ -45,6 +45,17 @@ package struct FrameReader: Sendable {
         return .header(header)
     }
 
+    /// Notes that so many bytes of payload came elsewhere than in the input.
+    /// - Returns: whether they were the last of their frame.
+    mutating func skipPayload(_ count: Int) -> Bool {
+        guard let remaining, count < remaining else {
+            remaining = nil
+            return true
+        }
+        self.remaining = remaining - count
+        return false
+    }
+
     private mutating func readHeader(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int
     ) throws(ProtocolFailure) -> FrameHeader? {

@@ -55,6 +55,10 @@ package struct MessageReader: ~Copyable {
     private var messageStart = 0
     private var controlBytes = ByteBuffer()
 
+    /// From so many missing bytes on they are read into their place, instead of copied there.
+    private static let directBytes = 32 << 10
+    /// So much at once, which the second-level cache holds beside what the kernel copies from.
+    private static let directPiece = 128 << 10
     /// Storage above this goes back to the system after each message.
     private static let storageLimit = 2 << 20
     /// A frame's payload is awaited in storage of its size, up to this much: beyond it the peer
@@ -278,6 +282,32 @@ package struct MessageReader: ~Copyable {
         } else {
             assembly.append(piece)
         }
+        return try took(kind, from: before, endsMessage)
+    }
+
+    /// Where the rest of a large frame can be read into directly, at most what is missing of it;
+    /// nil where the usual way is better. `direct` must be told what came.
+    package mutating func directSpace() -> UnsafeMutableRawBufferPointer? {
+        guard case .inMessage(_, isCompressed: false) = state, !streams, let current,
+            !current.opcode.isControl, frames.missingPayload >= MessageReader.directBytes
+        else { return nil }
+        let missing = min(frames.missingPayload, MessageReader.directPiece)
+        return UnsafeMutableRawBufferPointer(rebasing: assembly.reserve(missing)[..<missing])
+    }
+
+    /// So many bytes came into `directSpace`.
+    package mutating func direct(_ count: Int) throws(ProtocolFailure) -> Event? {
+        guard let current, case .inMessage(let kind, _) = state else { return nil }
+        let before = assembly.count
+        assembly.commit(count)
+        let isLast = frames.skipPayload(count)
+        return try took(kind, from: before, isLast && current.isFinal)
+    }
+
+    /// Bytes of the message came behind `before`.
+    private mutating func took(
+        _ kind: MessageKind, from before: Int, _ endsMessage: Bool
+    ) throws(ProtocolFailure) -> Event? {
         if kind == .text {
             let fresh = UnsafeRawBufferPointer(rebasing: assembly.readable[before...])
             guard utf8.accepts(fresh), !endsMessage || utf8.isComplete else {
