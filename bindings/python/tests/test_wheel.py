@@ -99,7 +99,11 @@ def test_the_wheel_holds_the_package_and_the_library_alone(tmp_path: Path) -> No
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         packaged = archive.read("librealtime/_lib/librealtime.so")
-    assert packaged == Path(os.environ["LIBREALTIME_PATH"]).read_bytes()
+    built = Path(os.environ["LIBREALTIME_PATH"])
+    stripped = tmp_path / "stripped.so"
+    run("strip", "--strip-unneeded", "-o", stripped, built)
+    assert packaged == stripped.read_bytes()
+    assert len(packaged) <= 8 << 20
     expected = {f"librealtime/{name}" for name in sources}
     expected |= {"librealtime/py.typed", "librealtime/_lib/librealtime.so"}
     assert {name for name in names if ".dist-info/" not in name} == expected
