@@ -199,6 +199,10 @@ CURLSH *rt_curl_dns_share(void) {
   return share;
 }
 
+const char *rt_curl_default_ca_file(void) {
+  return curl_version_info(CURLVERSION_NOW)->cainfo;
+}
+
 CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out) {
   return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, out);
 }

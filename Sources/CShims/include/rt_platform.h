@@ -70,6 +70,8 @@ CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *
 CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes);
 /// A share of its own for the names an easy handle resolves; NULL without memory.
 CURLSH *rt_curl_dns_share(void);
+/// The file of certificates that libcurl was built for; NULL without.
+const char *rt_curl_default_ca_file(void);
 CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out);
 CURLcode rt_curl_private(CURL *easy, void **out);
 

@@ -1,4 +1,5 @@
 import CShims
+import Glibc
 import Session
 import Wire
 
@@ -23,6 +24,12 @@ final class CurlNetwork {
         if let share { curl_share_cleanup(share) }
     }
 
+    /// Whether the file of certificates that libcurl was built for is there.
+    private static let hasDefaultFile: Bool = {
+        guard let path = rt_curl_default_ca_file() else { return false }
+        return Glibc.access(path, R_OK) == 0
+    }()
+
     private func setTLS(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
         if let caFile = network.caFile {
             _ = rt_curl_set_string(easy, CURLOPT_CAINFO, caFile)
@@ -31,6 +38,10 @@ final class CurlNetwork {
         } else if let caPath = network.caPath {
             _ = rt_curl_set_string(easy, CURLOPT_CAPATH, caPath)
             _ = rt_curl_set_string(easy, CURLOPT_CAINFO, nil)
+        } else if CurlNetwork.hasDefaultFile {
+            // libcurl keeps a file's certificates for all connections of a loop, a folder's not;
+            // the system's file holds the same as its folder.
+            _ = rt_curl_set_string(easy, CURLOPT_CAPATH, nil)
         }
         if let certificate = network.clientCertificate {
             _ = rt_curl_set_string(easy, CURLOPT_SSLCERT, certificate.certificateFile)
