@@ -1089,7 +1089,7 @@ rt_status rt_websocket_set_user_agent(rt_websocket *websocket, const char *user_
  * Since 0.1.
  */
 rt_status rt_websocket_set_basic_auth(
-    rt_websocket *websocket, const char *user, const char *password);
+    rt_websocket *websocket, const char *user_name, const char *password);
 
 /**
  * Sets an Authorization header with a bearer token (RFC 6750). Before start.

@@ -59,10 +59,12 @@ public func rt_websocket_set_user_agent(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_basic_auth")
 public func rt_websocket_set_basic_auth(
-    _ websocket: rt_websocket?, _ user: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
+    _ websocket: rt_websocket?, _ user_name: UnsafePointer<CChar>?,
+    _ password: UnsafePointer<CChar>?
 ) -> rt_status {
     configure(websocket) {
-        try $0.setBasicAuthorization(user: text(user, "user"), password: text(password, "password"))
+        try $0.setBasicAuthorization(
+            user: text(user_name, "user_name"), password: text(password, "password"))
     }
 }
 

@@ -34,13 +34,14 @@ def deflates(
     build: Build, servers: Servers, side: str, parameters: dict[str, object], grind: bool
 ) -> None:
     """Messages of many sizes go both ways, whichever side asks for the parameters."""
-    options: dict[str, object] = {}
+    # Above the largest message, so that nothing is told of a buffer that has drained.
+    options: dict[str, object] = {"send_high_water_bytes": 1_000_000}
     if side == "server":
         factory = ServerPerMessageDeflateFactory(**parameters)  # type: ignore[arg-type]
         url = servers.echo(compression=None, extensions=[factory])
     else:
         url = servers.echo()
-        options = parameters
+        options |= parameters
     with Probe(build, url, grind, compression_min_bytes=0, **options) as probe:
         agreed = probe.expect(r"open \[\] \[(.*)\]")[1]
         expect(agreed.startswith("permessage-deflate"), f"the server agreed to {agreed!r}")

@@ -734,7 +734,7 @@ class Library:
     rt_websocket_set_cookie: Callable[[Any, bytes | None], int]
     # (websocket, user_agent)
     rt_websocket_set_user_agent: Callable[[Any, bytes | None], int]
-    # (websocket, user, password)
+    # (websocket, user_name, password)
     rt_websocket_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (websocket, token)
     rt_websocket_set_bearer_token: Callable[[Any, bytes | None], int]
