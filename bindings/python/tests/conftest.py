@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
+import socket
 import ssl
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
@@ -13,7 +15,7 @@ from typing import Any, Callable, TypeVar
 
 import pytest
 import trustme
-from servers import WebSocketServer
+from servers import WebSocketServer, answers, raw_server
 from websockets.asyncio.server import ServerConnection
 from websockets.typing import Subprotocol
 
@@ -109,6 +111,23 @@ def tls_server(authority: trustme.CA) -> Iterator[WebSocketServer]:
 def wrong_host_server(authority: trustme.CA) -> Iterator[WebSocketServer]:
     with WebSocketServer(server_context(authority, "example.org")) as running:
         yield running
+
+
+@pytest.fixture
+def secure_redirect(authority: trustme.CA) -> Callable[[str], Any]:
+    """A TLS server that redirects one request; yields its wss URL."""
+    context = server_context(authority, "localhost")
+
+    @contextlib.contextmanager
+    def redirecting(target: str) -> Iterator[str]:
+        def serve_one(connection: socket.socket) -> None:
+            with context.wrap_socket(connection, server_side=True) as secured:
+                answers(f"HTTP/1.1 307 Go\r\nLocation: {target}\r\n\r\n".encode())(secured)
+
+        with raw_server(serve_one) as url:
+            yield url.replace("ws://127.0.0.1", "wss://localhost")
+
+    return redirecting
 
 
 @pytest.fixture

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import collections
 import contextlib
+import hashlib
 import logging
 import queue
 import socket
@@ -69,6 +72,8 @@ class WebSocketServer(AsyncServer):
         #: What the last request of /record brought.
         self.requests: queue.Queue[Any] = queue.Queue()
         self.go = threading.Event()
+        #: What becomes of the next connections to /flaky, from the first on; then they echo.
+        self.fates: collections.deque[str] = collections.deque()
         self.received: list[Any] = []
 
     @property
@@ -140,6 +145,17 @@ class WebSocketServer(AsyncServer):
         await ws.send("last words")
         ws.transport.abort()
 
+    async def do_flaky(self, ws: ServerConnection) -> None:
+        """Says how many fates are left, then drops the connection, closes or echoes."""
+        fate = self.fates.popleft() if self.fates else "echo"
+        await ws.send(f"{len(self.fates)} left")
+        if fate == "drop":
+            ws.transport.abort()
+        elif fate == "echo":
+            await self.do_echo(ws)
+        else:
+            await ws.close(int(fate))
+
     async def do_record(self, ws: ServerConnection) -> None:
         self.requests.put((ws.request, ws.subprotocol, ws.protocol.extensions))
         await ws.wait_closed()
@@ -152,18 +168,19 @@ class WebSocketServer(AsyncServer):
 
 
 @contextlib.contextmanager
-def raw_server(serve_one: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A TCP server that hands its first connection to `serve_one`; yields its ws URL."""
+def raw_server(*serve: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A TCP server that hands each connection to the next function; yields its ws URL."""
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(30)
     failures: list[BaseException] = []
 
     def run() -> None:
         try:
-            connection, _ = listener.accept()
-            with connection:
-                connection.settimeout(30)
-                serve_one(connection)
+            for serve_one in serve:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.settimeout(30)
+                    serve_one(connection)
         except BaseException as error:
             failures.append(error)
 
@@ -172,6 +189,7 @@ def raw_server(serve_one: Callable[[socket.socket], None]) -> Iterator[str]:
     with listener:
         yield f"ws://127.0.0.1:{listener.getsockname()[1]}/"
         thread.join(timeout=30)
+    assert not thread.is_alive(), "fewer connections came than were expected"
     assert not failures, failures
 
 
@@ -183,3 +201,49 @@ def read_head(connection: socket.socket) -> bytes:
             break
         head += data
     return head
+
+
+def read_exactly(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        more = connection.recv(count - len(data))
+        assert more, "the client hung up"
+        data += more
+    return data
+
+
+def upgrade(connection: socket.socket) -> None:
+    """Reads a WebSocket handshake and agrees to it (RFC 6455 §4.2.2)."""
+    lines = read_head(connection).decode().split("\r\n")
+    key = next(line.partition(":")[2].strip() for line in lines if "-key:" in line.lower())
+    digest = hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()
+    connection.sendall(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Accept: " + base64.b64encode(digest) + b"\r\n\r\n"
+    )
+
+
+def answers(answer: bytes) -> Callable[[socket.socket], None]:
+    """For `raw_server`: reads a request and answers it."""
+
+    def serve_one(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(answer)
+
+    return serve_one
+
+
+def relay(connection: socket.socket, port: int) -> None:
+    """Carries bytes between the connection and a port of 127.0.0.1 until one side ends."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as other:
+
+        def carry(source: socket.socket, sink: socket.socket) -> None:
+            with contextlib.suppress(OSError):
+                while data := source.recv(65536):
+                    sink.sendall(data)
+                sink.shutdown(socket.SHUT_WR)
+
+        back = threading.Thread(target=carry, args=(other, connection))
+        back.start()
+        carry(connection, other)
+        back.join()

@@ -59,6 +59,9 @@ def test_what_is_no_message_is_refused(run, server):
         async with librealtime.connect(server.url + "/echo") as ws:
             for message in (None, 1, ["a"]):
                 with pytest.raises(TypeError, match="str or bytes"):
+                    ws.send_nowait(message)
+            for message in (None, 1, {"a": "b"}, [1], [None], object()):
+                with pytest.raises(TypeError, match=r"str(, | or )bytes"):
                     await ws.send(message)
             with pytest.raises(librealtime.InvalidArgument, match="surrogate at index 2") as caught:
                 await ws.send("ok\ud800")

@@ -109,8 +109,8 @@ def test_a_slow_consumer_holds_up_the_server(server):
 
 def test_what_is_no_message_is_refused(server):
     with connect(server.url + "/echo") as ws:
-        for message in (None, 1, ["a"]):
-            with pytest.raises(TypeError, match="str or bytes"):
+        for message in (None, 1, {"a": "b"}, [1]):
+            with pytest.raises(TypeError, match=r"str(, | or )bytes"):
                 ws.send(message)
         with pytest.raises(librealtime.InvalidArgument, match="surrogate"):
             ws.send("\ud800")

@@ -11,8 +11,13 @@
 from . import sync
 from ._abi import VERSION
 from ._asyncio import Connection, connect
+from ._backoff import Backoff
 from ._base import State
+from ._network import Network
 from ._options import Deflate
+from ._reconnect import Attempt, Lost, process_exception
+from ._response import Headers, Response
+from ._statistics import LoopStatistics, Statistics
 from .exceptions import (
     BufferFull,
     ConcurrencyError,
@@ -23,9 +28,11 @@ from .exceptions import (
     ConnectionTimeout,
     InvalidArgument,
     InvalidHandshake,
+    InvalidProxy,
     InvalidState,
     InvalidStatus,
     InvalidURI,
+    ProxyError,
     RealtimeError,
     SecurityError,
 )
@@ -33,6 +40,8 @@ from .exceptions import (
 __version__ = VERSION
 
 __all__ = [
+    "Attempt",
+    "Backoff",
     "BufferFull",
     "ConcurrencyError",
     "ConnectFailed",
@@ -42,14 +51,23 @@ __all__ = [
     "ConnectionClosedOK",
     "ConnectionTimeout",
     "Deflate",
+    "Headers",
     "InvalidArgument",
     "InvalidHandshake",
+    "InvalidProxy",
     "InvalidState",
     "InvalidStatus",
     "InvalidURI",
+    "LoopStatistics",
+    "Lost",
+    "Network",
+    "ProxyError",
     "RealtimeError",
+    "Response",
     "SecurityError",
     "State",
+    "Statistics",
     "connect",
+    "process_exception",
     "sync",
 ]

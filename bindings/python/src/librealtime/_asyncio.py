@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Generator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._abi import rt_status
-from ._base import BaseConnection, OnMessage, payload
+from ._base import BaseConnection, Handlers
 from ._batch import Message
-from ._options import Deflate, Headers, Options
+from ._connector import Connector
+from ._options import Options
+from ._payload import Data, is_data, payload
+from ._pieces import Joined, PieceEncoder, each_of
 from ._reactor import Reactor
 from .exceptions import (
     ConcurrencyError,
@@ -21,6 +23,9 @@ from .exceptions import (
     from_status,
 )
 
+if TYPE_CHECKING:
+    Futures = dict[asyncio.Future[None], None]
+
 
 class Connection(BaseConnection):
     """A WebSocket on the running asyncio loop; belongs to that loop's thread.
@@ -29,19 +34,21 @@ class Connection(BaseConnection):
     ConnectionClosedError when it is not.
     """
 
-    def __init__(self, reactor: Reactor, options: Options, on_message: OnMessage) -> None:
+    def __init__(self, reactor: Reactor, options: Options, handlers: Handlers) -> None:
         self._reactor = reactor
         self._loop = reactor.loop
-        self._receivers: set[asyncio.Future[None]] = set()
-        self._waiters: set[asyncio.Future[None]] = set()
+        # Keys alone: sets that keep the order, so that senders take turns as they came.
+        self._receivers: Futures = {}
+        self._waiters: Futures = {}
         self._waits = 0
         # At least what waits to be sent, looked up when it reaches the limit.
         self._unsent = 0
         self._is_draining = False
+        self._is_sending_pieces = False
         handle = reactor.handle
         if handle is None:
             raise RuntimeError("the reactor was given back")
-        super().__init__(handle, options, on_message)
+        super().__init__(handle, options, handlers)
         reactor.add(self)
 
     async def _open(self) -> Connection:
@@ -56,7 +63,7 @@ class Connection(BaseConnection):
         if not self._is_open:
             raise self._open_error()
         self._let_messages_come()
-        if self._on_message is not None and not self._is_closed:
+        if self._calls_back and not self._is_closed:
             # Its messages have somewhere to go even when nobody refers to it.
             self._waits += 1
             self._reactor.hold(self)
@@ -67,42 +74,100 @@ class Connection(BaseConnection):
 
         :raises ConnectionClosed: when the connection is closed and all messages were taken.
         """
-        messages = self._inbox.messages
+        if self._pieces is not None:
+            return await self._recv_joined()
+        inbox = self._inbox
+        messages = inbox.messages
         while not messages:
             await self._more()
         message = messages.popleft()
-        if self._inbox.paused and len(messages) <= self._inbox.resume_at:
-            self._took()
+        if inbox.paused and len(messages) <= inbox.resume_at:
+            self._took(inbox)
         return message
 
     async def __aiter__(self) -> AsyncIterator[Message]:
         inbox = self._inbox
         messages = inbox.messages
         try:
+            while self._pieces is not None:
+                yield await self._recv_joined()
             while True:
                 while messages:
                     message = messages.popleft()
                     if inbox.paused and len(messages) <= inbox.resume_at:
-                        self._took()
+                        self._took(inbox)
                     yield message
                 await self._more()
         except ConnectionClosedOK:
             return
 
-    async def send(self, message: Message | bytearray | memoryview) -> None:
+    async def recv_streaming(self) -> AsyncIterator[Message]:
+        """The next message in pieces: ``async for piece in ws.recv_streaming()``.
+
+        With ``streaming=True`` as they come, and then ``max_size`` does not count; else all at
+        once. What is left of a message when the iteration ends early is passed over by the next.
+
+        :raises ConnectionClosed: also when it is lost inside the message.
+        """
+        if self._pieces is None:
+            yield await self.recv()
+            return
+        reader = self._begin_reading()
+        while self._is_midway:
+            await self._next_piece(reader)
+        is_first = True
+        while is_first or self._is_midway:
+            piece = await self._next_piece(reader)
+            # Only a message that has nothing else has an empty piece.
+            if piece or (is_first and not self._is_midway):
+                yield piece
+                self._check_reader(reader)
+            is_first = False
+
+    async def _next_piece(self, reader: object) -> Message:
+        inbox = self._pieces
+        assert inbox is not None
+        self._check_reader(reader)
+        while not inbox.messages:
+            await self._more()
+            self._check_reader(reader)
+        return self._take(inbox)
+
+    async def _recv_joined(self) -> Message:
+        joined = Joined(self._max_size)
+        async for piece in self.recv_streaming():
+            if not joined.add(piece):
+                self._begin_close(1009, "")
+                raise joined.error()
+        return joined.message()
+
+    async def send(
+        self,
+        message: Data | Iterable[Data] | AsyncIterable[Data],
+        *,
+        text: bool | None = None,
+        compress: bool | None = None,
+    ) -> None:
         """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent.
 
         Cancelled in that wait after the message was queued, it is sent all the same.
+
+        :param message: str is sent as text, bytes as binary. The items of an iterable, or of an
+            asynchronous one, are the pieces of one message, sent one by one; when it fails in the
+            middle, or is cancelled there, the connection is closed with 1011.
+        :param text: sends bytes as text, or str as binary.
+        :param compress: whether the message is compressed, where that was agreed; None: if it has
+            ``Deflate.min_size`` or more.
         """
-        is_text, data = payload(message)
-        await self._drain()
+        if not is_data(message):
+            await self._send_pieces(message, text, compress)  # type: ignore[arg-type]
+            return
+        is_text, data = payload(message, text)  # type: ignore[arg-type]
+        if self._is_draining or self._is_sending_pieces:
+            await self._turn_to_send()
         size = len(data)
-        will_drain = False
-        if self._unsent + size > self._write_limit:
-            # The library's own condition for the drained callback, before the same message.
-            self._unsent = self._buffered()
-            will_drain = self._unsent + size > self._write_limit
-        if not self._put(is_text, data):
+        will_drain = self._unsent + size > self._write_limit and self._will_drain(size)
+        if not self._put(is_text, data, compress):
             await self.wait_closed()
             raise self._closed_error()
         self._unsent += size
@@ -110,17 +175,68 @@ class Connection(BaseConnection):
             self._is_draining = True
             await self._drain()
 
-    def send_nowait(self, message: Message | bytearray | memoryview) -> None:
+    def send_nowait(
+        self, message: Data, *, text: bool | None = None, compress: bool | None = None
+    ) -> None:
         """Sends a message without waiting, for callbacks.
 
         :raises BufferFull: when more than ``write_limit`` bytes wait already.
         """
-        is_text, data = payload(message)
+        is_text, data = payload(message, text)
         if self._unsent > self._write_limit:
             self._refuse_when_full()
-        if not self._put(is_text, data):
+        if not self._put(is_text, data, compress):
             raise from_status(rt_status.ERROR_CLOSED, "the connection is closing")
         self._unsent += len(data)
+
+    async def _send_pieces(
+        self,
+        pieces: Iterable[Data] | AsyncIterable[Data],
+        text: bool | None,
+        compress: bool | None,
+    ) -> None:
+        encoder = PieceEncoder(text)
+        source = each_of(pieces)
+        try:
+            data = encoder.encode(await source.__anext__())
+        except StopAsyncIteration:
+            return
+        while self._is_draining or self._is_sending_pieces:
+            await self._turn_to_send()
+        self._begin_pieces(encoder.is_text, compress)
+        self._is_sending_pieces = True
+        losses = self._losses
+        try:
+            await self._send_piece(data, losses)
+            async for piece in source:
+                await self._send_piece(encoder.encode(piece), losses)
+            self._end_pieces(losses)
+        except BaseException:
+            self._break_pieces(losses)
+            raise
+        finally:
+            self._is_sending_pieces = False
+            _wake(self._waiters)
+
+    async def _send_piece(self, data: bytes, losses: int) -> None:
+        will_drain = self._will_drain(len(data))
+        self._put_piece(data, losses)
+        self._unsent += len(data)
+        if will_drain:
+            self._is_draining = True
+            await self._drain()
+
+    async def _turn_to_send(self) -> None:
+        """Waits until what goes first has gone."""
+        while self._is_draining or self._is_sending_pieces:
+            if self._is_closed:
+                raise self._closed_error()
+            await self._wait(self._waiters)
+
+    def _will_drain(self, size: int) -> bool:
+        """Whether a message arms the drained callback: the library's own condition for that."""
+        self._unsent = self._buffered()
+        return self._is_up and self._unsent + size > self._write_limit
 
     async def ping(self) -> float:
         """Sends a ping and waits for its pong: the round trip in seconds."""
@@ -128,6 +244,8 @@ class Connection(BaseConnection):
         while ping.latency is None:
             if self._is_closed:
                 raise self._closed_error()
+            if ping.is_lost:
+                raise self._lost_error()
             await self._wait(self._waiters)
         return ping.latency
 
@@ -162,7 +280,7 @@ class Connection(BaseConnection):
 
     async def _more(self) -> None:
         """Waits until a message has come."""
-        if self._on_message is not None:
+        if self._calls_back:
             raise InvalidState(
                 rt_status.ERROR_STATE, "the messages of this connection go to on_message"
             )
@@ -180,16 +298,16 @@ class Connection(BaseConnection):
                 raise self._closed_error()
             await self._wait(self._waiters)
 
-    async def _wait(self, waiters: set[asyncio.Future[None]]) -> None:
+    async def _wait(self, waiters: Futures) -> None:
         """Waits for something to change; meanwhile the reactor keeps the connection alive."""
         future = self._loop.create_future()
-        waiters.add(future)
+        waiters[future] = None
         self._waits += 1
         self._reactor.hold(self)
         try:
             await future
         finally:
-            waiters.discard(future)
+            waiters.pop(future, None)
             self._waits -= 1
             if self._waits == 0:
                 self._reactor.let_go(self)
@@ -198,6 +316,16 @@ class Connection(BaseConnection):
 
     def _received(self, messages: list[Message], lengths: list[int]) -> None:
         super()._received(messages, lengths)
+        _wake(self._receivers)
+
+    def _came(self, piece: Message, length: int, is_last: bool) -> None:
+        super()._came(piece, length, is_last)
+        _wake(self._receivers)
+
+    def _went_down(self) -> None:
+        # What waited to be sent is gone.
+        self._is_draining = False
+        super()._went_down()
         _wake(self._receivers)
 
     def _drained(self) -> None:
@@ -227,75 +355,20 @@ def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
             future.set_result(None)
 
 
-class connect:  # noqa: N801
+class connect(Connector):  # noqa: N801
     """Connects to a WebSocket server: ``async with connect(url) as ws`` or ``await connect(url)``.
 
-    Durations are in seconds, sizes in bytes; None switches off what it can be given for.
-
-    :param url: ``ws://`` or ``wss://``.
-    :param on_message: called with each message inside the loop's dispatch, instead of ``recv``:
-        the fastest way. What it raises goes to the loop's exception handler.
-    :param subprotocols: offered in this order.
-    :param additional_headers: a mapping or pairs, for the handshake.
-    :param ca_file: a PEM file of certificates to trust instead of the system's.
-    :param open_timeout: for everything until the connection is open.
-    :param close_timeout: for the closing handshake.
-    :param ping_interval: how often a ping is sent.
-    :param ping_timeout: how long a ping may stay unanswered.
-    :param max_size: the largest message accepted, after decompression.
-    :param max_header_size: the largest handshake answer accepted.
-    :param max_frame_size: splits messages sent into frames of at most this size.
-    :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
-        messages may come on top.
-    :param max_queue_bytes: the same by their size.
-    :param write_limit: how many bytes may wait to be sent before ``send`` waits.
-    :param compression: ``"deflate"``, a ``Deflate`` with its settings, or None.
+    ``async for ws in connect(url)`` gives one connection after the other: the next when the body of
+    the loop is done with the last, which is closed then. An attempt that fails is repeated after a
+    delay of ``reconnect_delays``, unless ``process_exception`` says that it is of no use.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        on_message: OnMessage = None,
-        subprotocols: Iterable[str] | None = None,
-        additional_headers: Headers | None = None,
-        ca_file: str | os.PathLike[str] | None = None,
-        open_timeout: float | None = 10,
-        close_timeout: float | None = 10,
-        ping_interval: float | None = 20,
-        ping_timeout: float | None = 20,
-        max_size: int | None = 2**26,
-        max_header_size: int = 2**16,
-        max_frame_size: int | None = None,
-        max_queue: int | None = 256,
-        max_queue_bytes: int | None = 2**20,
-        write_limit: int = 2**20,
-        compression: str | Deflate | None = "deflate",
-    ) -> None:
-        self._on_message = on_message
-        self._options = Options(
-            url=url,
-            subprotocols=subprotocols,
-            additional_headers=additional_headers,
-            ca_file=ca_file,
-            open_timeout=open_timeout,
-            close_timeout=close_timeout,
-            ping_interval=ping_interval,
-            ping_timeout=ping_timeout,
-            max_size=max_size,
-            max_header_size=max_header_size,
-            max_frame_size=max_frame_size,
-            max_queue=max_queue,
-            max_queue_bytes=max_queue_bytes,
-            write_limit=write_limit,
-            compression=compression,
-        )
-        self._connection: Connection | None = None
+    _connection: Connection | None = None
 
     async def _connect(self) -> Connection:
         reactor = Reactor.current()
         try:
-            connection = Connection(reactor, self._options, self._on_message)
+            connection = Connection(reactor, self._options, self._handlers)
         except BaseException:
             reactor.release_when_idle()
             raise
@@ -316,3 +389,25 @@ class connect:  # noqa: N801
     ) -> None:
         if self._connection is not None:
             await self._connection.__aexit__(kind, error, trace)
+
+    async def __aiter__(self) -> AsyncIterator[Connection]:
+        retries = self._retries()
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection = await self
+            except Exception as error:
+                await asyncio.sleep(retries.after_failure(error))
+                continue
+            opened_at = loop.time()
+            try:
+                yield connection
+            finally:
+                lasted, end = loop.time() - opened_at, connection._own_end()
+                try:
+                    await connection.close()
+                except BaseException:
+                    # Cancelled: asyncio.run ends, and nobody is left who could wait.
+                    connection._abandon()
+                    raise
+            await asyncio.sleep(retries.after_end(lasted, end))

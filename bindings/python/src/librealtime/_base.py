@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Optional
+from typing import Any, Optional
 
-from ._abi import rt_status, rt_websocket_state
+from ._abi import rt_compression, rt_message_kind, rt_status, rt_websocket_state
 from ._batch import Message
 from ._callbacks import Handle, attach, new_websocket
 from ._inbox import Inbox
 from ._loader import lib
-from ._options import Options, encode, limit, text
+from ._options import Options
+from ._reconnect import Attempt, Lost, OnLost, OnReconnect
+from ._response import Response
+from ._statistics import LoopStatistics, Statistics, loop_statistics, websocket_statistics
+from ._values import limit, text
 from .exceptions import (
     OK_CLOSE_CODES,
     BufferFull,
+    ConcurrencyError,
     ConnectionClosed,
     ConnectionClosedError,
     ConnectionClosedOK,
@@ -26,6 +33,21 @@ from .exceptions import (
 )
 
 OnMessage = Optional[Callable[[Message], object]]
+OnMessages = Optional[Callable[["list[Message]"], object]]
+#: Of a message, and whether it ends it; None when the connection was lost there.
+Piece = tuple[Message, Optional[bool]]
+
+_COMPRESSIONS = {True: rt_compression.ALWAYS, False: rt_compression.NEVER}
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """The caller's functions, all called inside a dispatch."""
+
+    on_message: OnMessage
+    on_messages: OnMessages
+    on_lost: OnLost
+    on_reconnect: OnReconnect
 
 
 class State(IntEnum):
@@ -36,16 +58,20 @@ class State(IntEnum):
     OPEN = rt_websocket_state.OPEN
     CLOSING = rt_websocket_state.CLOSING
     CLOSED = rt_websocket_state.CLOSED
+    #: Lost, and the time of the next attempt has not come.
+    WAITING = rt_websocket_state.WAITING
 
 
 class Ping:
     """A ping under way."""
 
-    __slots__ = ("called_at_ns", "latency")
+    __slots__ = ("called_at_ns", "is_lost", "latency")
 
     def __init__(self) -> None:
         self.called_at_ns = time.monotonic_ns()
         self.latency: float | None = None
+        # With its connection, so that there will be no pong.
+        self.is_lost = False
 
 
 class BaseConnection:
@@ -61,26 +87,41 @@ class BaseConnection:
     _handle: Handle | None = None
     _is_closed = True
 
-    def __init__(self, loop: Handle, options: Options, on_message: OnMessage) -> None:
+    def __init__(self, loop: Handle, options: Options, handlers: Handlers) -> None:
         self.subprotocol: str | None = None
         self.latency = 0.0
         self.close_code: int | None = None
         self.close_reason: str | None = None
-        self._on_message = on_message
-        self._inbox = Inbox(
-            limit(options.max_queue, "max_queue"),
-            limit(options.max_queue_bytes, "max_queue_bytes"),
-        )
-        self._write_limit = options.write_limit
+        self._handlers = handlers
+        self._calls_back = handlers.on_message is not None or handlers.on_messages is not None
+        limits = options.limits
+        count = limit(limits.max_queue, "max_queue")
+        size = limit(limits.max_queue_bytes, "max_queue_bytes")
+        self._inbox: Inbox[Message] = Inbox(count, size)
+        # Pieces of messages, each with whether it ends one; None when they come whole.
+        self._pieces: Inbox[Piece] | None = None
+        if options.streaming:
+            self._pieces = Inbox(count, size)
+        # Whether the last piece that came, and the last that was taken, did not end its message.
+        self._comes_midway = self._is_midway = False
+        self._reader: object = None
+        self._max_size = limit(limits.max_size, "max_size")
+        self._write_limit = limits.write_limit
         self._pings: list[Ping] = []
         # What is being handed to on_message.
         self._batch: list[Message] = []
         self._failure: RealtimeError | None = None
-        self._is_open = False
+        self._response: Response | None = None
+        # Open once at least; open now; how often it was lost.
+        self._is_open = self._is_up = False
+        self._losses = 0
         url = text(options.url, "the URL", rt_status.ERROR_INVALID_URL)
         self._url = options.url
+        self._loop_handle: Handle | None = loop
+        self._statistics: Statistics | None = None
         handle = new_websocket(loop, url)
-        attach(handle, self)
+        reconnects = options.reconnect is not None
+        attach(handle, self, in_pieces=options.streaming, reconnects=reconnects)
         options.apply(handle)
         self._handle = handle
         self._is_closed = False
@@ -108,27 +149,51 @@ class BaseConnection:
         check(state)
         return State(state)
 
+    @property
+    def statistics(self) -> Statistics:
+        """What went through the connection so far."""
+        handle = self._handle
+        if handle is not None:
+            return websocket_statistics(handle)
+        if self._statistics is None:
+            raise self._closed_error()
+        return self._statistics
+
+    @property
+    def loop_statistics(self) -> LoopStatistics:
+        """What went through the library's loop that the connection is on."""
+        loop = self._loop_handle
+        if loop is None:
+            raise self._closed_error()
+        return loop_statistics(loop)
+
     # Called by the trampolines.
 
     def _opened(self, subprotocol: str) -> None:
-        self._is_open = True
         self.subprotocol = subprotocol or None
-        if self._on_message is not None:
+        self._failure = None
+        self._is_up = True
+        if self._calls_back and not self._is_open:
             check(lib.rt_websocket_pause(self._handle))
+        self._is_open = True
         self._changed()
 
     def _received(self, messages: list[Message], lengths: list[int]) -> None:
-        if self._on_message is None:
+        if not self._calls_back:
             handle = self._handle
             if self._inbox.put(messages, sum(lengths)) and handle is not None:
                 check(lib.rt_websocket_pause(handle))
             return
         if self._is_closing:
             return
+        on_message = self._handlers.on_message
+        if on_message is None:
+            if self._handlers.on_messages is not None:
+                self._handlers.on_messages(messages)
+            return
         # Emptied by a close inside the callback, which ends the iteration.
         self._batch = messages
         rest = iter(messages)
-        on_message = self._on_message
         while True:
             try:
                 for message in rest:
@@ -138,8 +203,31 @@ class BaseConnection:
                 self._keep(error)
         self._batch = []
 
+    def _came(self, piece: Message, length: int, is_last: bool) -> None:
+        """A piece of a message."""
+        self._comes_midway = not is_last
+        handle, pieces = self._handle, self._pieces
+        if pieces is not None and pieces.put([(piece, is_last)], length) and handle is not None:
+            check(lib.rt_websocket_pause(handle))
+
+    def _refused(self, response: Response) -> None:
+        self._response = response
+
     def _erred(self, status: int, message: str) -> None:
-        self._failure = from_status(status, message)
+        self._failure = from_status(status, message, self._response)
+        self._response = None
+
+    def _lost(self, code: int, reason: str, delay_ms: int, attempt: int) -> None:
+        self._went_down()
+        if self._handlers.on_lost is not None:
+            delay = delay_ms / 1000
+            self._handlers.on_lost(Lost(code, reason, delay, attempt, self._failure))
+
+    def _tries_again(self, attempt: int) -> bool:
+        handle, on_reconnect = self._handle, self._handlers.on_reconnect
+        if on_reconnect is None or handle is None:
+            return True
+        return on_reconnect(Attempt(handle, attempt)) is not False
 
     def _closed(self, code: int, reason: str, clean: bool) -> None:
         self.close_code = code
@@ -174,16 +262,36 @@ class BaseConnection:
         """Something that somebody may wait for has happened."""
         raise NotImplementedError
 
+    def _went_down(self) -> None:
+        """The connection was lost, and will be made again."""
+        self._is_up = False
+        self._losses += 1
+        for ping in self._pings:
+            ping.is_lost = True
+        self._pings.clear()
+        if self._comes_midway and self._pieces is not None:
+            self._comes_midway = False
+            self._pieces.put([("", None)], 0)
+        self._changed()
+
     def _ended(self) -> None:
         """No callback comes any more."""
-        self._handle = None
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            with contextlib.suppress(RealtimeError):  # in a forked process
+                self._statistics = websocket_statistics(handle)
+        # In asyncio's face others may have it; in the blocking one it goes, with its descriptors,
+        # when the dispatch that we are in returns.
+        self._loop_handle = None
         self._is_closed = True
+        self._is_up = False
         self._pings.clear()
         self._changed()
 
     def _was_collected(self) -> None:
         """Nobody refers to it any more; runs on any thread."""
         self._is_closed = True
+        self._loop_handle = None
         self._handle = None
 
     def _abandon(self) -> None:
@@ -199,7 +307,7 @@ class BaseConnection:
     def _let_messages_come(self) -> None:
         """Held since open, so that the first call comes when the caller has the connection."""
         handle = self._handle
-        if self._on_message is not None and handle is not None:
+        if self._calls_back and handle is not None:
             check(lib.rt_websocket_resume(handle))
 
     def _open_error(self) -> RealtimeError:
@@ -225,14 +333,70 @@ class BaseConnection:
             raise self._closed_error()
         return handle
 
-    def _put(self, is_text: bool, data: bytes) -> bool:
+    def _own_end(self) -> ConnectionClosed | None:
+        """How it ended without our close; None when it did not."""
+        return self._closed_error() if self._is_closed and not self._is_closing else None
+
+    def _lost_error(self) -> ConnectionClosed:
+        """For whoever had begun something on a connection that was lost."""
+        how = "the connection was lost meanwhile"
+        return ConnectionClosedError(rt_status.ERROR_CONNECTION_LOST, how)
+
+    def _put(self, is_text: bool, data: bytes, compress: bool | None = None) -> bool:
         """Queues a message; False when the closing handshake has begun."""
-        send = lib.rt_websocket_send_text if is_text else lib.rt_websocket_send_binary
-        status = send(self._require_handle(), data, len(data))
+        handle = self._require_handle()
+        if compress is None:
+            send = lib.rt_websocket_send_text if is_text else lib.rt_websocket_send_binary
+            status = send(handle, data, len(data))
+        else:
+            choice = _COMPRESSIONS[compress]
+            status = lib.rt_websocket_send(handle, _kind(is_text), data, len(data), choice)
         if status == rt_status.ERROR_CLOSED:
             return False
         check(status)
         return True
+
+    def _begin_pieces(self, is_text: bool, compress: bool | None) -> None:
+        automatic = rt_compression.AUTOMATIC
+        choice = automatic if compress is None else _COMPRESSIONS[compress]
+        handle = self._require_handle()
+        check(lib.rt_websocket_begin_message(handle, _kind(is_text), choice))
+
+    def _put_piece(self, data: bytes, losses: int) -> None:
+        """Queues a piece, unless the connection was lost since it had been lost so often."""
+        if self._losses != losses:
+            raise self._lost_error()
+        check(lib.rt_websocket_continue_message(self._require_handle(), data, len(data)))
+
+    def _end_pieces(self, losses: int) -> None:
+        if self._losses != losses:
+            raise self._lost_error()
+        check(lib.rt_websocket_end_message(self._require_handle()))
+
+    def _break_pieces(self, losses: int) -> None:
+        """A message that was begun cannot be ended: nothing else can be sent any more."""
+        if self._losses == losses and not self._is_closed:
+            self._begin_close(1011, "error in fragmented message")
+
+    def _begin_reading(self) -> object:
+        """Makes the caller the one who receives pieces."""
+        self._reader = object()
+        return self._reader
+
+    def _check_reader(self, reader: object) -> None:
+        if reader is not self._reader:
+            raise ConcurrencyError(rt_status.ERROR_STATE, "another receives pieces meanwhile")
+
+    def _take(self, inbox: Inbox[Piece]) -> Message:
+        """Takes a piece that has come."""
+        pieces = inbox.messages
+        piece, is_last = pieces.popleft()
+        if inbox.paused and len(pieces) <= inbox.resume_at:
+            self._took(inbox)
+        self._is_midway = is_last is False
+        if is_last is None:
+            raise self._lost_error()
+        return piece
 
     def _buffered(self) -> int:
         handle = self._handle
@@ -268,25 +432,17 @@ class BaseConnection:
         check(lib.rt_websocket_close(handle, code, content))
         self._is_closing = True
         self._batch.clear()
-        if self._inbox.paused:
+        if self._inbox.paused or (self._pieces is not None and self._pieces.paused):
             # The peer's close frame must be read; messages before it are not delivered any more.
             check(lib.rt_websocket_resume(handle))
 
-    def _took(self) -> None:
+    def _took(self, inbox: Inbox[Any]) -> None:
         """After taking as many messages from a full inbox as was waited for."""
-        self._inbox.paused = False
+        inbox.paused = False
         handle = self._handle
         if handle is not None:
             check(lib.rt_websocket_resume(handle))
 
 
-def payload(message: Message | bytearray | memoryview) -> tuple[bool, bytes]:
-    """Whether it is text, and its bytes. C copies them before the call returns."""
-    if isinstance(message, str):
-        return True, encode(message, "the message")
-    if isinstance(message, bytes):
-        return False, message
-    if isinstance(message, (bytearray, memoryview)):
-        # ctypes passes bytes alone without a look at their type.
-        return False, bytes(message)
-    raise TypeError(f"a message is a {type(message).__name__}; str or bytes are expected")
+def _kind(is_text: bool) -> int:
+    return rt_message_kind.TEXT if is_text else rt_message_kind.BINARY

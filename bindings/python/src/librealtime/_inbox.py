@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Generic, TypeVar
 
-from ._batch import Message
+T = TypeVar("T")
 
 
-class Inbox:
+class Inbox(Generic[T]):
     """A queue with a high-water and a low-water mark, by messages and by bytes.
 
     A batch comes whole, so the queue may pass its high-water mark by one batch. Sizes are kept
@@ -27,7 +28,7 @@ class Inbox:
 
     def __init__(self, high_count: int, high_bytes: int) -> None:
         """0 is no limit."""
-        self.messages: deque[Message] = deque()
+        self.messages: deque[T] = deque()
         #: Whoever takes messages clears it and resumes, once there are `resume_at` left.
         self.paused = False
         self._high_count = high_count
@@ -38,7 +39,7 @@ class Inbox:
         self._size = 0
         self.resume_at = 0
 
-    def put(self, batch: list[Message], size: int) -> bool:
+    def put(self, batch: list[T], size: int) -> bool:
         """Adds a batch; whether receiving must pause now."""
         sizes = self._sizes
         waiting = len(self.messages)

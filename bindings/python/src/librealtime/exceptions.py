@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ._abi import rt_status
 from ._loader import lib
+from ._response import Response
 
 __all__ = [
     "BufferFull",
@@ -23,9 +24,11 @@ __all__ = [
     "ConnectionTimeout",
     "InvalidArgument",
     "InvalidHandshake",
+    "InvalidProxy",
     "InvalidState",
     "InvalidStatus",
     "InvalidURI",
+    "ProxyError",
     "RealtimeError",
     "SecurityError",
 ]
@@ -70,6 +73,10 @@ class InvalidURI(InvalidArgument):
     """The URL cannot be parsed, or is neither ``ws://`` nor ``wss://``."""
 
 
+class InvalidProxy(InvalidArgument):
+    """The proxy's URL cannot be parsed, or its scheme is not known."""
+
+
 class InvalidState(RealtimeError, RuntimeError):
     """The call does not fit the moment: too early, too late, or in a forked process."""
 
@@ -86,12 +93,26 @@ class ConnectFailed(RealtimeError, ConnectionError):
     """No connection could be made: name resolution, TCP, TLS or proxy."""
 
 
+class ProxyError(ConnectFailed):
+    """The proxy refused or failed."""
+
+
 class InvalidHandshake(RealtimeError):
     """The server's answer is no valid WebSocket handshake."""
 
 
 class InvalidStatus(InvalidHandshake):
-    """The server answered the handshake with another HTTP status; the message names it."""
+    """The server answered the handshake with another HTTP status.
+
+    :ivar response: its answer: ``status_code``, ``reason_phrase``, ``headers``, ``body``.
+    """
+
+    def __init__(self, status: int, message: str, response: Response) -> None:
+        super().__init__(status, message)
+        self.response = response
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.status, self.message, self.response)
 
 
 class SecurityError(InvalidHandshake):
@@ -144,17 +165,22 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_RESOLVE: ConnectFailed,
     rt_status.ERROR_CONNECT: ConnectFailed,
     rt_status.ERROR_TLS: ConnectFailed,
-    rt_status.ERROR_PROXY: ConnectFailed,
+    rt_status.ERROR_PROXY: ProxyError,
     rt_status.ERROR_CONNECTION_LOST: ConnectFailed,
     rt_status.ERROR_TIMEOUT: ConnectionTimeout,
     rt_status.ERROR_HANDSHAKE: InvalidHandshake,
-    rt_status.ERROR_HTTP_STATUS: InvalidStatus,
+    rt_status.ERROR_HTTP_STATUS: InvalidHandshake,
     rt_status.ERROR_REDIRECT: SecurityError,
 }
 
 
-def from_status(status: int, message: str) -> RealtimeError:
-    """The exception for a failure; the base class for a status this version does not know."""
+def from_status(status: int, message: str, response: Response | None = None) -> RealtimeError:
+    """The exception for a failure; the base class for a status this version does not know.
+
+    :param response: of the server that refused the handshake.
+    """
+    if status == rt_status.ERROR_HTTP_STATUS and response is not None:
+        return InvalidStatus(status, message, response)
     return _FAMILIES.get(status, RealtimeError)(status, message)
 
 

@@ -7,23 +7,32 @@ and only then.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
-import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from ._abi import rt_status
-from ._base import BaseConnection, OnMessage, payload
+from ._base import BaseConnection, Handlers
 from ._batch import Message
-from ._callbacks import Handle, new_loop
+from ._callbacks import new_loop
+from ._connector import Connector
 from ._loader import lib
-from ._options import Deflate, Headers, Options
+from ._options import Options
+from ._payload import Data, is_data, payload
+from ._pieces import Joined, PieceEncoder, iterable
 from .exceptions import ConnectionClosedOK, InvalidState, check, from_status
 
-__all__ = ["Connection", "connect"]
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
+
+__all__ = ["Connection", "connect", "reconnect"]
 
 _logger = logging.getLogger("librealtime")
 
@@ -38,14 +47,15 @@ class Connection(BaseConnection):
     ConnectionClosedError when it is not.
     """
 
-    def __init__(self, options: Options, on_message: OnMessage) -> None:
+    def __init__(self, options: Options, handlers: Handlers) -> None:
         # A lock that cannot be nested: a turn gives it back wholly while the library waits.
         self._condition = threading.Condition(threading.Lock())
         # The thread inside the library; the others wait for the condition.
         self._driver: int | None = None
         self._errors: list[BaseException] = []
-        self._loop: Handle | None = new_loop()
-        super().__init__(self._loop, options, on_message)
+        # Sending in pieces goes on over several calls; a thread may do so once at a time.
+        self._sending = threading.RLock()
+        super().__init__(new_loop(), options, handlers)
 
     def _open(self) -> Connection:
         """Connects; whatever ends the wait early closes what it opened."""
@@ -66,13 +76,16 @@ class Connection(BaseConnection):
         :raises TimeoutError: when none came in `timeout` seconds.
         :raises ConnectionClosed: when the connection is closed and all messages were taken.
         """
-        messages = self._inbox.messages
+        if self._pieces is not None:
+            return self._recv_joined(timeout)
+        inbox = self._inbox
+        messages = inbox.messages
         with self._condition:
             while not messages:
-                self._more(timeout)
+                self._more(messages, timeout)
             message = messages.popleft()
-            if self._inbox.paused and len(messages) <= self._inbox.resume_at:
-                self._took()
+            if inbox.paused and len(messages) <= inbox.resume_at:
+                self._took(inbox)
         return message
 
     def __iter__(self) -> Iterator[Message]:
@@ -82,43 +95,141 @@ class Connection(BaseConnection):
         except ConnectionClosedOK:
             return
 
-    def send(self, message: Message | bytearray | memoryview) -> None:
+    def recv_streaming(self, timeout: float | None = None) -> Iterator[Message]:
+        """The next message in pieces: ``for piece in ws.recv_streaming()``.
+
+        With ``streaming=True`` as they come, and then ``max_size`` does not count; else all at
+        once. What is left of a message when the iteration ends early is passed over by the next.
+
+        :raises TimeoutError: when no piece came in `timeout` seconds.
+        :raises ConnectionClosed: also when it is lost inside the message.
+        """
+        if self._pieces is None:
+            yield self.recv(timeout)
+            return
+        reader = self._begin_reading()
+        while self._is_midway:
+            self._next_piece(reader, timeout)
+        is_first = True
+        while is_first or self._is_midway:
+            piece = self._next_piece(reader, timeout)
+            # Only a message that has nothing else has an empty piece.
+            if piece or (is_first and not self._is_midway):
+                yield piece
+                self._check_reader(reader)
+            is_first = False
+
+    def _next_piece(self, reader: object, timeout: float | None) -> Message:
+        inbox = self._pieces
+        assert inbox is not None
+        with self._condition:
+            self._check_reader(reader)
+            while not inbox.messages:
+                self._more(inbox.messages, timeout)
+                self._check_reader(reader)
+            return self._take(inbox)
+
+    def _recv_joined(self, timeout: float | None) -> Message:
+        joined = Joined(self._max_size)
+        for piece in self.recv_streaming(timeout):
+            if not joined.add(piece):
+                self._begin_close(1009, "")
+                raise joined.error()
+        return joined.message()
+
+    def send(
+        self,
+        message: Data | Iterable[Data],
+        *,
+        text: bool | None = None,
+        compress: bool | None = None,
+    ) -> None:
         """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent.
 
         Inside ``on_message`` it does not wait: see ``send_nowait``.
+
+        :param message: str is sent as text, bytes as binary. The items of an iterable are the
+            pieces of one message, sent one by one; when it fails in the middle, the connection is
+            closed with 1011.
+        :param text: sends bytes as text, or str as binary.
+        :param compress: whether the message is compressed, where that was agreed; None: if it has
+            ``Deflate.min_size`` or more.
         """
-        if self._is_inside_callback():
-            self.send_nowait(message)
+        if not is_data(message):
+            self._send_pieces(message, text, compress)  # type: ignore[arg-type]
             return
-        is_text, data = payload(message)
-        if not self._put(is_text, data):
+        if self._is_inside_callback():
+            self.send_nowait(message, text=text, compress=compress)  # type: ignore[arg-type]
+            return
+        is_text, data = payload(message, text)  # type: ignore[arg-type]
+        with self._sending:
+            is_queued = self._put(is_text, data, compress)
+        if not is_queued:
             self.wait_closed()
             raise self._closed_error()
-        with self._condition:
-            if self._driver is None and not self._is_closed:
-                self._turn(0)
-        self._until(lambda: self._is_closed or self._buffered() <= self._write_limit)
-        if self._is_closed and not self._is_closing:
-            raise self._closed_error()
+        self._drain()
 
-    def send_nowait(self, message: Message | bytearray | memoryview) -> None:
+    def send_nowait(
+        self, message: Data, *, text: bool | None = None, compress: bool | None = None
+    ) -> None:
         """Queues a message without waiting; it is sent by the next turn of any thread's call.
 
         :raises BufferFull: when more than ``write_limit`` bytes wait already.
         """
-        is_text, data = payload(message)
+        is_text, data = payload(message, text)
         self._refuse_when_full()
-        if not self._put(is_text, data):
+        if not self._put(is_text, data, compress):
             raise from_status(rt_status.ERROR_CLOSED, "the connection is closing")
+
+    def _send_pieces(
+        self, pieces: Iterable[Data], text: bool | None, compress: bool | None
+    ) -> None:
+        encoder = PieceEncoder(text)
+        source = iter(iterable(pieces))
+        for first in source:
+            data = encoder.encode(first)
+            break
+        else:
+            return
+        with self._sending:
+            self._begin_pieces(encoder.is_text, compress)
+            losses = self._losses
+            try:
+                self._put_piece(data, losses)
+                self._drain()
+                for piece in source:
+                    self._put_piece(encoder.encode(piece), losses)
+                    self._drain()
+                self._end_pieces(losses)
+            except BaseException:
+                self._break_pieces(losses)
+                raise
+        self._drain()
+
+    def _drain(self) -> None:
+        """Writes, and waits while too much is unsent; not while there is no connection."""
+        if self._is_inside_callback():
+            return
+        with self._condition:
+            if self._driver is None and not self._is_closed:
+                self._turn(0)
+        limit = self._write_limit
+        self._until(lambda: not self._is_up or self._buffered() <= limit)
+        if self._is_closed and not self._is_closing:
+            raise self._closed_error()
 
     def ping(self, timeout: float | None = None) -> float:
         """Sends a ping and waits for its pong: the round trip in seconds."""
         with self._condition:
             ping = self._begin_ping()
-        if not self._until(lambda: ping.latency is not None or self._is_closed, timeout):
+
+        def is_over() -> bool:
+            return ping.latency is not None or ping.is_lost or self._is_closed
+
+        if not self._until(is_over, timeout):
             raise TimeoutError(f"no pong within {timeout} s")
         if ping.latency is None:
-            raise self._closed_error()
+            raise self._closed_error() if self._is_closed else self._lost_error()
         return ping.latency
 
     def close(self, code: int = 1000, reason: str = "") -> None:
@@ -154,16 +265,15 @@ class Connection(BaseConnection):
     def _is_inside_callback(self) -> bool:
         return self._driver == threading.get_ident()
 
-    def _more(self, timeout: float | None) -> None:
+    def _more(self, messages: Sized, timeout: float | None) -> None:
         """Waits until a message has come; the lock is held."""
-        if self._on_message is not None:
+        if self._calls_back:
             raise InvalidState(
                 rt_status.ERROR_STATE, "the messages of this connection go to on_message"
             )
         if self._is_closed:
             raise self._closed_error()
-        messages = self._inbox.messages
-        if not self._drive(lambda: bool(messages) or self._is_closed, timeout):
+        if not self._drive(lambda: len(messages) > 0 or self._is_closed, timeout):
             raise TimeoutError(f"no message within {timeout} s")
 
     def _until(self, is_ready: Callable[[], bool], timeout: float | None = None) -> bool:
@@ -192,13 +302,13 @@ class Connection(BaseConnection):
 
     def _turn(self, timeout_ms: int) -> None:
         """One dispatch of the library's loop, with our lock given back meanwhile."""
-        if self._loop is None:
+        if self._loop_handle is None:
             return
         self._driver = threading.get_ident()
         self._condition.release()
         try:
             # No name for it here: a traceback that is kept would keep the loop's descriptors.
-            status = lib.rt_loop_dispatch(self._loop, timeout_ms)
+            status = lib.rt_loop_dispatch(self._loop_handle, timeout_ms)
         finally:
             self._condition.acquire()
             self._driver = None
@@ -217,11 +327,19 @@ class Connection(BaseConnection):
     # Inside a dispatch.
 
     def _received(self, messages: list[Message], lengths: list[int]) -> None:
-        if self._on_message is None:
+        if self._calls_back:
+            super()._received(messages, lengths)
+        else:
             with self._condition:
                 super()._received(messages, lengths)
-        else:
-            super()._received(messages, lengths)
+
+    def _came(self, piece: Message, length: int, is_last: bool) -> None:
+        with self._condition:
+            super()._came(piece, length, is_last)
+
+    def _went_down(self) -> None:
+        with self._condition:
+            super()._went_down()
 
     def _ponged(self, round_trip_us: int) -> None:
         with self._condition:
@@ -230,54 +348,50 @@ class Connection(BaseConnection):
     def _changed(self) -> None:
         """Whoever waits looks again after the turn."""
 
-    def _ended(self) -> None:
-        super()._ended()
-        # Given back with its descriptors when the dispatch that we are in returns.
-        self._loop = None
-
     def _keep(self, error: BaseException) -> None:
         self._errors.append(error)
 
 
-def connect(
-    url: str,
-    *,
-    on_message: OnMessage = None,
-    subprotocols: Iterable[str] | None = None,
-    additional_headers: Headers | None = None,
-    ca_file: str | os.PathLike[str] | None = None,
-    open_timeout: float | None = 10,
-    close_timeout: float | None = 10,
-    ping_interval: float | None = 20,
-    ping_timeout: float | None = 20,
-    max_size: int | None = 2**26,
-    max_header_size: int = 2**16,
-    max_frame_size: int | None = None,
-    max_queue: int | None = 256,
-    max_queue_bytes: int | None = 2**20,
-    write_limit: int = 2**20,
-    compression: str | Deflate | None = "deflate",
-) -> Connection:
-    """Connects to a WebSocket server: ``with connect(url) as ws``.
+class reconnect(Connector):  # noqa: N801
+    """Gives one connection after the other: ``for ws in reconnect(url)``.
 
-    The parameters are those of ``librealtime.connect``; ``on_message`` is called inside whichever
-    call drives the connection, which raises what it raised.
+    The next comes when the body of the loop is done with the last, which is closed then. An attempt
+    that fails is repeated after a delay of ``reconnect_delays``, unless ``process_exception`` says
+    that it is of no use.
     """
-    options = Options(
-        url=url,
-        subprotocols=subprotocols,
-        additional_headers=additional_headers,
-        ca_file=ca_file,
-        open_timeout=open_timeout,
-        close_timeout=close_timeout,
-        ping_interval=ping_interval,
-        ping_timeout=ping_timeout,
-        max_size=max_size,
-        max_header_size=max_header_size,
-        max_frame_size=max_frame_size,
-        max_queue=max_queue,
-        max_queue_bytes=max_queue_bytes,
-        write_limit=write_limit,
-        compression=compression,
-    )
-    return Connection(options, on_message)._open()
+
+    def __iter__(self) -> Iterator[Connection]:
+        retries = self._retries()
+        while True:
+            try:
+                connection = self._connect()
+            except Exception as error:
+                time.sleep(retries.after_failure(error))
+                continue
+            opened_at = time.monotonic()
+            try:
+                yield connection
+            finally:
+                lasted, end = time.monotonic() - opened_at, connection._own_end()
+                connection.close()
+            time.sleep(retries.after_end(lasted, end))
+
+    def _connect(self) -> Connection:
+        return Connection(self._options, self._handlers)._open()
+
+
+def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:
+    def connect(*arguments: P.args, **options: P.kwargs) -> Connection:
+        return connector(*arguments, **options)._connect()
+
+    connect.__doc__ = f"""Connects to a WebSocket server: ``with connect(url) as ws``.
+
+    ``on_message`` and the other functions are called inside whichever call drives the connection,
+    which raises what they raised.
+
+    {Connector.__doc__}"""
+    connect.__signature__ = inspect.signature(connector)  # type: ignore[attr-defined]
+    return connect
+
+
+connect = _connecting(reconnect)

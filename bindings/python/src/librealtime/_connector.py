@@ -1,0 +1,138 @@
+"""The parameters of ``connect``, the same for every face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from ._backoff import Backoff
+from ._base import Handlers, OnMessage, OnMessages
+from ._network import Network, chosen_network
+from ._options import USER_AGENT, Deflate, HeadersLike, Limits, Options, Request, Timing
+from ._reconnect import OnLost, OnReconnect, ProcessException, Retries, process_exception
+from ._values import StrPath, invalid
+
+
+class Connector:
+    """Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+
+    :param url: ``ws://`` or ``wss://``; a user and password in it become a basic Authorization.
+    :param on_message: called with each message inside the loop's dispatch, instead of ``recv``. In
+        asyncio what it raises goes to the loop's exception handler.
+    :param on_messages: the same with a list, all messages of one read: the fastest way.
+    :param on_lost: called with a ``Lost`` when the connection will be made again (``reconnect``).
+    :param on_reconnect: called with an ``Attempt`` before each further attempt, whose URL and
+        headers it may change; it ends the connection by returning False, or by raising.
+
+    :param subprotocols: offered in this order. Default None.
+    :param origin: the Origin header. Default None.
+    :param additional_headers: a mapping or pairs, for the handshake. Default None.
+    :param user_agent_header: default ``librealtime/`` and the version.
+    :param cookies: names and values of the Cookie header. Default None.
+    :param auth: user and password for a basic Authorization header. Default None.
+    :param bearer_token: for an Authorization header. Default None.
+    :param max_redirects: how many are followed, 0 to 20; on the way to another origin credentials
+        are left behind. Default 5.
+    :param allow_insecure_redirects: whether one may lead from wss to ws. Default False.
+
+    :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
+    :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
+        network's. Default None.
+    :param proxy: the URL of a proxy, or None for no proxy; goes before the network's. Default True:
+        as the network says.
+
+    :param open_timeout: for everything until the connection is open. Default 10.
+    :param close_timeout: for the closing handshake. Default 10.
+    :param ping_interval: how often a ping is sent. Default 20.
+    :param ping_timeout: how long a ping may stay unanswered. Default 20.
+    :param idle_timeout: how long the peer may send no message; pongs do not count. Default None.
+
+    :param compression: ``"deflate"`` (the default), a ``Deflate`` with its settings, or None.
+    :param streaming: messages come in pieces, for ``recv_streaming``. Default False.
+    :param max_size: the largest message accepted, after decompression. Default 64 MiB.
+    :param max_header_size: the largest handshake answer accepted. Default 64 KiB.
+    :param max_frame_size: splits messages sent into frames of at most this size. Default None.
+    :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
+        messages may come on top. Default 256.
+    :param max_queue_bytes: the same by their size. Default 1 MiB.
+    :param write_limit: how many bytes may wait to be sent before ``send`` waits. Default 1 MiB.
+
+    :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
+        as one and the same object; what was sent before a loss is not sent again. Default None.
+    :param offline_queue: how many messages may wait while there is no connection; above, ``send``
+        raises ``BufferFull``. Default 0: it raises ``InvalidState``.
+    :param reconnect_delays: a ``Backoff`` for iterating over connections. Default ``Backoff()``.
+    :param process_exception: tells when iterating whether a failure is worth another attempt: it is
+        given the exception and returns None, or the exception to raise.
+    """
+
+    def __init_subclass__(cls) -> None:
+        """``help`` shows the parameters with each of them."""
+        cls.__doc__ = f"{cls.__doc__}\n    {Connector.__doc__}"
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        on_message: OnMessage = None,
+        on_messages: OnMessages = None,
+        on_lost: OnLost = None,
+        on_reconnect: OnReconnect = None,
+        # The request.
+        subprotocols: Iterable[str] | None = None,
+        origin: str | None = None,
+        additional_headers: HeadersLike | None = None,
+        user_agent_header: str = USER_AGENT,
+        cookies: Mapping[str, str] | None = None,
+        auth: tuple[str, str] | None = None,
+        bearer_token: str | None = None,
+        max_redirects: int = 5,
+        allow_insecure_redirects: bool = False,
+        # The network.
+        network: Network | None = None,
+        ca_file: StrPath | None = None,
+        proxy: str | Literal[True] | None = True,
+        # Time limits.
+        open_timeout: float | None = 10,
+        close_timeout: float | None = 10,
+        ping_interval: float | None = 20,
+        ping_timeout: float | None = 20,
+        idle_timeout: float | None = None,
+        # Messages.
+        compression: str | Deflate | None = "deflate",
+        streaming: bool = False,
+        max_size: int | None = 2**26,
+        max_header_size: int = 2**16,
+        max_frame_size: int | None = None,
+        max_queue: int | None = 256,
+        max_queue_bytes: int | None = 2**20,
+        write_limit: int = 2**20,
+        # Another connection after one that was lost.
+        reconnect: Backoff | None = None,
+        offline_queue: int = 0,
+        reconnect_delays: Backoff = Backoff(),  # noqa: B008
+        process_exception: ProcessException = process_exception,
+    ) -> None:
+        if [on_message, on_messages, streaming or None].count(None) < 2:
+            raise invalid("on_message, on_messages and streaming exclude each other")
+        if reconnect is None and (on_lost or on_reconnect or offline_queue):
+            raise invalid("on_lost, on_reconnect and offline_queue need reconnect")
+        self._handlers = Handlers(on_message, on_messages, on_lost, on_reconnect)
+        request = Request(
+            subprotocols, origin, additional_headers, user_agent_header, cookies, auth,
+            bearer_token, max_redirects, allow_insecure_redirects,
+        )  # fmt: skip
+        limits = Limits(
+            max_size, max_header_size, max_frame_size, max_queue, max_queue_bytes, write_limit,
+            offline_queue,
+        )  # fmt: skip
+        timing = Timing(open_timeout, close_timeout, ping_interval, ping_timeout, idle_timeout)
+        route = chosen_network(network, ca_file, proxy)
+        self._options = Options(
+            url, request, timing, limits, compression, bool(streaming), route, reconnect
+        )
+        self._reconnect_delays = reconnect_delays
+        self._process_exception = process_exception
+
+    def _retries(self) -> Retries:
+        return Retries(self._reconnect_delays, self._process_exception)

@@ -1,0 +1,69 @@
+"""An HTTP answer, as far as a handshake has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+
+class Headers(Mapping[str, str]):
+    """Headers by name, in whatever case; several of one name are joined by ", " (RFC 9110 §5.3)."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Iterable[tuple[str, str]] = ()) -> None:
+        self._items = tuple(items)
+
+    def get_all(self, name: str) -> list[str]:
+        """Each value by itself."""
+        wanted = name.lower()
+        return [value for name, value in self._items if name.lower() == wanted]
+
+    def raw_items(self) -> Iterator[tuple[str, str]]:
+        """Names and values as they came."""
+        return iter(self._items)
+
+    def __getitem__(self, name: str) -> str:
+        values = self.get_all(name)
+        if not values:
+            raise KeyError(name)
+        return ", ".join(values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name.lower() for name, _ in self._items))
+
+    def __len__(self) -> int:
+        return len(set(self))
+
+    def __repr__(self) -> str:
+        return f"Headers({list(self._items)!r})"
+
+
+@dataclass(frozen=True)
+class Response:
+    """The server's answer to a handshake that it refused.
+
+    :ivar status_code: for example 403.
+    :ivar reason_phrase: for example ``Forbidden``.
+    :ivar headers: a mapping that does not care about case.
+    :ivar body: the beginning of the body, at most 64 KiB.
+    """
+
+    status_code: int
+    reason_phrase: str
+    headers: Headers
+    body: bytes = b""
+
+    @staticmethod
+    def parse(status_code: int, reason: bytes, lines: bytes, body: bytes) -> Response:
+        """From what the C interface hands out. What is no UTF-8 is read as ISO-8859-1."""
+        pairs = (_text(line).partition(": ") for line in lines.split(b"\n") if line)
+        headers = Headers((name, value) for name, _, value in pairs)
+        return Response(status_code, _text(reason), headers, body)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")

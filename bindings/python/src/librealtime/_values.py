@@ -1,0 +1,87 @@
+"""What a caller gives, checked as far as C could not see what was meant, and as C spells it."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from typing import Union
+
+from ._abi import rt_status
+from .exceptions import from_status
+
+StrPath = Union[str, "os.PathLike[str]"]
+
+#: A hundred years, in milliseconds.
+_LONGEST_MS = 100 * 365 * 86400 * 1000
+_LARGEST = 2**62
+
+
+def text(value: str, what: str, status: int = rt_status.ERROR_INVALID_ARGUMENT) -> bytes:
+    """Encodes what C takes as text up to its first NUL: one inside would cut it silently."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a {type(value).__name__}; a str is expected")
+    if "\0" in value:
+        raise from_status(status, f"{what} holds a NUL character")
+    return encode(value, what)
+
+
+def encode(value: str, what: str) -> bytes:
+    """UTF-8; a str may hold lone surrogates, which have none."""
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        message = f"{what} has no UTF-8 form: a lone surrogate at index {error.start}"
+        raise from_status(rt_status.ERROR_INVALID_UTF8, message) from error
+
+
+def path(value: StrPath, what: str) -> bytes:
+    name = os.fsencode(value)
+    if b"\0" in name:
+        raise invalid(f"{what} holds a NUL character")
+    return name
+
+
+def limit(value: int | None, name: str) -> int:
+    """A limit as C spells it: 0 for none."""
+    return 0 if value is None else number(value, name, 1)
+
+
+def milliseconds(seconds: float | None, name: str, *, least: float | None = None) -> int:
+    """A duration as C spells it: 0 for None. Rounded up, so that none becomes 0.
+
+    :param least: the shortest that is allowed; anything above 0 without it.
+    """
+    if seconds is None:
+        return 0
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise TypeError(f"{name} is a {type(seconds).__name__}; seconds are expected")
+    is_enough = seconds > 0 if least is None else seconds >= least
+    if not (is_enough and seconds * 1000 <= _LONGEST_MS):
+        wanted = "a positive number of seconds" if least is None else f"{least:g} seconds or more"
+        raise invalid(f"{name} is {seconds}; {wanted} are expected")
+    return math.ceil(seconds * 1000)
+
+
+def number(value: int, name: str, least: int, most: int = _LARGEST) -> int:
+    """ctypes would wrap a number that does not fit."""
+    try:
+        result = operator.index(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"{name} is a {kind}; a whole number is expected") from None
+    if not least <= result <= most:
+        range_ = f"{least} or more" if most == _LARGEST else f"{least} to {most}"
+        raise invalid(f"{name} is {result}; {range_} is expected")
+    return result
+
+
+def strings(values: object, what: str) -> list[str]:
+    """A str would be taken for its characters."""
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{what} is a {type(values).__name__}; a list of str is expected")
+    return list(values)  # type: ignore[call-overload, no-any-return]
+
+
+def invalid(message: str) -> Exception:
+    return from_status(rt_status.ERROR_INVALID_ARGUMENT, message)

@@ -1,0 +1,239 @@
+"""Trust, proxies and addresses, as options of a Network and as shortcuts of connect."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+import socket
+import ssl
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from servers import WebSocketServer, raw_server, read_exactly, read_head, relay
+
+import librealtime
+from librealtime import ConnectFailed, InvalidProxy, Network, ProxyError
+from librealtime.sync import connect
+
+REFUSAL = b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"
+
+
+def echoes(url, **options):
+    with connect(url, **options) as ws:
+        ws.send("hello")
+        return ws.recv() == "hello"
+
+
+def connect_proxy(seen):
+    """A proxy for one CONNECT request, which is kept in `seen`."""
+
+    def serve_one(connection):
+        head = read_head(connection)
+        seen.append(head)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        relay(connection, int(head.split()[1].rpartition(b":")[2]))
+
+    return serve_one
+
+
+def socks5_proxy(seen):
+    """A SOCKS5 proxy (RFC 1928) that asks for user and password (RFC 1929)."""
+
+    def serve_one(connection):
+        _, methods = read_exactly(connection, 2)
+        assert 2 in read_exactly(connection, methods)
+        connection.sendall(b"\x05\x02")
+        _, length = read_exactly(connection, 2)
+        user = read_exactly(connection, length)
+        password = read_exactly(connection, read_exactly(connection, 1)[0])
+        connection.sendall(b"\x01\x00")
+        kind = read_exactly(connection, 4)[3]
+        size = read_exactly(connection, 1)[0] if kind == 3 else 4
+        host = read_exactly(connection, size)
+        port = int.from_bytes(read_exactly(connection, 2), "big")
+        seen.append((user, password, host.decode() if kind == 3 else ipaddress.ip_address(host)))
+        connection.sendall(b"\x05\x00\x00\x01" + bytes(6))
+        relay(connection, port)
+
+    return serve_one
+
+
+def at(url, scheme):
+    return f"{scheme}://{urlsplit(url).netloc}"
+
+
+def test_proxies(server):
+    seen = []
+    with raw_server(connect_proxy(seen)) as url:
+        assert echoes(server.url + "/echo", proxy=f"http://me:secret@{urlsplit(url).netloc}")
+    assert seen[0].startswith(b"CONNECT 127.0.0.1:%d " % server.port)
+    assert base64.b64encode(b"me:secret") in seen[0]
+    with raw_server(socks5_proxy(seen)) as url:
+        proxy = f"socks5h://u:p@{urlsplit(url).netloc}"
+        assert echoes(f"ws://name.invalid:{server.port}/echo", network=Network(proxy=proxy))
+    assert seen[1] == (b"u", b"p", "name.invalid")
+
+
+def test_proxies_of_the_environment(server, monkeypatch):
+    seen = []
+    for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with raw_server(connect_proxy(seen)) as url:
+        monkeypatch.setenv("http_proxy", at(url, "http"))
+        assert echoes(server.url + "/echo")
+        assert len(seen) == 1
+        # The proxy is gone by now.
+        assert echoes(server.url + "/echo", proxy=None)
+        assert echoes(server.url + "/echo", network=Network(no_proxy=["127.0.0.1"]))
+    with pytest.raises(librealtime.ConnectFailed):
+        echoes(server.url + "/echo")
+
+
+def test_a_proxy_that_refuses():
+    with raw_server(lambda connection: (read_head(connection), connection.sendall(REFUSAL))) as url:
+        with pytest.raises(ProxyError, match="403") as raised:
+            connect("ws://127.0.0.1:9/", proxy=at(url, "http"))
+        assert isinstance(raised.value, ConnectionError)
+
+
+@pytest.mark.parametrize("proxy", ["", "nonsense", "ftp://host", "http://a b", "http://h\0"])
+def test_what_is_no_proxy(server, proxy):
+    with pytest.raises((InvalidProxy, librealtime.InvalidArgument)):
+        connect(server.url, proxy=proxy)
+
+
+def test_addresses(server, tmp_path):
+    port = server.port
+    resolve = {("name.invalid", port): "127.0.0.1"}
+    assert echoes(f"ws://name.invalid:{port}/echo", network=Network(resolve=resolve))
+    with pytest.raises(ConnectFailed):
+        connect(server.url, network=Network(ip_version=6), open_timeout=5)
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        listener.close()
+    with pytest.raises(ConnectFailed):
+        connect("ws://host/", network=Network(unix_socket=path))
+
+
+def test_a_unix_socket(run, tmp_path):
+    from websockets.asyncio.server import unix_serve
+
+    async def echo(ws):
+        assert ws.request.headers["Host"] == "example.org"
+        async for message in ws:
+            await ws.send(message)
+
+    async def main():
+        path = tmp_path / "socket"
+        async with unix_serve(echo, str(path)):
+            network = Network(unix_socket=path)
+            async with librealtime.connect("ws://example.org/", network=network) as ws:
+                await ws.send("through the file")
+                assert await ws.recv() == "through the file"
+
+    run(main())
+
+
+@pytest.fixture
+def pin(authority, tmp_path):
+    """A TLS server and the pin of its key."""
+    leaf = authority.issue_cert("localhost")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    leaf.configure_cert(context)
+    certificate = x509.load_pem_x509_certificate(leaf.cert_chain_pems[0].bytes())
+    key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    with WebSocketServer(context) as server:
+        yield server, "sha256//" + base64.b64encode(hashlib.sha256(key).digest()).decode()
+
+
+def test_pinned_keys(pin, ca_file):
+    server, good = pin
+    wrong = "sha256//" + base64.b64encode(bytes(32)).decode()
+    url = server.url + "/echo"
+    assert echoes(url, network=Network(ca_file=ca_file, pinned_public_keys=[wrong, good]))
+    with pytest.raises(ConnectFailed) as raised:
+        connect(url, network=Network(ca_file=ca_file, pinned_public_keys=[wrong]))
+    assert raised.value.name == "RT_ERROR_TLS"
+
+
+def test_trust(tls_server, wrong_host_server, ca_file):
+    url = tls_server.url + "/echo"
+    assert echoes(url, network=Network(ca_file=ca_file, min_tls_version="1.3"))
+    assert echoes(url, network=Network(proxy=None), ca_file=ca_file)
+    with pytest.raises(ConnectFailed):
+        connect(url, network=Network())
+    with pytest.raises(ConnectFailed):
+        connect(wrong_host_server.url + "/echo", ca_file=ca_file)
+    careless = Network(insecure_skip_verification=True)
+    assert echoes(wrong_host_server.url + "/echo", network=careless)
+
+
+def test_the_oldest_tls(authority, ca_file):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with WebSocketServer(context) as server:
+        assert echoes(server.url + "/echo", ca_file=ca_file)
+        with pytest.raises(ConnectFailed):
+            connect(server.url, network=Network(ca_file=ca_file, min_tls_version="1.3"))
+
+
+def test_a_client_certificate(authority, ca_file, tmp_path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    authority.configure_trust(context)
+    context.verify_mode = ssl.CERT_REQUIRED
+    mine = authority.issue_cert("me@example.org")
+    whole, chain, key = (tmp_path / name for name in ("whole.pem", "chain.pem", "key.pem"))
+    mine.private_key_and_cert_chain_pem.write_to_path(str(whole))
+    mine.private_key_pem.write_to_path(str(key))
+    for pem in mine.cert_chain_pems:
+        pem.write_to_path(str(chain), append=True)
+    with WebSocketServer(context) as server:
+        url = server.url + "/echo"
+        assert echoes(url, network=Network(ca_file=ca_file, client_certificate=whole))
+        both = Network(ca_file=ca_file, client_certificate=chain, client_key=key)
+        assert echoes(url, network=both)
+        with pytest.raises(librealtime.RealtimeError):
+            echoes(url, ca_file=ca_file)
+
+
+@pytest.mark.parametrize(
+    ("options", "culprit"),
+    [
+        ({"min_tls_version": "1.1"}, "min_tls_version"),
+        ({"ip_version": 5}, "ip_version"),
+        ({"ip_version": True}, "ip_version"),
+        ({"pinned_public_keys": ["sha1//x"]}, "pin"),
+        ({"unix_socket": "x" * 200}, "107"),
+        ({"resolve": {("h", 0): "127.0.0.1"}}, "port"),
+        ({"resolve": {("h", 1): "name"}}, "address"),
+        ({"tcp_keep_alive": 0.5}, "tcp_keep_alive"),
+        ({"receive_buffer": 0}, "receive_buffer"),
+        ({"ca_path": ""}, "CA"),
+        ({"client_key": "x"}, "client_certificate"),
+        ({"client_certificate": "a\0b"}, "client_certificate"),
+    ],
+    ids=repr,
+)
+def test_networks_that_cannot_be(server, options, culprit):
+    with pytest.raises(librealtime.InvalidArgument, match=culprit):
+        connect(server.url + "/echo", network=Network(**options))
+
+
+def test_networks_of_the_wrong_type(server):
+    for options in ({"pinned_public_keys": "sha256//x"}, {"no_proxy": "a,b"}, {"proxy": 3}):
+        with pytest.raises(TypeError):
+            connect(server.url, network=Network(**options))
+    with pytest.raises(TypeError, match="a Network is expected"):
+        connect(server.url, network="eth0")
+
+
+def test_secrets_are_not_shown():
+    network = Network(proxy="http://me:secret@host", client_key_password="secret")
+    assert "secret" not in repr(network)
