@@ -197,6 +197,21 @@ private struct Unexpected: Error {
         #expect(error.response.map { String(decoding: $0.body, as: UTF8.self) } == "go away\n")
     }
 
+    @Test func theLogTellsOfAConnectionAndOfNoSecret() async throws {
+        let lines = Mutex<[String]>([])
+        Log.send(upTo: .debug) { _, line in lines.withLock { $0.append(line) } }
+        defer { Log.send(to: nil) }
+        var options = WebSocket.Options()
+        options.setBearerToken("secret-token")
+        let socket = try await WebSocket.connect(server.url("echo?secret=1"), options: options)
+        try await socket.send("secret-payload")
+        _ = try await socket.receive()
+        try await socket.close()
+        let all = lines.withLock { $0 }
+        #expect(all.contains { $0.contains("is open") && $0.contains("\(server.port)") })
+        #expect(!all.contains { $0.contains("secret") })
+    }
+
     @Test func aPingThatNobodyAnswersCanBeCancelled() async throws {
         let socket = try await WebSocket.connect(server.url("hang"))
         let waiting = Task { try await socket.ping() }

@@ -13,6 +13,7 @@ from ._abi import VERSION
 from ._asyncio import Connection, connect
 from ._backoff import Backoff
 from ._base import State
+from ._log import set_log_level
 from ._network import Network
 from ._options import Deflate
 from ._reconnect import Attempt, Lost, process_exception
@@ -69,5 +70,6 @@ __all__ = [
     "Statistics",
     "connect",
     "process_exception",
+    "set_log_level",
     "sync",
 ]
