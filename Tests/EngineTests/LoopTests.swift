@@ -154,6 +154,8 @@ private final class Notes: Sendable {
     #expect(count.withLock { $0 } == 1)
     try loop.dispatch(timeout: 10)
     #expect(count.withLock { $0 } == 2)
+    // The timer left holds the loop.
+    loop.close()
 }
 
 @Test func theDescriptorIsReadableWhenThereIsWork() throws {

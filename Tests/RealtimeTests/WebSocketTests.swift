@@ -301,6 +301,8 @@ private struct Unexpected: Error {
                 done.resume(throwing: error)
             }
         }
+        // The handlers hold the box, and the socket holds them.
+        socketBox.withLock { $0 = nil }
         #expect(notes.withLock { $0 } == ["open ", "text 3", "binary 2"])
         #expect(closing == WebSocket.Closing(code: .normal, reason: "bye", isClean: true))
     }
