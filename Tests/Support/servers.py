@@ -371,7 +371,8 @@ class Stoppable:
 
 
 class LightEcho(asyncio.Protocol):
-    """A handshake, then frames of at most 125 bytes answered with their payload."""
+    """A handshake, then frames of at most 125 bytes answered with their payload; one with the
+    payload "drop" is answered by a cut."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -399,6 +400,8 @@ class LightEcho(asyncio.Protocol):
             plain = bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
             opcode = self.buffer[0] & 0x0F
             self.buffer = self.buffer[end_of_frame:]
+            if plain == b"drop":
+                return self.transport.abort()
             self.transport.write(frame(10 if opcode == 9 else opcode, plain))
             if opcode == 8:
                 return self.transport.close()
