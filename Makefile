@@ -3,7 +3,8 @@
 PYTHON := build/venv/bin/python
 SO := build/librealtime.so
 
-.PHONY: help demo test build lint format autobahn fuzz simulate bench wheel abi install clean
+.PHONY: help demo test build lint format autobahn fuzz \
+	simulate sanitize soak bench wheel abi install clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +45,12 @@ simulate: install ## Simulated faults: SEED=n with a trace, or SEEDS=n FROM=m (S
 bench: build ## librealtime beside its peers, 15–20 minutes; writes Benchmarks/RESULTS.md
 	Tests/Support/install --bench
 	$(PYTHON) Benchmarks/run
+
+sanitize: install ## Address and thread sanitizer (KIND=address|thread), minutes
+	$(PYTHON) Tests/Sanitize/run $(if $(KIND),--kind $(KIND)) --seconds $(or $(SECONDS_EACH),20)
+
+soak: build ## 10,000 connections for MINUTES (default 3): messages, drops, churn; nothing may grow
+	$(PYTHON) Tests/Soak/run $(or $(MINUTES),3)
 
 wheel: build ## dist/*.whl with the library inside
 	$(PYTHON) bindings/python/build_wheel $(SO)

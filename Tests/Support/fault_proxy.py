@@ -60,12 +60,25 @@ class FaultProxy:
         self._server = (parts.hostname or "", parts.port or 0)
         self._ways = ways
         self.connections = 0
+        # asyncio itself holds no task that waits for a stream.
+        self._tasks: set[asyncio.Task[None] | None] = set()
         port = urllib.parse.urlsplit(servers.listen(self._accept)).port
         self.url = parts._replace(netloc=f"{parts.hostname}:{port}").geturl()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ways = self._ways[min(self.connections, len(self._ways) - 1)]
         self.connections += 1
+        self._tasks.add(asyncio.current_task())
+        try:
+            await self._carry_both(reader, writer, ways)
+        except asyncio.CancelledError:
+            pass  # The servers are being stopped.
+        finally:
+            self._tasks.discard(asyncio.current_task())
+
+    async def _carry_both(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ways: Ways
+    ) -> None:
         try:
             up_reader, up_writer = await asyncio.open_connection(*self._server)
         except OSError:
