@@ -99,9 +99,9 @@ def test_one_connection_outlives_losses_without_asyncio(own_server):
 
 def test_messages_for_a_callback_come_again(run, own_server):
     own_server.fates.append("drop")
-    got = asyncio.Queue()
 
     async def main():
+        got = asyncio.Queue()
         async with librealtime.connect(
             own_server.url + "/flaky", reconnect=AT_ONCE, on_message=got.put_nowait
         ):

@@ -1,0 +1,74 @@
+"""What the README and the documentation say is what there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import librealtime
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def rows(first, last):
+    """Names in the first column of the tables between two lines, with the second column."""
+    part = README[README.index(first) : README.index(last)]
+    found = {}
+    for line in part.splitlines():
+        if line.startswith("| `"):
+            names, default = line.split("|")[1:3]
+            found.update((name, default.strip()) for name in re.findall(r"`(\w+)`", names))
+    return found
+
+
+def parameters(function):
+    named = inspect.signature(function).parameters.values()
+    return [one.name for one in named if one.name not in ("self", "url")]
+
+
+def test_every_option_is_in_the_readme():
+    documented = rows("## Options of connect", "`Network`, a frozen")
+    assert sorted(documented) == sorted(parameters(librealtime.connect))
+    network = rows("`Network`, a frozen", "`Backoff`, whose")
+    assert list(network) == [field.name for field in dataclasses.fields(librealtime.Network)]
+    for kind in (librealtime.Backoff, librealtime.Deflate):
+        for field in dataclasses.fields(kind):
+            assert f"`{field.name}`" in README
+
+
+def test_numbers_of_the_readme():
+    documented = rows("## Options of connect", "`Network`, a frozen")
+    units = {"s": 1, "KiB": 2**10, "MiB": 2**20, "messages": 1, "": 1}
+    for name, default in inspect.signature(librealtime.connect).parameters.items():
+        match = re.fullmatch(r"(\d+) ?(\w*)", documented.get(name, ""))
+        if match:
+            assert default.default == int(match[1]) * units[match[2]], name
+        elif documented.get(name) in ("None", "False"):
+            assert str(default.default) == documented[name], name
+
+
+@pytest.mark.parametrize(
+    "documented",
+    [librealtime.connect, librealtime.sync.connect, librealtime.sync.reconnect],
+    ids=["connect", "sync.connect", "sync.reconnect"],
+)
+def test_help_lists_every_option(documented):
+    text = inspect.getdoc(documented)
+    for name in parameters(documented):
+        assert f":param {name}:" in text
+
+
+@pytest.mark.parametrize("kind", ["Network", "Backoff", "Deflate"])
+def test_help_lists_every_field(kind):
+    kind = getattr(librealtime, kind)
+    for field in dataclasses.fields(kind):
+        assert f":param {field.name}:" in kind.__doc__
+
+
+def test_every_name_is_there_and_documented():
+    for name in librealtime.__all__:
+        assert inspect.getdoc(getattr(librealtime, name))
