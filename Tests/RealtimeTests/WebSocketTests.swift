@@ -203,7 +203,7 @@ private struct Unexpected: Error {
         defer { Log.send(to: nil) }
         var options = WebSocket.Options()
         options.setBearerToken("secret-token")
-        let socket = try await WebSocket.connect(server.url("echo?secret=1"), options: options)
+        let socket = try await WebSocket.connect(server.url("echo/?secret=1"), options: options)
         try await socket.send("secret-payload")
         _ = try await socket.receive()
         try await socket.close()
