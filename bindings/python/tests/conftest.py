@@ -58,6 +58,14 @@ def no_leaks() -> Iterator[None]:
     assert not leaked
 
 
+@pytest.fixture
+def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library's loop is given back at once, not a while after its last connection."""
+    from librealtime import _reactor
+
+    monkeypatch.setattr(_reactor, "LINGER_S", 0)
+
+
 def _link(name: str) -> str:
     try:
         return os.readlink(f"/proc/self/fd/{name}")

@@ -110,7 +110,7 @@ def test_no_message_comes_after_close(run, server):
     run(main())
 
 
-def test_a_connection_with_a_callback_lives_without_a_reference(run, server):
+def test_a_connection_with_a_callback_lives_without_a_reference(run, no_linger, server):
     async def main():
         received = []
         ended = asyncio.get_running_loop().create_future()

@@ -16,7 +16,7 @@ def has_reactor() -> bool:
     return hasattr(asyncio.get_running_loop(), _reactor._ATTRIBUTE)
 
 
-def test_the_loop_is_given_back_with_the_last_connection(run, server):
+def test_the_loop_is_given_back_with_the_last_connection(run, no_linger, server):
     async def main():
         assert not has_reactor()
         first = await librealtime.connect(server.url + "/echo")
@@ -36,12 +36,26 @@ def test_the_loop_is_given_back_with_the_last_connection(run, server):
             await asyncio.sleep(0)
         with pytest.raises(librealtime.InvalidURI):
             await librealtime.connect("nonsense")
-        assert not has_reactor()
+        while has_reactor():
+            await asyncio.sleep(0)
 
     run(main())
 
 
-def test_a_connection_that_is_forgotten_warns_and_is_dropped(run, own_server):
+def test_the_loop_is_kept_for_the_next_connection(run, server):
+    async def main():
+        async with librealtime.connect(server.url + "/echo") as first:
+            pass
+        assert has_reactor()
+        async with librealtime.connect(server.url + "/echo") as second:
+            assert second._reactor is first._reactor
+            assert second.loop_statistics.connections == 2
+            assert first._reactor._linger is None
+
+    run(main())
+
+
+def test_a_connection_that_is_forgotten_warns_and_is_dropped(run, no_linger, own_server):
     async def main():
         ws = await librealtime.connect(own_server.url + "/silent")
         with pytest.warns(ResourceWarning, match=r"unclosed connection <.*OPEN>"):

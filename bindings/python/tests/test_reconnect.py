@@ -294,6 +294,8 @@ def test_iterating_without_asyncio(own_server):
         try:
             for message in ws:
                 if message == "0 left":
+                    # All on one loop of the library's.
+                    assert ws.loop_statistics.connections == 3
                     break
             else:
                 ends.append("closed")

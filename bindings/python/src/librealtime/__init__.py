@@ -12,12 +12,12 @@ from . import sync
 from ._abi import VERSION
 from ._asyncio import Connection, connect
 from ._backoff import Backoff
-from ._base import State
 from ._log import set_log_level
 from ._network import Network
 from ._options import Deflate
 from ._reconnect import Attempt, Lost, process_exception
 from ._response import Headers, Response
+from ._state import State
 from ._statistics import LoopStatistics, Statistics
 from .exceptions import (
     BufferFull,

@@ -8,13 +8,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ._abi import rt_status
-from ._base import BaseConnection, Handlers
+from ._base import BaseConnection
 from ._batch import Message
 from ._connector import Connector
 from ._options import Options
 from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, each_of
 from ._reactor import Reactor
+from ._state import Handlers
 from .exceptions import (
     ConcurrencyError,
     ConnectionClosedOK,

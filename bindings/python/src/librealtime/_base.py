@@ -6,19 +6,29 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, Optional
 
-from ._abi import rt_compression, rt_message_kind, rt_status, rt_websocket_state
+from ._abi import (
+    rt_compression,
+    rt_message_kind,
+    rt_status,
+    rt_websocket_statistics,
+)
 from ._batch import Message
 from ._callbacks import Handle, attach, new_websocket
 from ._inbox import Inbox
 from ._loader import lib
 from ._options import Options
-from ._reconnect import Attempt, Lost, OnLost, OnReconnect
+from ._reconnect import Attempt, Lost
 from ._response import Response
-from ._statistics import LoopStatistics, Statistics, loop_statistics, websocket_statistics
+from ._state import Handlers, Ping, State
+from ._statistics import (
+    LoopStatistics,
+    Statistics,
+    loop_statistics,
+    read_statistics,
+    websocket_statistics,
+)
 from ._values import limit, text
 from .exceptions import (
     OK_CLOSE_CODES,
@@ -32,46 +42,10 @@ from .exceptions import (
     from_status,
 )
 
-OnMessage = Optional[Callable[[Message], object]]
-OnMessages = Optional[Callable[["list[Message]"], object]]
 #: Of a message, and whether it ends it; None when the connection was lost there.
 Piece = tuple[Message, Optional[bool]]
 
 _COMPRESSIONS = {True: rt_compression.ALWAYS, False: rt_compression.NEVER}
-
-
-@dataclass(frozen=True)
-class Handlers:
-    """The caller's functions, all called inside a dispatch."""
-
-    on_message: OnMessage
-    on_messages: OnMessages
-    on_lost: OnLost
-    on_reconnect: OnReconnect
-
-
-class State(IntEnum):
-    """Where a connection stands."""
-
-    NEW = rt_websocket_state.NEW
-    CONNECTING = rt_websocket_state.CONNECTING
-    OPEN = rt_websocket_state.OPEN
-    CLOSING = rt_websocket_state.CLOSING
-    CLOSED = rt_websocket_state.CLOSED
-    #: Lost, and the time of the next attempt has not come.
-    WAITING = rt_websocket_state.WAITING
-
-
-class Ping:
-    """A ping under way."""
-
-    __slots__ = ("called_at_ns", "is_lost", "latency")
-
-    def __init__(self) -> None:
-        self.called_at_ns = time.monotonic_ns()
-        self.latency: float | None = None
-        # With its connection, so that there will be no pong.
-        self.is_lost = False
 
 
 class BaseConnection:
@@ -118,7 +92,8 @@ class BaseConnection:
         url = text(options.url, "the URL", rt_status.ERROR_INVALID_URL)
         self._url = options.url
         self._loop_handle: Handle | None = loop
-        self._statistics: Statistics | None = None
+        # Those of the end.
+        self._statistics: rt_websocket_statistics | None = None
         handle = new_websocket(loop, url)
         reconnects = options.reconnect is not None
         attach(handle, self, in_pieces=options.streaming, reconnects=reconnects)
@@ -153,11 +128,10 @@ class BaseConnection:
     def statistics(self) -> Statistics:
         """What went through the connection so far."""
         handle = self._handle
-        if handle is not None:
-            return websocket_statistics(handle)
-        if self._statistics is None:
+        raw = self._statistics if handle is None else read_statistics(handle)
+        if raw is None:
             raise self._closed_error()
-        return self._statistics
+        return websocket_statistics(raw)
 
     @property
     def loop_statistics(self) -> LoopStatistics:
@@ -279,7 +253,7 @@ class BaseConnection:
         handle, self._handle = self._handle, None
         if handle is not None:
             with contextlib.suppress(RealtimeError):  # in a forked process
-                self._statistics = websocket_statistics(handle)
+                self._statistics = read_statistics(handle)
         # In asyncio's face others may have it; in the blocking one it goes, with its descriptors,
         # when the dispatch that we are in returns.
         self._loop_handle = None

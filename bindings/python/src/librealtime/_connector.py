@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from ._backoff import Backoff
-from ._base import Handlers, OnMessage, OnMessages
 from ._network import Network, chosen_network
 from ._options import USER_AGENT, Deflate, HeadersLike, Limits, Options, Request, Timing
 from ._reconnect import OnLost, OnReconnect, ProcessException, Retries, process_exception
+from ._state import Handlers, OnMessage, OnMessages
 from ._values import StrPath, invalid
 
 

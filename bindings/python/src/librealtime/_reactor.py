@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 _ATTRIBUTE = "_librealtime_reactor"
 
+#: How long a loop without connections is kept for the next: a new one has to read the system's
+#: certificates again, which takes twenty times as long as to connect.
+LINGER_S = 60.0
+
 
 class Reactor:
-    """One for each asyncio loop that has connections; given back with the last of them.
+    """One for each asyncio loop that has connections; given back a while after the last of them.
 
     The asyncio loop refers to it, by the reader and by an attribute, and nothing else does: what
     is forgotten together with its loop is collected together with it.
@@ -34,6 +38,8 @@ class Reactor:
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._held: set[Connection] = set()
         self._is_dispatching = False
+        self._is_broken = False
+        self._linger: asyncio.TimerHandle | None = None
         self.errors: list[tuple[Connection, BaseException]] = []
         loop.add_reader(self._fd, self._dispatch)
         setattr(loop, _ATTRIBUTE, self)
@@ -42,9 +48,14 @@ class Reactor:
     def current() -> Reactor:
         loop = asyncio.get_running_loop()
         reactor = getattr(loop, _ATTRIBUTE, None)
-        return reactor if isinstance(reactor, Reactor) else Reactor(loop)
+        if isinstance(reactor, Reactor) and not reactor._is_broken:
+            return reactor
+        return Reactor(loop)
 
     def add(self, connection: Connection) -> None:
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
         self._connections.add(connection)
 
     def remove(self, connection: Connection) -> None:
@@ -60,12 +71,21 @@ class Reactor:
         self._held.discard(connection)
 
     def release_when_idle(self) -> None:
-        """Gives the loop back when no connection is left; inside a dispatch, at its end."""
+        """Gives the loop back when no connection came for a while; never inside a dispatch."""
         if self._connections or self._is_dispatching or self.handle is None:
             return
-        self._unwatch()
-        delattr(self.loop, _ATTRIBUTE)
-        self.handle = None
+        if self._is_broken or self.loop.is_closed():
+            self._give_back()
+        elif self._linger is None:
+            self._linger = self.loop.call_later(LINGER_S, self._give_back)
+
+    def _give_back(self) -> None:
+        self._linger = None
+        if not self._connections and self.handle is not None:
+            self._unwatch()
+            if getattr(self.loop, _ATTRIBUTE, None) is self:
+                delattr(self.loop, _ATTRIBUTE)
+            self.handle = None
 
     def connection_was_collected(self) -> None:
         """On any thread: the collector runs where it likes."""
@@ -92,6 +112,7 @@ class Reactor:
 
     def _fail(self, error: RealtimeError) -> None:
         """Nothing works any more, in a forked process for example: tell everyone."""
+        self._is_broken = True
         self._unwatch()
         for connection in list(self._connections):
             connection.fail(error)

@@ -62,11 +62,14 @@ class LoopStatistics:
     wire_bytes_received: int
 
 
-def websocket_statistics(websocket: Handle) -> Statistics:
+def read_statistics(websocket: Handle) -> rt_websocket_statistics:
     out = rt_websocket_statistics()
-    size = ctypes.sizeof(out)
-    check(lib.rt_websocket_get_statistics(websocket, ctypes.byref(out), size))
-    numbers = _fields(out)
+    check(lib.rt_websocket_get_statistics(websocket, ctypes.byref(out), ctypes.sizeof(out)))
+    return out
+
+
+def websocket_statistics(raw: rt_websocket_statistics) -> Statistics:
+    numbers = _fields(raw)
     microseconds = numbers.pop("round_trip_us")
     return Statistics(**numbers, round_trip=None if microseconds < 0 else microseconds / 1e6)
 

@@ -17,14 +17,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ._abi import rt_status
-from ._base import BaseConnection, Handlers
+from ._base import BaseConnection
 from ._batch import Message
-from ._callbacks import new_loop
+from ._callbacks import Handle, new_loop
 from ._connector import Connector
 from ._loader import lib
 from ._options import Options
 from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, iterable
+from ._state import Handlers
 from .exceptions import ConnectionClosedOK, InvalidState, check, from_status
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Connection(BaseConnection):
     ConnectionClosedError when it is not.
     """
 
-    def __init__(self, options: Options, handlers: Handlers) -> None:
+    def __init__(self, loop: Handle, options: Options, handlers: Handlers) -> None:
         # A lock that cannot be nested: a turn gives it back wholly while the library waits.
         self._condition = threading.Condition(threading.Lock())
         # The thread inside the library; the others wait for the condition.
@@ -55,7 +56,7 @@ class Connection(BaseConnection):
         self._errors: list[BaseException] = []
         # Sending in pieces goes on over several calls; a thread may do so once at a time.
         self._sending = threading.RLock()
-        super().__init__(new_loop(), options, handlers)
+        super().__init__(loop, options, handlers)
 
     def _open(self) -> Connection:
         """Connects; whatever ends the wait early closes what it opened."""
@@ -362,9 +363,11 @@ class reconnect(Connector):  # noqa: N801
 
     def __iter__(self) -> Iterator[Connection]:
         retries = self._retries()
+        # One for all: each would read the system's certificates again.
+        loop = new_loop()
         while True:
             try:
-                connection = self._connect()
+                connection = self._connect(loop)
             except Exception as error:
                 time.sleep(retries.after_failure(error))
                 continue
@@ -376,13 +379,13 @@ class reconnect(Connector):  # noqa: N801
                 connection.close()
             time.sleep(retries.after_end(lasted, end))
 
-    def _connect(self) -> Connection:
-        return Connection(self._options, self._handlers)._open()
+    def _connect(self, loop: Handle) -> Connection:
+        return Connection(loop, self._options, self._handlers)._open()
 
 
 def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:
     def connect(*arguments: P.args, **options: P.kwargs) -> Connection:
-        return connector(*arguments, **options)._connect()
+        return connector(*arguments, **options)._connect(new_loop())
 
     connect.__doc__ = f"""Connects to a WebSocket server: ``with connect(url) as ws``.
 
