@@ -7,6 +7,7 @@ of them. So a message is a slice of an array that is laid over the library's buf
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 from typing import Any, Union
 
@@ -14,6 +15,7 @@ from . import _abi
 
 Message = Union[str, bytes]
 
+_ONE = struct.Struct("=QQii")
 _ROW = ctypes.sizeof(_abi.rt_message)
 # Of a row's kind the one byte that is not zero.
 _KIND = 16 if sys.byteorder == "little" else 19
@@ -24,12 +26,16 @@ _Memory = ctypes.c_char * sys.maxsize
 
 def decode(base: int, table: Any, count: int) -> tuple[list[Message], list[int]]:
     """All messages, and their lengths in bytes."""
+    # A slice of it is bytes.
+    memory: Any = _Memory.from_address(base)
+    if count == 1:
+        at, length, kind, _ = _ONE.unpack_from(table.contents)
+        data = memory[at : at + length]
+        return [data.decode() if kind == _TEXT else data], [length]
     rows = ctypes.string_at(table, count * _ROW)
     kinds = rows[_KIND::_ROW]
     numbers = memoryview(rows).cast("q")
     offsets, lengths = numbers[0::3].tolist(), numbers[1::3].tolist()
-    # A slice of it is bytes.
-    memory: Any = _Memory.from_address(base)
     texts = kinds.count(_TEXT)
     messages: list[Message]
     if texts == count:
