@@ -3,6 +3,7 @@
 Prints its port on a line of its own and runs until its standard input ends.
 
 /echo            sends every message back
+/sink            reads and forgets
 /stall           reads nothing until somebody opens /release, then reads and forgets
 /release         lets the stalled ones go on
 /push/N          sends N numbered text messages, then waits for the client to close
@@ -64,6 +65,9 @@ async def answer(connection: ServerConnection) -> None:
         cut[name] = cut.get(name, 0) + 1
         if cut[name] <= count:
             connection.transport.abort()
+    elif action == "sink":
+        async for _ in connection:
+            pass
     elif action == "stall":
         await released.wait()
         async for _ in connection:

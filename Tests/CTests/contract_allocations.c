@@ -1,0 +1,153 @@
+/* The hot path allocates nothing: neither a message received, singly or in batches, nor one sent.
+ * The allocator is this program's own, and counts what the loop's thread asks for. */
+
+#include "contract.h"
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+static long allocations;
+static int counting;
+
+static void note(void) {
+  if (counting) allocations++;
+}
+
+void *malloc(size_t size) {
+  note();
+  return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+  note();
+  return __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size) {
+  note();
+  return __libc_realloc(old, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+  note();
+  return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size) {
+  note();
+  *out = __libc_memalign(alignment, size);
+  return *out ? 0 : 12;
+}
+
+/* Counts from message `from` to message `to`. */
+typedef struct span {
+  rt_websocket *websocket;
+  long seen, from, to;
+  size_t size;
+  int opened, echoes;
+} span;
+
+static uint8_t payload[4096];
+
+static void on_open(const char *subprotocol, const char *extensions, void *user) {
+  (void)subprotocol, (void)extensions;
+  ((span *)user)->opened = 1;
+}
+
+static void step(span *s, long count) {
+  s->seen += count;
+  if (s->seen >= s->to) counting = 0;
+  else if (s->seen >= s->from) counting = 1;
+}
+
+static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  span *s = user;
+  (void)kind, (void)data, (void)length;
+  step(s, 1);
+  /* An echo answered by the next keeps as many on their way as there were. */
+  if (s->echoes) CHECK_OK(rt_websocket_send_binary(s->websocket, payload, s->size));
+}
+
+static void on_messages(
+    const uint8_t *base, const rt_message *messages, size_t count, void *user) {
+  span *s = user;
+  size_t i;
+  (void)base, (void)messages;
+  step(s, (long)count);
+  for (i = 0; s->echoes && i < count; i++) {
+    CHECK_OK(rt_websocket_send_binary(s->websocket, payload, s->size));
+  }
+}
+
+static void expect_none(rt_loop *loop, span *s, const char *server, const char *path, bool batch) {
+  s->websocket = new_websocket(loop, server, path);
+  CHECK_OK(rt_websocket_set_compression(s->websocket, false));
+  CHECK_OK(rt_websocket_on_open(s->websocket, on_open, s, NULL));
+  CHECK_OK(batch ? rt_websocket_on_messages(s->websocket, on_messages, s, NULL)
+                 : rt_websocket_on_message(s->websocket, on_message, s, NULL));
+  CHECK_OK(rt_websocket_start(s->websocket));
+  TURN_UNTIL(loop, s->opened);
+  if (s->echoes) {
+    int i;
+    for (i = 0; i < 32; i++) {
+      CHECK_OK(rt_websocket_send_binary(s->websocket, payload, s->size));
+    }
+  }
+  allocations = 0;
+  TURN_UNTIL(loop, s->seen >= s->to);
+  counting = 0;
+  if (allocations != 0) {
+    printf("%s, %zu bytes, %s: %ld allocations for %ld messages\n", path, s->size,
+           batch ? "in batches" : "singly", allocations, s->to - s->from);
+    exit(1);
+  }
+  rt_websocket_free(s->websocket);
+}
+
+/* Many sends in a row, as they are gathered into one write. */
+static void pipelined(rt_loop *loop, const char *server) {
+  span s = {0};
+  int round, i;
+  s.websocket = new_websocket(loop, server, "/sink");
+  CHECK_OK(rt_websocket_set_compression(s.websocket, false));
+  CHECK_OK(rt_websocket_on_open(s.websocket, on_open, &s, NULL));
+  CHECK_OK(rt_websocket_start(s.websocket));
+  TURN_UNTIL(loop, s.opened);
+  for (round = 0; round < 20; round++) {
+    if (round == 10) allocations = 0;
+    counting = round >= 10;
+    for (i = 0; i < 500; i++) CHECK_OK(rt_websocket_send_binary(s.websocket, payload, 64));
+    counting = 0;
+    TURN_UNTIL(loop, rt_websocket_buffered_bytes(s.websocket) == 0);
+  }
+  if (allocations != 0) {
+    printf("pipelined: %ld allocations for 5000 messages\n", allocations);
+    exit(1);
+  }
+  rt_websocket_free(s.websocket);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  int batch;
+  CHECK(argc == 2);
+  loop = new_loop();
+  /* The counter counts. */
+  counting = 1;
+  free(malloc(1));
+  counting = 0;
+  CHECK(allocations == 1);
+  for (batch = 0; batch < 2; batch++) {
+    span numbers = {.from = 2000, .to = 10000};
+    span small = {.from = 1000, .to = 5000, .size = 64, .echoes = 1};
+    span large = {.from = 500, .to = 2000, .size = sizeof payload, .echoes = 1};
+    expect_none(loop, &numbers, argv[1], "/push/10000", batch);
+    expect_none(loop, &small, argv[1], "/echo", batch);
+    expect_none(loop, &large, argv[1], "/echo", batch);
+  }
+  pipelined(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}
