@@ -20,7 +20,8 @@ final class CurlConnect {
     /// Until it is told; then the cycle with the connection ends. (A weak reference would put every
     /// retain of a connection on the runtime's slow path.)
     private var owner: (any CurlConnectOwner)?
-    private let isSecure: Bool
+    /// Reading and writing are libcurl's, since TLS is.
+    private let keepsCurl: Bool
     private let displayName: String
     private let errorText: UnsafeMutablePointer<CChar>
     private let socketKeeper = SocketKeeper()
@@ -46,7 +47,7 @@ final class CurlConnect {
         self.easy = easy
         self.multi = multi
         self.owner = owner
-        isSecure = url.isSecure
+        keepsCurl = url.isSecure || CurlNetwork.mayTunnelInTLS(network)
         displayName = url.displayName
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -110,7 +111,7 @@ final class CurlConnect {
                 RealtimeError(.connect, "libcurl connected to \(displayName) without a socket"))
             return
         }
-        if isSecure {
+        if keepsCurl {
             owner.connected(Transport(curl: self, descriptor: socket))
         } else {
             socketKeeper.kept = socket

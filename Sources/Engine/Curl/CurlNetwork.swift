@@ -30,14 +30,39 @@ final class CurlNetwork {
         return Glibc.access(path, R_OK) == 0
     }()
 
+    /// Whether a connection without TLS of its own may go through a proxy that is spoken to by TLS:
+    /// then the bytes on the socket are libcurl's.
+    static func mayTunnelInTLS(_ network: NetworkConfiguration) -> Bool {
+        func isSecure(_ proxy: String) -> Bool {
+            let scheme = "https:"
+            return proxy.utf8.count >= scheme.utf8.count
+                && zip(proxy.utf8, scheme.utf8).allSatisfy { $0 | 0x20 == $1 }
+        }
+        switch network.proxy {
+        case .none: return false
+        case .url(let url): return isSecure(url)
+        case .environment:
+            // Those that libcurl reads for ws; which of them it takes does not matter here.
+            let names = ["http_proxy", "all_proxy", "ALL_PROXY"]
+            return names.contains { (name: String) in
+                getenv(name).map { isSecure(String(cString: $0)) } ?? false
+            }
+        }
+    }
+
     private func setTLS(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
+        // A proxy that is spoken to by TLS is verified by the same authorities.
         if let caFile = network.caFile {
             _ = rt_curl_set_string(easy, CURLOPT_CAINFO, caFile)
+            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAINFO, caFile)
             // A directory of the system's would still be trusted beside the file.
             _ = rt_curl_set_string(easy, CURLOPT_CAPATH, network.caPath)
+            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAPATH, network.caPath)
         } else if let caPath = network.caPath {
             _ = rt_curl_set_string(easy, CURLOPT_CAPATH, caPath)
+            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAPATH, caPath)
             _ = rt_curl_set_string(easy, CURLOPT_CAINFO, nil)
+            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAINFO, nil)
         } else if CurlNetwork.hasDefaultFile {
             // libcurl keeps a file's certificates for all connections of a loop, a folder's not;
             // the system's file holds the same as its folder.
@@ -59,9 +84,12 @@ final class CurlNetwork {
             case .v1_3: CURL_SSLVERSION_TLSv1_3
             }
         _ = rt_curl_set_long(easy, CURLOPT_SSLVERSION, oldest)
+        _ = rt_curl_set_long(easy, CURLOPT_PROXY_SSLVERSION, oldest)
         if !network.verifiesCertificates {
             _ = rt_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 0)
             _ = rt_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 0)
+            _ = rt_curl_set_long(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0)
+            _ = rt_curl_set_long(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0)
         }
     }
 
