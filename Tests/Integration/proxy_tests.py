@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from fault_proxy import FaultProxy, Ways
 from harness import Build, Probe, Suite, add_probed, expect, fails
 from proxies import Microsocks, Proxy, Tinyproxy, free_port
 from servers import Peer, Servers
@@ -18,6 +19,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
     plain: list[Callable[..., None]] = [
         connect_without_credentials,
         connect_carries_tls,
+        connect_over_tls,
         connect_refuses_credentials,
         connect_is_refused,
         dead_proxy,
@@ -90,6 +92,26 @@ def connect_carries_tls(make: Callable[..., Probe], servers: Servers) -> None:
     with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
         with make(url, ca_file=tls.ca_file, proxy=proxy.url(USER, PASSWORD)) as probe:
             passes(probe, proxy, url)
+
+
+def connect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
+    """The way to the proxy is encrypted, and the proxy verified, by the same authorities."""
+    tls, server_tls = servers.tls(), servers.tls()
+    server_tls.authority.cert_pem.write_to_path(str(tls.ca_file), append=True)
+    with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
+        secure = FaultProxy(servers, proxy.url(), [Ways()], tls).url
+        secure = secure.replace("http://127.0.0.1", f"https://{USER}:{PASSWORD}@localhost")
+        for url in (servers.echo(), servers.echo(server_tls)):
+            with make(url, network_ca_file=tls.ca_file, proxy=secure) as probe:
+                passes(probe, proxy, url)
+            with make(url, network_ca_file=server_tls.ca_file, proxy=secure) as probe:
+                fails(probe, "RT_ERROR_TLS", text="certificate")
+            with make(url, insecure=True, proxy=secure) as probe:
+                passes(probe, proxy, url)
+        plain = servers.echo()
+        for name in ("http_proxy", "ALL_PROXY"):
+            with make(plain, network_ca_file=tls.ca_file, environment={name: secure}) as probe:
+                passes(probe, proxy, plain)
 
 
 def connect_refuses_credentials(make: Callable[..., Probe], servers: Servers) -> None:

@@ -12,6 +12,7 @@ import socket
 import struct
 import urllib.parse
 
+from certificates import TLS
 from servers import Servers
 
 
@@ -53,16 +54,21 @@ class Ways:
 
 
 class FaultProxy:
-    """Carries connections to the server of `url`: the first by ways[0], the rest by the last."""
+    """Carries connections to the server of `url`: the first by ways[0], the rest by the last.
 
-    def __init__(self, servers: Servers, url: str, ways: list[Ways]) -> None:
+    tls: what it speaks itself, for a server that does not.
+    """
+
+    def __init__(
+        self, servers: Servers, url: str, ways: list[Ways], tls: TLS | None = None
+    ) -> None:
         parts = urllib.parse.urlsplit(url)
         self._server = (parts.hostname or "", parts.port or 0)
         self._ways = ways
         self.connections = 0
         # asyncio itself holds no task that waits for a stream.
         self._tasks: set[asyncio.Task[None] | None] = set()
-        port = urllib.parse.urlsplit(servers.listen(self._accept)).port
+        port = urllib.parse.urlsplit(servers.listen(self._accept, tls)).port
         self.url = parts._replace(netloc=f"{parts.hostname}:{port}").geturl()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -125,6 +131,9 @@ async def carry(
         else:
             if writer.can_write_eof():
                 writer.write_eof()
+            else:
+                # TLS has no half-closed connections (RFC 8446 §6.1 would, asyncio does not).
+                writer.close()
     # A stalled direction is drained, so that the end of it is seen.
     with contextlib.suppress(OSError):
         while await reader.read(1 << 16):

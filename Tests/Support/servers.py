@@ -218,10 +218,13 @@ class Servers:
         )
 
     def listen(
-        self, accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+        self,
+        accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+        tls: TLS | None = None,
     ) -> str:
         """Connections as they come, before any request is read."""
-        return self._start(lambda: asyncio.start_server(accept, "127.0.0.1", 0))
+        context = tls.context if tls else None
+        return self._start(lambda: asyncio.start_server(accept, "127.0.0.1", 0, ssl=context), tls)
 
     def stoppable(self, script: Script) -> "Stoppable":
         """As `script`, on a port that can be left and taken again."""
