@@ -54,6 +54,9 @@ final class Mailbox<Element: MailboxElement>: Sendable {
     /// Whether it filled up and was not emptied enough since.
     var isPaused: Bool { contents.withLock { $0.isPaused } }
 
+    /// How many wait.
+    var count: Int { contents.withLock { $0.count } }
+
     /// Hands a message on; true when receiving should pause.
     func put(_ message: Element) -> Bool {
         let (waiter, isFull) = contents.withLock { contents -> (Continuation?, Bool) in

@@ -62,8 +62,8 @@ public final class WebSocket: Sendable {
     let connection: WebSocketConnection
     /// Held, since the last reference to a loop ends it and all that is on it.
     private let loop: Loop
-    private let mailbox: Mailbox<Message>
-    private let pieceBox: Mailbox<Piece>
+    let mailbox: Mailbox<Message>
+    let pieceBox: Mailbox<Piece>
     private let events: Events
 
     /// Connects and returns when messages can be sent and received.

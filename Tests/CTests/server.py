@@ -3,6 +3,7 @@
 Prints its port on a line of its own and runs until its standard input ends.
 
 /echo            sends every message back
+/flood           sends 64 KiB again and again
 /sink            reads and forgets
 /stall           reads nothing until somebody opens /release, then reads and forgets
 /release         lets the stalled ones go on
@@ -65,6 +66,9 @@ async def answer(connection: ServerConnection) -> None:
         cut[name] = cut.get(name, 0) + 1
         if cut[name] <= count:
             connection.transport.abort()
+    elif action == "flood":
+        while True:
+            await connection.send(bytes(64 << 10))
     elif action == "sink":
         async for _ in connection:
             pass

@@ -1,0 +1,90 @@
+/* One busy connection takes no more than its share of a turn, reading and writing: 1 MiB, and what
+ * one read has above it. */
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "contract.h"
+
+enum { SHARE = 1 << 20, READ = 256 << 10, MESSAGE = 64 << 10 };
+
+typedef struct flood {
+  int opened;
+  size_t bytes;
+} flood;
+
+static void on_open(const char *subprotocol, const char *extensions, void *user) {
+  (void)subprotocol, (void)extensions;
+  ((flood *)user)->opened = 1;
+}
+
+static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  (void)kind, (void)data;
+  ((flood *)user)->bytes += length;
+}
+
+/* The most bytes that wait in any socket of this process. */
+static int waiting_bytes(void) {
+  int fd, most = 0;
+  for (fd = 3; fd < 64; fd++) {
+    int count = 0;
+    if (ioctl(fd, FIONREAD, &count) == 0 && count > most) most = count;
+  }
+  return most;
+}
+
+static rt_websocket *connect_to(rt_loop *loop, const char *server, const char *path, flood *f) {
+  rt_websocket *websocket = new_websocket(loop, server, path);
+  CHECK_OK(rt_websocket_set_compression(websocket, false));
+  CHECK_OK(rt_websocket_on_open(websocket, on_open, f, NULL));
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, f, NULL));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, f->opened);
+  return websocket;
+}
+
+static void reads_its_share(rt_loop *loop, const char *server) {
+  flood f = {0};
+  rt_websocket *websocket = connect_to(loop, server, "/flood", &f);
+  int64_t end_ms = now_ms() + 30000;
+  size_t before;
+  int enough = 0;
+  /* The kernel gives a socket more room the more is read from it: read, then let it fill. */
+  while (!enough) {
+    int64_t full_ms = now_ms() + 500;
+    size_t wanted = f.bytes + (32 << 20);
+    CHECK(now_ms() < end_ms);
+    TURN_UNTIL(loop, f.bytes > wanted);
+    while (!enough && now_ms() < full_ms) enough = waiting_bytes() >= SHARE + SHARE / 2;
+  }
+  before = f.bytes;
+  CHECK_OK(rt_loop_dispatch(loop, 0));
+  CHECK(f.bytes > before);
+  CHECK(f.bytes - before <= SHARE + READ + MESSAGE);
+  rt_websocket_free(websocket);
+}
+
+static void writes_its_share(rt_loop *loop, const char *server) {
+  const size_t large = 24 << 20;
+  flood f = {0};
+  rt_websocket *websocket = connect_to(loop, server, "/sink", &f);
+  uint8_t *data = calloc(1, large);
+  size_t before;
+  CHECK(data != NULL);
+  CHECK_OK(rt_websocket_send_binary(websocket, data, large));
+  before = rt_websocket_buffered_bytes(websocket);
+  CHECK(before >= large - SHARE);
+  CHECK_OK(rt_loop_dispatch(loop, 0));
+  CHECK(before - rt_websocket_buffered_bytes(websocket) <= SHARE);
+  free(data);
+  rt_websocket_free(websocket);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  loop = new_loop();
+  reads_its_share(loop, argv[1]);
+  writes_its_share(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}
