@@ -20,7 +20,8 @@ static void on_closed(uint16_t code, const char *reason, size_t length, bool cle
   *(int *)user = 1;
 }
 
-/* Nothing is read, so that only writing meets the reset; each write after the first would signal. */
+/* Nothing is read, so that only writing meets the reset; each write after the first would
+ * signal. */
 static void no_broken_pipe(rt_loop *loop, const char *server) {
   static uint8_t large[200000];
   rt_websocket *websocket = new_websocket(loop, server, "/drop");

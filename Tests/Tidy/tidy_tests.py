@@ -57,6 +57,11 @@ class Sizes(unittest.TestCase):
         self.assertRegex(complaint, r"^a.py:451: 451 lines in a file")
         self.assertEqual(said(rules.sizes([Source("a.py", "pass\n" * 450)])), [])
 
+    def test_long_example(self) -> None:
+        (complaint,) = said(rules.sizes([Source("examples-c/a.c", "int a;\n" * 121)]))
+        self.assertRegex(complaint, r"^examples-c/a.c:121: 121 lines in a file, 120 are")
+        self.assertEqual(said(rules.sizes([Source("examples-c/a.c", "int a;\n" * 120)])), [])
+
     def test_long_line(self) -> None:
         (complaint,) = said(rules.sizes([Source("a.md", "\n" + "x" * 101 + "\n")]))
         self.assertEqual(complaint, "a.md:2: 101 columns, 100 are the limit")
