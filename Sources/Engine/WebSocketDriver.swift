@@ -311,13 +311,8 @@ extension WebSocketConnection: LoopSource {
             return settle()
         }
         if let ending, state != .closed { finish(ending) }
-        if isAbandoned {
-            release()
-        } else {
-            dropSession()
-            held.removeAll(keeping: 0)
-            awaitedPongs = []
-        }
+        // Nothing is told any more: handlers that hold what holds this would keep it for ever.
+        release()
     }
 
     func loopClosed() {

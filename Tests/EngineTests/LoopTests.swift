@@ -94,6 +94,27 @@ private final class Notes: Sendable {
     try loop.run()
 }
 
+@Test func aConnectionLetsGoOfItsHandlersWhenItIsOver() throws {
+    final class Held: Sendable {}
+    let loop = try Loop()
+    let connection = try WebSocketConnection(url: "ws://127.0.0.1:1/", on: loop)
+    weak var held: Held?
+    var closed = 0
+    do {
+        let payload = Held()
+        held = payload
+        try connection.setHandlers { handlers in
+            handlers.close = { _, _, _ in
+                withExtendedLifetime(payload) { closed += 1 }
+            }
+        }
+    }
+    try connection.start()
+    while closed == 0 { try loop.dispatch(timeout: 1000) }
+    try loop.dispatch(timeout: 0)
+    #expect(held == nil && closed == 1)
+}
+
 @Test func timersFireInTheOrderOfTheirTimes() throws {
     let loop = try Loop()
     let notes = Notes()
