@@ -81,6 +81,7 @@ private struct OurReader {
                 return
             case .message(let kind, let range):
                 add(UInt8(kind.rawValue), input[range], start + offset)
+            case .piece: require(false, "a piece, though nothing is streamed")
             case .assembledMessage(let kind, let range):
                 add(UInt8(kind.rawValue), reader.assembled[range], start + offset)
             case .control(let opcode):
