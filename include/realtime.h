@@ -156,11 +156,28 @@ enum {
   RT_ERROR_PROTOCOL = -37,
   /** The connection broke without a closing handshake. */
   RT_ERROR_CONNECTION_LOST = -38,
-  /**
-   * The server's redirect cannot be followed: no or a bad Location, too many, or to a place without
-   * TLS.
-   */
+  /** The server's redirect cannot be followed: no or a bad Location, or too many. */
   RT_ERROR_REDIRECT = -39,
+  /** The server redirects from a place with TLS to one without. */
+  RT_ERROR_INSECURE_REDIRECT = -40,
+  /** The answer is of another media type than the one that was asked for. */
+  RT_ERROR_CONTENT_TYPE = -41,
+  /** The server answered 204, which tells an event source to stop. */
+  RT_ERROR_NO_CONTENT = -42,
+  /** Too many attempts in a row did not become stable. */
+  RT_ERROR_RECONNECTS_EXHAUSTED = -43,
+  /** The server answered 410: what was polled is not there any more. */
+  RT_ERROR_GONE = -44,
+  /** The time for all attempts of a request together is over. */
+  RT_ERROR_DEADLINE = -45,
+  /** The queue of requests that wait for the network is full. */
+  RT_ERROR_QUEUE_FULL = -46,
+  /** A request waited too long for the network. */
+  RT_ERROR_EXPIRED = -47,
+  /** The credentials were refused, and no fresh ones were to be had. */
+  RT_ERROR_AUTH = -48,
+  /** A file of the library's own cannot be read or written. */
+  RT_ERROR_STORE = -49,
 };
 
 /** How much the log says. Since 0.1. */

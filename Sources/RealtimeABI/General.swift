@@ -68,9 +68,28 @@ public enum RT_STATUS: Int32 {
     case ERROR_PROTOCOL = -37
     /// The connection broke without a closing handshake.
     case ERROR_CONNECTION_LOST = -38
-    /// The server's redirect cannot be followed: no or a bad Location, too many, or to a place
-    /// without TLS.
+    /// The server's redirect cannot be followed: no or a bad Location, or too many.
     case ERROR_REDIRECT = -39
+    /// The server redirects from a place with TLS to one without.
+    case ERROR_INSECURE_REDIRECT = -40
+    /// The answer is of another media type than the one that was asked for.
+    case ERROR_CONTENT_TYPE = -41
+    /// The server answered 204, which tells an event source to stop.
+    case ERROR_NO_CONTENT = -42
+    /// Too many attempts in a row did not become stable.
+    case ERROR_RECONNECTS_EXHAUSTED = -43
+    /// The server answered 410: what was polled is not there any more.
+    case ERROR_GONE = -44
+    /// The time for all attempts of a request together is over.
+    case ERROR_DEADLINE = -45
+    /// The queue of requests that wait for the network is full.
+    case ERROR_QUEUE_FULL = -46
+    /// A request waited too long for the network.
+    case ERROR_EXPIRED = -47
+    /// The credentials were refused, and no fresh ones were to be had.
+    case ERROR_AUTH = -48
+    /// A file of the library's own cannot be read or written.
+    case ERROR_STORE = -49
 }
 
 /// How much the log says. Since 0.1.

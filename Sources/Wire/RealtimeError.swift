@@ -31,6 +31,16 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
         case protocolViolation = -37
         case connectionLost = -38
         case redirect = -39
+        case insecureRedirect = -40
+        case contentType = -41
+        case noContent = -42
+        case reconnectsExhausted = -43
+        case gone = -44
+        case deadline = -45
+        case queueFull = -46
+        case expired = -47
+        case auth = -48
+        case store = -49
     }
 
     public let code: Code

@@ -9,7 +9,7 @@ func fuzzHandshake(_ input: consuming Input) {
     require(used <= min(bytes.count, 8 * limit + limit), "\(used) bytes used")
     do throws(RealtimeError) {
         let handshake = ClientHandshake(
-            url: try WebSocketURL(parsing: "ws://server.example.com/chat"),
+            url: try HTTPURL(parsing: "ws://server.example.com/chat", as: .webSocket),
             nonce: Array("the sample nonce".utf8), subprotocols: ["chat", "superchat"],
             fields: [], deflate: DeflateOffer())
         let outcome = try handshake.verify(head)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Wire
 
-@Suite struct WebSocketURLTests {
+@Suite struct HTTPURLTests {
     struct Vector: Sendable {
         var text: String
         var connect: String
@@ -47,7 +47,7 @@ import Testing
             text: "ws://a_b.c-d./", connect: "http://a_b.c-d.:80", host: "a_b.c-d.", target: "/"),
     ])
     func takesURLsApart(vector: Vector) throws {
-        let url = try WebSocketURL(parsing: vector.text)
+        let url = try HTTPURL(parsing: vector.text, as: .webSocket)
         #expect(url.connectURL == vector.connect)
         #expect(url.hostHeader == vector.host)
         #expect(url.target == vector.target)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func partsAreAsTheSocketNeedsThem() throws {
-        let url = try WebSocketURL(parsing: "ws://[fe80::1%25lo]:90/")
+        let url = try HTTPURL(parsing: "ws://[fe80::1%25lo]:90/", as: .webSocket)
         #expect(url.host == "fe80::1")
         #expect(url.port == 90)
         #expect(url.displayName == "[fe80::1%25lo]:90")
@@ -70,7 +70,7 @@ import Testing
             ("ws://m%C3%A9:@h/", "mé", ""), ("ws://:pw@h/", "", "pw"),
         ] as [(String, String?, String?)])
     func userinfoIsDecoded(text: String, user: String?, password: String?) throws {
-        let url = try WebSocketURL(parsing: text)
+        let url = try HTTPURL(parsing: text, as: .webSocket)
         #expect(url.user == user)
         #expect(url.password == password)
         #expect(url.connectURL == "http://h:80")
@@ -80,7 +80,9 @@ import Testing
         "http://h/", "https://h/", "ftp://h/", "wsss://h/", "file:///x", "javascript://h",
     ])
     func otherSchemesAreUnsupported(text: String) {
-        let error = #expect(throws: RealtimeError.self) { try WebSocketURL(parsing: text) }
+        let error = #expect(throws: RealtimeError.self) {
+            try HTTPURL(parsing: text, as: .webSocket)
+        }
         #expect(error?.code == .unsupportedScheme)
         #expect(error?.message.contains("ws or wss") == true)
     }
@@ -99,7 +101,9 @@ import Testing
         "ws://u:%0A@h/", "ws://%FF@h/",
     ])
     func whatIsNoURLIsInvalid(text: String) {
-        let error = #expect(throws: RealtimeError.self) { try WebSocketURL(parsing: text) }
+        let error = #expect(throws: RealtimeError.self) {
+            try HTTPURL(parsing: text, as: .webSocket)
+        }
         #expect(error?.code == .invalidURL)
         #expect(error?.message.hasPrefix("The URL \"") == true)
         #expect(error?.message.unicodeScalars.contains { $0.value < 0x20 } == false)
@@ -107,10 +111,12 @@ import Testing
 
     @Test func aURLHasALimit() throws {
         let base = "ws://h/"
-        let room = WebSocketURL.lengthLimit - base.utf8.count
+        let room = HTTPURL.lengthLimit - base.utf8.count
         let longest = base + String(repeating: "x", count: room)
-        #expect(try WebSocketURL(parsing: longest).target.utf8.count == room + 1)
-        let error = #expect(throws: RealtimeError.self) { try WebSocketURL(parsing: longest + "x") }
+        #expect(try HTTPURL(parsing: longest, as: .webSocket).target.utf8.count == room + 1)
+        let error = #expect(throws: RealtimeError.self) {
+            try HTTPURL(parsing: longest + "x", as: .webSocket)
+        }
         #expect(error?.code == .invalidURL)
     }
 
@@ -121,6 +127,6 @@ import Testing
         ("ws://h/p", "\"ws://h/p\""), ("ws://h/\u{1B}", "\"ws://h/\\u{1b}\""), ("", "\"\""),
     ])
     func messagesShowNoCredential(text: String, redacted: String) {
-        #expect(WebSocketURL.redacted(text) == redacted)
+        #expect(HTTPURL.redacted(text) == redacted)
     }
 }

@@ -18,7 +18,7 @@ private func handshake(
     fields: [HeaderField] = [], deflate: DeflateOffer? = nil
 ) throws -> ClientHandshake {
     ClientHandshake(
-        url: try WebSocketURL(parsing: url), nonce: nonce, subprotocols: subprotocols,
+        url: try HTTPURL(parsing: url, as: .webSocket), nonce: nonce, subprotocols: subprotocols,
         fields: fields, deflate: deflate)
 }
 
@@ -83,7 +83,8 @@ private func request(of handshake: ClientHandshake) -> [Substring] {
     ) -> Result<ClientHandshake.Outcome, RealtimeError> {
         Result { () throws(RealtimeError) in
             let handshake = ClientHandshake(
-                url: try WebSocketURL(parsing: "ws://server.example.com/chat"), nonce: nonce,
+                url: try HTTPURL(parsing: "ws://server.example.com/chat", as: .webSocket),
+                nonce: nonce,
                 subprotocols: subprotocols, fields: [], deflate: deflate)
             return try handshake.verify(
                 ResponseHead(

@@ -8,7 +8,7 @@ package enum ProxyURL {
     ///   password.
     package static func check(_ text: String) throws(RealtimeError) {
         func invalid(_ fault: String) -> RealtimeError {
-            RealtimeError(.invalidURL, "The proxy \(WebSocketURL.redacted(text)) \(fault)")
+            RealtimeError(.invalidURL, "The proxy \(HTTPURL.redacted(text)) \(fault)")
         }
         let bytes = text.utf8
         guard !bytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
@@ -21,7 +21,7 @@ package enum ProxyURL {
         guard schemes.contains(where: { $0.equalsIgnoringASCIICase(scheme) }) else {
             throw RealtimeError(
                 .unsupportedScheme,
-                "The proxy \(WebSocketURL.redacted(text)) has the scheme"
+                "The proxy \(HTTPURL.redacted(text)) has the scheme"
                     + " \(scheme.quoted(upTo: 30)); \(schemes.joined(separator: ", ")) are known")
         }
         let handle = curl_url()

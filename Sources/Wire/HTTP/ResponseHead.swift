@@ -1,15 +1,3 @@
-/// One header field. `value` is without blanks at its ends; bytes that are not UTF-8 were replaced
-/// by U+FFFD.
-package struct HeaderField: Equatable, Sendable {
-    package var name: String
-    package var value: String
-
-    package init(name: String, value: String) {
-        self.name = name
-        self.value = value
-    }
-}
-
 /// Status line and header fields of an HTTP/1 response, in the order they came.
 package struct ResponseHead: Equatable, Sendable {
     /// The x of HTTP/1.x.

@@ -12,7 +12,7 @@ package struct ClientHandshake: Sendable {
     /// The User-Agent when the caller sets none.
     package static let userAgent = "librealtime/\(LibraryVersion.text)"
 
-    private let url: WebSocketURL
+    private let url: HTTPURL
     private let key: String
     private let subprotocols: [String]
     private let fields: [HeaderField]
@@ -23,7 +23,7 @@ package struct ClientHandshake: Sendable {
     ///   - subprotocols: each passed `validate(subprotocol:)`, none twice.
     ///   - fields: each passed `validate(fieldName:value:)`.
     package init(
-        url: WebSocketURL, nonce: [UInt8], subprotocols: [String], fields: [HeaderField],
+        url: HTTPURL, nonce: [UInt8], subprotocols: [String], fields: [HeaderField],
         deflate: DeflateOffer?
     ) {
         precondition(nonce.count == 16, "RFC 6455 §4.1 has a nonce of 16 bytes")
@@ -110,13 +110,13 @@ package struct ClientHandshake: Sendable {
 
     /// What to say of an answer other than 101.
     package static func refusal(
-        by url: WebSocketURL, _ response: HTTPResponse
+        by url: HTTPURL, _ response: HTTPResponse
     ) -> RealtimeError {
         var answer = String(response.status)
         if !response.reason.isEmpty { answer += " " + response.reason.quoted() }
         var message = "\(url.displayName) answered the WebSocket handshake with \(answer)"
         if (300...399).contains(response.status), let location = response.header("Location") {
-            message += "; it is not followed to \(WebSocketURL.redacted(location))"
+            message += "; it is not followed to \(HTTPURL.redacted(location))"
         }
         return RealtimeError(.httpStatus, message, response: response)
     }
@@ -126,34 +126,17 @@ package struct ClientHandshake: Sendable {
     }
 }
 
-/// Headers that are the handshake's own, and those that would announce a body it does not have.
-private let ownedNames = [
-    "Host", "Upgrade", "Connection", "Content-Length", "Transfer-Encoding",
-]
-
 extension ClientHandshake {
     /// Checks a caller's header.
     /// - Throws: `.invalidHeader`, naming the header and never its value.
     package static func validate(fieldName name: String, value: String) throws(RealtimeError) {
-        guard name.utf8.isToken else {
-            throw RealtimeError(
-                .invalidHeader,
-                "The header name \(name.quoted()) is not a token (RFC 9110 §5.6.2)")
-        }
-        let isOwned =
-            ownedNames.contains { $0.equalsIgnoringASCIICase(name) }
-            || name.utf8.count >= 14
-                && name.prefix(14).equalsIgnoringASCIICase("Sec-WebSocket-")
-        if isOwned {
+        try HeaderField.validate(name: name, value: value)
+        let own = "Sec-WebSocket-"
+        if name.utf8.count >= own.utf8.count,
+            name.prefix(own.utf8.count).equalsIgnoringASCIICase(own)
+        {
             throw RealtimeError(
                 .invalidHeader, "The header \(name.quoted()) is set by the handshake itself")
-        }
-        // RFC 9110 §5.5; a tab is the one control character allowed.
-        guard !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
-            throw RealtimeError(
-                .invalidHeader,
-                "The value of the header \(name.quoted()) has a CR, LF, NUL or other control "
-                    + "character")
         }
     }
 

@@ -47,6 +47,16 @@ class rt_status(IntEnum):  # noqa: N801
     ERROR_PROTOCOL = -37
     ERROR_CONNECTION_LOST = -38
     ERROR_REDIRECT = -39
+    ERROR_INSECURE_REDIRECT = -40
+    ERROR_CONTENT_TYPE = -41
+    ERROR_NO_CONTENT = -42
+    ERROR_RECONNECTS_EXHAUSTED = -43
+    ERROR_GONE = -44
+    ERROR_DEADLINE = -45
+    ERROR_QUEUE_FULL = -46
+    ERROR_EXPIRED = -47
+    ERROR_AUTH = -48
+    ERROR_STORE = -49
 
 
 class rt_log_level(IntEnum):  # noqa: N801

@@ -171,6 +171,7 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_HANDSHAKE: InvalidHandshake,
     rt_status.ERROR_HTTP_STATUS: InvalidHandshake,
     rt_status.ERROR_REDIRECT: SecurityError,
+    rt_status.ERROR_INSECURE_REDIRECT: SecurityError,
 }
 
 

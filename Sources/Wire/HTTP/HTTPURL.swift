@@ -1,17 +1,32 @@
 import CShims
 
-/// A `ws` or `wss` URL (RFC 6455 §3), taken apart by libcurl's URL parser so that the connection
-/// is made to the very host that was checked here.
-package struct WebSocketURL: Equatable, Sendable {
+/// A `ws` or `wss` URL (RFC 6455 §3), or an `http` or `https` one (RFC 9110 §4.2), taken apart by
+/// libcurl's URL parser so that the connection is made to the very host that was checked here.
+package struct HTTPURL: Equatable, Sendable {
+    /// What a URL is for, which says how its schemes are called.
+    package enum Kind: Sendable {
+        case webSocket
+        case http
+
+        /// Without TLS, and with it.
+        fileprivate var schemes: (plain: String, secure: String) {
+            switch self {
+            case .webSocket: ("ws", "wss")
+            case .http: ("http", "https")
+            }
+        }
+    }
+
     /// The longest URL accepted, in bytes.
     package static let lengthLimit = 65_536
 
+    package let kind: Kind
     package let isSecure: Bool
     /// A name, an IPv4 address, or an IPv6 address without brackets and zone.
     package let host: String
     package let port: UInt16
     /// Path and query as they go into the request: percent-encoded, at least "/".
-    package let target: String
+    package private(set) var target: String
     /// Percent-decoded.
     package private(set) var user: String?
     /// Percent-decoded.
@@ -28,6 +43,17 @@ package struct WebSocketURL: Equatable, Sendable {
     /// What libcurl connects to: scheme, host and port alone.
     package var connectURL: String { "\(isSecure ? "https" : "http")://\(displayName)" }
 
+    private var scheme: String { isSecure ? kind.schemes.secure : kind.schemes.plain }
+
+    /// Scheme, host and, unless it is the scheme's own, port (RFC 6454 §6.2).
+    package var origin: String { "\(scheme)://\(hostHeader)" }
+
+    /// The whole URL without user and password.
+    package var text: String { origin + target }
+
+    /// What libcurl requests: the whole URL without user and password, with the zone.
+    package var requestURL: String { connectURL + target }
+
     /// Host and port, for messages.
     package var displayName: String {
         guard host.contains(":") else { return "\(host):\(port)" }
@@ -36,8 +62,11 @@ package struct WebSocketURL: Equatable, Sendable {
 
     /// - Throws: `.unsupportedScheme`, or `.invalidURL` with what to change; the message shows the
     ///   URL without its user, password and query.
-    package init(parsing text: String) throws(RealtimeError) {
-        isSecure = try checkText(text)
+    package init(parsing text: String, as kind: Kind) throws(RealtimeError) {
+        self.kind = kind
+        isSecure = try checkText(text, kind)
+        // What is behind "#" is never sent (RFC 9110 §4.2.5).
+        let text = String(text.prefix { $0 != "#" })
         let parts = URLParts(text)
         try parts.parse()
         guard let host = try parts.string(CURLUPART_HOST), !host.isEmpty else {
@@ -68,33 +97,47 @@ package struct WebSocketURL: Equatable, Sendable {
     }
 
     /// RFC 6454 §4.
-    package func hasSameOrigin(as other: WebSocketURL) -> Bool {
+    package func hasSameOrigin(as other: HTTPURL) -> Bool {
         isSecure == other.isSecure && port == other.port && zone == other.zone
             && host.equalsIgnoringASCIICase(other.host)
     }
 
     /// With another URL's user and password, or none.
-    package func withCredentials(of other: WebSocketURL?) -> WebSocketURL {
+    package func withCredentials(of other: HTTPURL?) -> HTTPURL {
         var copy = self
         copy.user = other?.user
         copy.password = other?.password
         return copy
     }
 
-    /// The place a Location header means, seen from here (RFC 3986 §5); `http` and `https` stand
-    /// for `ws` and `wss`. A fragment is left out, since it is the user's alone.
-    package func resolving(redirect location: String) throws(RealtimeError) -> WebSocketURL {
+    /// With the query parameter `name` set to `value`, in the place of all of that name.
+    package func withQuery(_ name: String, _ value: String) -> HTTPURL {
+        let mark = target.firstIndex(of: "?")
+        let encoded = formEncoded(name)
+        var pairs = mark.map { target[target.index(after: $0)...].split(separator: "&") } ?? []
+        pairs.removeAll { $0.prefix { $0 != "=" } == encoded }
+        pairs.append("\(encoded)=\(formEncoded(value))")
+        var copy = self
+        copy.target = target[..<(mark ?? target.endIndex)] + "?" + pairs.joined(separator: "&")
+        return copy
+    }
+
+    /// The place a Location header means, seen from here (RFC 3986 §5); for a WebSocket `http` and
+    /// `https` stand for `ws` and `wss`. A fragment is left out, since it is the user's alone.
+    package func resolving(redirect location: String) throws(RealtimeError) -> HTTPURL {
         let whole = location.prefix { $0 != "#" }
         guard !whole.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
             throw invalid(String(whole), "has a space or control character")
         }
-        let base = URLParts("\(isSecure ? "wss" : "ws")://\(displayName)\(target)")
+        let base = URLParts("\(scheme)://\(displayName)\(target)")
         try base.parse()
         guard var text = try base.resolved(String(whole)) else {
             throw invalid(String(whole), "leads nowhere")
         }
-        if text.prefix(4).equalsIgnoringASCIICase("http") { text = "ws" + text.dropFirst(4) }
-        return try WebSocketURL(parsing: text)
+        if kind == .webSocket, text.prefix(4).equalsIgnoringASCIICase("http") {
+            text = "ws" + text.dropFirst(4)
+        }
+        return try HTTPURL(parsing: text, as: kind)
     }
 
     /// The URL for a message: quoted, "***" for user and password and for the query, where tokens
@@ -125,14 +168,15 @@ package struct WebSocketURL: Equatable, Sendable {
 }
 
 private func invalid(_ text: String, _ fault: String) -> RealtimeError {
-    RealtimeError(.invalidURL, "The URL \(WebSocketURL.redacted(text)) \(fault)")
+    RealtimeError(.invalidURL, "The URL \(HTTPURL.redacted(text)) \(fault)")
 }
 
-/// What libcurl's parser lets pass and RFC 6455 §3 or RFC 3986 does not. Whether it is `wss`.
-private func checkText(_ text: String) throws(RealtimeError) -> Bool {
+/// What libcurl's parser lets pass and RFC 6455 §3 or RFC 3986 does not. Whether it is by TLS.
+private func checkText(_ text: String, _ kind: HTTPURL.Kind) throws(RealtimeError) -> Bool {
+    let (plain, secure) = kind.schemes
     let bytes = text.utf8
-    guard bytes.count <= WebSocketURL.lengthLimit else {
-        throw invalid(text, "has more than \(WebSocketURL.lengthLimit) bytes")
+    guard bytes.count <= HTTPURL.lengthLimit else {
+        throw invalid(text, "has more than \(HTTPURL.lengthLimit) bytes")
     }
     guard !bytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
         throw invalid(text, "has a space or control character; write it percent-encoded")
@@ -140,22 +184,22 @@ private func checkText(_ text: String) throws(RealtimeError) -> Bool {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), isScheme(bytes[..<colon]),
         bytes[colon...].starts(with: "://".utf8)
     else {
-        throw invalid(text, "does not begin with ws:// or wss://")
+        throw invalid(text, "does not begin with \(plain):// or \(secure)://")
     }
     let scheme = text[..<colon]
-    let isSecure = scheme.equalsIgnoringASCIICase("wss")
-    guard isSecure || scheme.equalsIgnoringASCIICase("ws") else {
+    let isSecure = scheme.equalsIgnoringASCIICase(secure)
+    guard isSecure || scheme.equalsIgnoringASCIICase(plain) else {
         throw RealtimeError(
             .unsupportedScheme,
-            "The URL \(WebSocketURL.redacted(text)) has the scheme \(scheme.quoted(upTo: 30)); "
-                + "a WebSocket's is ws or wss")
+            "The URL \(HTTPURL.redacted(text)) has the scheme \(scheme.quoted(upTo: 30)); "
+                + "\(plain) or \(secure) is expected")
     }
     // libcurl skips a third slash; by RFC 3986 it means that the host is empty.
     let authority = bytes[bytes.index(colon, offsetBy: 3)...]
     guard let first = authority.first, !"/?#".utf8.contains(first) else {
         throw invalid(text, "has no host")
     }
-    guard !bytes.contains(UInt8(ascii: "#")) else {
+    guard kind == .http || !bytes.contains(UInt8(ascii: "#")) else {
         throw invalid(text, "has a fragment, which RFC 6455 §3 forbids; write # as %23")
     }
     return isSecure
@@ -186,13 +230,19 @@ private func isUnreserved(_ byte: UInt8) -> Bool {
     isAlphanumeric(byte) || "-._~".utf8.contains(byte)
 }
 
+/// As a form's name or value (application/x-www-form-urlencoded), a space as %20: understood by
+/// every server, in a query and in a body.
+package func formEncoded(_ text: String) -> String { percentEncoded(text, keeping: "") }
+
 /// Encodes the bytes that neither path nor query may hold as they are (RFC 3986 §3.3, §3.4); "%"
 /// stays, since what is encoded already is left alone.
-private func percentEncoded(_ text: String) -> String {
+private func percentEncoded(
+    _ text: String, keeping kept: String = "%!$&'()*+,;=:@/?"
+) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []
     for byte in text.utf8 {
-        if isUnreserved(byte) || "%!$&'()*+,;=:@/?".utf8.contains(byte) {
+        if isUnreserved(byte) || kept.utf8.contains(byte) {
             result.append(byte)
         } else {
             result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]

@@ -1,0 +1,56 @@
+/// One header field. `value` is without blanks at its ends; bytes that are not UTF-8 were replaced
+/// by U+FFFD.
+package struct HeaderField: Equatable, Sendable {
+    package var name: String
+    package var value: String
+
+    package init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// Headers that say how a message is framed, which is not the caller's to say.
+private let framingNames = ["Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade"]
+
+extension HeaderField {
+    /// Checks a caller's header.
+    /// - Throws: `.invalidHeader`, naming the header and never its value.
+    package static func validate(name: String, value: String) throws(RealtimeError) {
+        guard name.utf8.isToken else {
+            throw RealtimeError(
+                .invalidHeader,
+                "The header name \(name.quoted()) is not a token (RFC 9110 §5.6.2)")
+        }
+        if framingNames.contains(where: { $0.equalsIgnoringASCIICase(name) }) {
+            throw RealtimeError(
+                .invalidHeader, "The header \(name.quoted()) is set by the library itself")
+        }
+        // RFC 9110 §5.5; a tab is the one control character allowed.
+        guard !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
+            throw RealtimeError(
+                .invalidHeader,
+                "The value of the header \(name.quoted()) has a CR, LF, NUL or other control "
+                    + "character")
+        }
+    }
+
+    /// Basic credentials as the value of Authorization (RFC 7617 §2).
+    package static func basicAuthorization(
+        user: String, password: String
+    ) throws(RealtimeError) -> String {
+        guard !user.utf8.contains(UInt8(ascii: ":")) else {
+            throw RealtimeError(
+                .invalidArgument, "the user name has a colon, which RFC 7617 §2 forbids")
+        }
+        return "Basic " + base64(Array("\(user):\(password)".utf8))
+    }
+
+    /// A token as the value of Authorization (RFC 6750 §2.1).
+    package static func bearerAuthorization(_ token: String) throws(RealtimeError) -> String {
+        guard !token.isEmpty else {
+            throw RealtimeError(.invalidArgument, "the bearer token is empty")
+        }
+        return "Bearer \(token)"
+    }
+}
