@@ -126,8 +126,8 @@ extension WebSocket {
             target.sendLimit = try Options.atLeast(0, sendLimitBytes, "sendLimitBytes")
             _ = try Options.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
             _ = try Options.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
-            target.maxRedirects = try Options.within(0...20, maxRedirects, "maxRedirects")
-            target.allowsInsecureRedirects = allowInsecureRedirects
+            target.redirects.maximum = try Options.within(0...20, maxRedirects, "maxRedirects")
+            target.redirects.allowsInsecure = allowInsecureRedirects
             target.reconnect = try reconnect?.configuration()
             target.offlineQueueLimit = try Options.atLeast(0, offlineQueue, "offlineQueue")
             target.compression = try compressionConfiguration()

@@ -114,7 +114,7 @@ public func rt_websocket_clear_headers(_ websocket: rt_websocket?) -> rt_status 
 public func rt_websocket_set_max_redirects(
     _ websocket: rt_websocket?, _ count: Int32
 ) -> rt_status {
-    configure(websocket) { $0.maxRedirects = try number(count, "count", in: 0...20) }
+    configure(websocket) { $0.redirects.maximum = try number(count, "count", in: 0...20) }
 }
 
 /// Whether a redirect may lead from wss to ws. Default false. Before start. Since 0.1.
@@ -123,7 +123,7 @@ public func rt_websocket_set_max_redirects(
 public func rt_websocket_set_allow_insecure_redirects(
     _ websocket: rt_websocket?, _ enabled: Bool
 ) -> rt_status {
-    configure(websocket) { $0.allowsInsecureRedirects = enabled }
+    configure(websocket) { $0.redirects.allowsInsecure = enabled }
 }
 
 /// Makes the connection again when it is lost or cannot be made, by a copy of this backoff; NULL,

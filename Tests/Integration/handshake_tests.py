@@ -72,7 +72,7 @@ def redirect_to_less_security_is_refused(make: Callable[..., Probe], servers: Se
     tls = servers.tls()
     url = servers.script(redirect(servers.script(script)), tls)
     with make(url, network_ca_file=tls.ca_file) as probe:
-        fails(probe, "RT_ERROR_REDIRECT", text="without TLS")
+        fails(probe, "RT_ERROR_INSECURE_REDIRECT", text="without TLS")
     servers.settle()
     expect(not visitors, "the insecure place was visited")
 

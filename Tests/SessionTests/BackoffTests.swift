@@ -114,7 +114,7 @@ private func delays(
         for code in [RealtimeError.Code.connect, .resolve, .tls, .timeout, .connectionLost] {
             #expect(decides(nil, RealtimeError(code, "")) == retry)
         }
-        for code in [RealtimeError.Code.redirect, .tooLarge] {
+        for code in [RealtimeError.Code.redirect, .insecureRedirect, .tooLarge] {
             #expect(decides(nil, RealtimeError(code, "")) == .giveUp)
         }
     }

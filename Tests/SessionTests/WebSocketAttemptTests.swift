@@ -58,7 +58,7 @@ private func configuration(
     }
 
     @Test func redirectsAreCounted() throws {
-        let configuration = try configuration("ws://a.test/") { $0.maxRedirects = 2 }
+        let configuration = try configuration("ws://a.test/") { $0.redirects.maximum = 2 }
         var attempt = WebSocketAttempt(configuration)
         #expect(try attempt.follows(redirect("/b"), configuration))
         #expect(try attempt.follows(redirect("/c"), configuration))
@@ -74,7 +74,7 @@ private func configuration(
         _ configuration: WebSocketConfiguration
     ) throws -> WebSocketConfiguration {
         var copy = configuration
-        copy.maxRedirects = 0
+        copy.redirects.maximum = 0
         return copy
     }
 
@@ -84,7 +84,7 @@ private func configuration(
         #expect(throws: RealtimeError.self) {
             try attempt.follows(redirect("ws://a.test/"), configuration)
         }
-        configuration.allowsInsecureRedirects = true
+        configuration.redirects.allowsInsecure = true
         #expect(try attempt.follows(redirect("ws://a.test/"), configuration))
     }
 

@@ -47,8 +47,10 @@ package final class Reconnection {
                 return false
             }
             return !passingStatuses.contains(status)
-        case .redirect, .tooLarge, .invalidArgument, .invalidURL, .unsupportedScheme,
-            .invalidHeader, .forked, .closed:
+        case .redirect, .insecureRedirect, .tooLarge, .invalidArgument, .invalidURL,
+            .unsupportedScheme,
+            .invalidHeader, .forked, .closed, .contentType, .noContent, .reconnectsExhausted, .gone,
+            .deadline, .queueFull, .expired, .auth, .store:
             return true
         case .state, .reentrant, .busy, .system, .invalidSubprotocol, .invalidUTF8,
             .invalidCloseCode, .closeReasonTooLong, .bufferFull, .cancelled, .notFound, .resolve,

@@ -3,7 +3,7 @@ package import Wire
 /// What a user can set on a WebSocket before it starts; the C ABI's `rt_websocket_set_*`, with the
 /// same defaults. Zero turns a time limit off.
 package struct WebSocketConfiguration: Sendable {
-    package var url: WebSocketURL
+    package var url: HTTPURL
     package var fields: [HeaderField] = []
     package var subprotocols: [String] = []
     /// Boxed, as most connections have none of their own.
@@ -12,9 +12,7 @@ package struct WebSocketConfiguration: Sendable {
         get { networkBox?.value ?? NetworkConfiguration() }
         set { networkBox = Box(newValue) }
     }
-    /// 0 follows none: a redirect is then an answer like any other.
-    package var maxRedirects = 5
-    package var allowsInsecureRedirects = false
+    package var redirects = Redirects.Rules(maximum: 5)
     /// Nil ends with the first connection.
     package var reconnect: BackoffConfiguration? {
         get { reconnectBox?.value }
@@ -39,7 +37,7 @@ package struct WebSocketConfiguration: Sendable {
     package var deliversPieces = false
 
     package init(url: String) throws(RealtimeError) {
-        self.url = try WebSocketURL(parsing: url)
+        self.url = try HTTPURL(parsing: url, as: .webSocket)
     }
 
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
@@ -66,20 +64,15 @@ package struct WebSocketConfiguration: Sendable {
     package mutating func setBasicAuthorization(
         user: String, password: String
     ) throws(RealtimeError) {
-        guard !user.utf8.contains(UInt8(ascii: ":")) else {
-            throw RealtimeError(
-                .invalidArgument, "the user name has a colon, which RFC 7617 §2 forbids")
-        }
-        let credentials = base64(Array("\(user):\(password)".utf8))
-        try setHeader(name: "Authorization", value: "Basic \(credentials)")
+        try setHeader(
+            name: "Authorization",
+            value: HeaderField.basicAuthorization(user: user, password: password))
     }
 
     /// RFC 6750 §2.1.
     package mutating func setBearerToken(_ token: String) throws(RealtimeError) {
-        guard !token.isEmpty else {
-            throw RealtimeError(.invalidArgument, "the bearer token is empty")
-        }
-        try setHeader(name: "Authorization", value: "Bearer \(token)")
+        try setHeader(
+            name: "Authorization", value: HeaderField.bearerAuthorization(token))
     }
 }
 

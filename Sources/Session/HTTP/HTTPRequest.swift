@@ -1,0 +1,45 @@
+package import Wire
+
+/// A request as it goes to the server: what one exchange over HTTP needs beside the network.
+package struct HTTPRequest: Sendable {
+    /// The bytes behind the head.
+    package enum Body: Sendable, Equatable {
+        case none
+        case bytes([UInt8])
+        /// From the caller, as the connection takes it; of this length, chunked when it is nil.
+        case stream(length: Int?)
+    }
+
+    package var method: String
+    package var url: HTTPURL
+    /// Each passed `HTTPField.validate`.
+    package var fields: [HeaderField]
+    package var body: Body
+
+    package init(
+        _ method: String = "GET", _ url: HTTPURL, fields: [HeaderField] = [], body: Body = .none
+    ) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+    }
+
+    package func values(_ name: String) -> [String] {
+        fields.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+    }
+
+    /// Sets a header in the place of all of its name; nil takes it away.
+    package mutating func set(_ name: String, _ value: String?) {
+        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+        if let value { fields.append(HeaderField(name: name, value: value)) }
+    }
+
+    /// Lays other headers over these: each takes the place of all of its name.
+    package mutating func overlay(_ others: [HeaderField]) {
+        fields.removeAll { field in
+            others.contains { $0.name.equalsIgnoringASCIICase(field.name) }
+        }
+        fields += others
+    }
+}
