@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <signal.h>
@@ -176,18 +178,21 @@ CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *
 }
 
 static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address) {
-  int bytes = (int)(intptr_t)user;
+  int bytes = (int)(uint32_t)(uintptr_t)user, probes = (int)((uintptr_t)user >> 32);
   curl_socket_t made = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   (void)purpose;
   // Before connect(), since the window's scale is agreed there. A wish: the kernel may cut it.
   if (made >= 0 && bytes > 0) setsockopt(made, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  if (made >= 0 && probes > 0 && address->protocol == IPPROTO_TCP)
+    setsockopt(made, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
   return made;
 }
 
-CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes) {
+CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes) {
   CURLcode result = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
   if (result) return result;
-  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)(intptr_t)receive_buffer_bytes);
+  uintptr_t both = (uintptr_t)(uint32_t)receive_buffer_bytes | (uintptr_t)(uint32_t)probes << 32;
+  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)both);
 }
 
 CURLSH *rt_curl_dns_share(void) {
@@ -207,8 +212,38 @@ CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out) {
   return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, out);
 }
 
-CURLcode rt_curl_private(CURL *easy, void **out) {
-  return curl_easy_getinfo(easy, CURLINFO_PRIVATE, out);
+CURLcode rt_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode rt_curl_set_data(CURL *easy, CURLoption function, rt_curl_data_fn fn,
+                          CURLoption user_option, void *user) {
+  CURLcode result = curl_easy_setopt(easy, function, fn);
+  return result ? result : curl_easy_setopt(easy, user_option, user);
+}
+
+CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user) {
+  CURLcode result = curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, fn);
+  if (!result) result = curl_easy_setopt(easy, CURLOPT_XFERINFODATA, user);
+  return result ? result : curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+}
+
+uint64_t rt_curl_request_delay(CURL *easy) {
+  curl_off_t microseconds = 0;
+  curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds);
+  return microseconds > 0 ? (uint64_t)microseconds * 1000 : 0;
+}
+
+int rt_curl_http_version(CURL *easy) {
+  long version = 0;
+  curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
+  switch (version) {
+    case CURL_HTTP_VERSION_1_0: return 10;
+    case CURL_HTTP_VERSION_1_1: return 11;
+    case CURL_HTTP_VERSION_2_0: return 20;
+    case CURL_HTTP_VERSION_3: return 30;
+    default: return 0;
+  }
 }
 
 CURLMcode rt_curl_multi_set_socket(CURLM *multi, rt_curl_socket_fn fn, void *user) {

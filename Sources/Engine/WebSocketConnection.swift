@@ -157,7 +157,7 @@ package final class WebSocketConnection: @unchecked Sendable {
 
     /// Changes where the next attempt goes; as `configure`.
     package func setURL(_ url: String) throws {
-        let url = try WebSocketURL(parsing: url)
+        let url = try HTTPURL(parsing: url, as: .webSocket)
         try configure { $0.url = url }
     }
 

@@ -66,14 +66,25 @@ CURLcode rt_curl_set_string(CURL *easy, CURLoption option, const char *value);
 typedef int (*rt_curl_close_socket_fn)(void *user, curl_socket_t socket);
 CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *user);
 /// Sockets that a program the host executes does not inherit; SO_RCVBUF is set before they connect,
-/// unless it is 0.
-CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes);
+/// and TCP_KEEPCNT, each unless it is 0.
+CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes);
 /// A share of its own for the names an easy handle resolves; NULL without memory.
 CURLSH *rt_curl_dns_share(void);
 /// The file of certificates that libcurl was built for; NULL without.
 const char *rt_curl_default_ca_file(void);
 CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out);
-CURLcode rt_curl_private(CURL *easy, void **out);
+CURLcode rt_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
+/// For CURLOPT_WRITEFUNCTION, CURLOPT_HEADERFUNCTION and CURLOPT_READFUNCTION.
+typedef size_t (*rt_curl_data_fn)(char *data, size_t size, size_t count, void *user);
+CURLcode rt_curl_set_data(CURL *easy, CURLoption function, rt_curl_data_fn fn,
+                          CURLoption user_option, void *user);
+typedef int (*rt_curl_progress_fn)(void *user, curl_off_t to_receive, curl_off_t received,
+                                   curl_off_t to_send, curl_off_t sent);
+CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user);
+/// Nanoseconds from the start of a transfer until its request could go out; 0 before.
+uint64_t rt_curl_request_delay(CURL *easy);
+/// 10, 11, 20, 30; 0 before the answer.
+int rt_curl_http_version(CURL *easy);
 
 typedef int (*rt_curl_socket_fn)(CURL *easy, curl_socket_t socket, int what, void *user,
                                  void *socket_user);

@@ -14,7 +14,7 @@ protocol CurlConnectOwner: AnyObject {
 /// One connection being made by libcurl: name resolution, happy eyeballs, TLS, proxies
 /// (`CURLOPT_CONNECT_ONLY`). Afterwards a plain socket is taken over for good and the easy handle
 /// is freed; under TLS the handle stays, for `curl_easy_recv` and `curl_easy_send`.
-final class CurlConnect {
+final class CurlConnect: CurlUser {
     let easy: UnsafeMutableRawPointer
     private let multi: CurlMulti
     /// Until it is told; then the cycle with the connection ends. (A weak reference would put every
@@ -31,14 +31,10 @@ final class CurlConnect {
     /// place.
     private var staged: UnsafeMutableRawBufferPointer?
     private var stagedCount = 0
-    private static let needDescriptors = [
-        CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY,
-        CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CONNECT_ERROR,
-    ]
     private static let recordBytes = 16 << 10
 
     init(
-        to url: WebSocketURL, by network: NetworkConfiguration, multi: CurlMulti,
+        to url: HTTPURL, by network: NetworkConfiguration, multi: CurlMulti,
         owner: any CurlConnectOwner
     ) throws(RealtimeError) {
         guard let easy = curl_easy_init() else {
@@ -56,7 +52,7 @@ final class CurlConnect {
         try multi.add(self)
     }
 
-    private func configure(_ url: WebSocketURL) {
+    private func configure(_ url: HTTPURL) {
         _ = rt_curl_set_string(easy, CURLOPT_URL, url.connectURL)
         _ = rt_curl_set_long(easy, CURLOPT_CONNECT_ONLY, 1)
         _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
@@ -70,8 +66,6 @@ final class CurlConnect {
         // The connection's own timer ends an attempt; libcurl's default would end it at 300 s.
         _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
         _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
-        _ = rt_curl_set_pointer(
-            easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
         _ = rt_curl_set_close_socket(
             easy, { SocketKeeper.close($0, $1) },
             Unmanaged.passUnretained(socketKeeper).toOpaque())
@@ -90,6 +84,9 @@ final class CurlConnect {
         errorText.deallocate()
         staged?.deallocate()
     }
+
+    /// Nothing: its bytes are read from the socket.
+    func deliver() {}
 
     func multiClosed() {
         let owner = owner
@@ -121,33 +118,8 @@ final class CurlConnect {
     }
 
     private func error(_ result: CURLcode) -> RealtimeError {
-        let detail = String(cString: errorText)
-        let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
-        // libcurl says of a socket that could not be made, or of a file that could not be opened,
-        // that the peer or the file is at fault.
-        let shortage = rt_descriptor_shortage()
-        if shortage != 0, CurlConnect.needDescriptors.contains(result) {
-            return Loop.systemError(
-                "connecting to \(displayName): no descriptor is free, see \"ulimit -n\"", shortage)
-        }
-        let code: RealtimeError.Code
-        switch result {
-        case CURLE_COULDNT_RESOLVE_HOST: code = .resolve
-        // While a connection is made, no other answer than a proxy's is read: TLS has errors of its
-        // own, and HTTP begins when libcurl is done.
-        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY, CURLE_RECV_ERROR, CURLE_SEND_ERROR,
-            CURLE_GOT_NOTHING, CURLE_WEIRD_SERVER_REPLY:
-            code = .proxy
-        case CURLE_OPERATION_TIMEDOUT: code = .timeout
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE,
-            CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
-            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CRL_BADFILE,
-            CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_INITFAILED:
-            code = .tls
-        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: code = .system
-        default: code = .connect
-        }
-        return RealtimeError(code, "cannot connect to \(displayName): \(cause)")
+        CurlFailure.error(
+            result, errorText, "cannot connect to \(displayName)", isConnecting: true)
     }
 
     // MARK: TLS

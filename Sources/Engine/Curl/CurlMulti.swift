@@ -2,13 +2,30 @@ import CShims
 import Session
 import Wire
 
+/// What a multi handle works for.
+protocol CurlUser: AnyObject {
+    var easy: UnsafeMutableRawPointer { get }
+    /// libcurl is done with it.
+    func finished(_ result: CURLcode)
+    /// What libcurl handed over meanwhile can be told: no call of libcurl's is under way.
+    func deliver()
+    /// The multi handle is over.
+    func multiClosed()
+}
+
 /// libcurl's multi handle on a loop: its sockets are in the loop's epoll, its one timer in the
 /// loop's heap (`curl_multi_socket_action`).
-final class CurlMulti: TimerTarget {
+///
+/// libcurl must not be called from its own callbacks, and users' callbacks may call anything. So
+/// what libcurl hands over is noted by who receives it (`hasNews`), and told when libcurl has
+/// returned.
+final class CurlMulti: TimerTarget, LoopSource {
     private let multi: UnsafeMutableRawPointer
     private unowned let loop: Loop
     private let timer = LoopTimer()
-    private var connects: [ObjectIdentifier: CurlConnect] = [:]
+    private var users: [UnsafeMutableRawPointer: any CurlUser] = [:]
+    private var news: [any CurlUser] = []
+    private var isScheduled = false
     private var isOpen = true
     private let forkGeneration = rt_fork_generation()
 
@@ -26,17 +43,26 @@ final class CurlMulti: TimerTarget {
 
     deinit { close() }
 
-    func add(_ connect: CurlConnect) throws(RealtimeError) {
-        let code = curl_multi_add_handle(multi, connect.easy)
+    func add(_ user: any CurlUser) throws(RealtimeError) {
+        let code = curl_multi_add_handle(multi, user.easy)
         guard code == CURLM_OK else {
             throw RealtimeError(.system, "libcurl: \(String(cString: curl_multi_strerror(code)))")
         }
-        connects[ObjectIdentifier(connect)] = connect
+        users[user.easy] = user
     }
 
-    func remove(_ connect: CurlConnect) {
-        guard isOpen, connects.removeValue(forKey: ObjectIdentifier(connect)) != nil else { return }
-        curl_multi_remove_handle(multi, connect.easy)
+    func remove(_ user: any CurlUser) {
+        guard isOpen, users.removeValue(forKey: user.easy) != nil else { return }
+        curl_multi_remove_handle(multi, user.easy)
+    }
+
+    /// Has `user.deliver()` called once, when libcurl has returned.
+    func hasNews(_ user: any CurlUser) {
+        news.append(user)
+        // In `act` they are told at its end; a call of a user's has to wait for the loop's turn.
+        guard !isActing, !isScheduled else { return }
+        isScheduled = true
+        loop.schedule(self)
     }
 
     /// Whether this is a forked child's copy: its connections are the parent's, and closing TLS
@@ -46,9 +72,10 @@ final class CurlMulti: TimerTarget {
     /// Ends everything: what still connects is told.
     func close() {
         guard isOpen, !isForked else { return }
-        let left = connects.values
-        for connect in left { connect.multiClosed() }
-        connects = [:]
+        let left = users.values
+        for user in left { user.multiClosed() }
+        users = [:]
+        news = []
         isOpen = false
         curl_multi_cleanup(multi)
     }
@@ -64,18 +91,39 @@ final class CurlMulti: TimerTarget {
 
     func timeReached(_ now: Instant) { act(CURL_SOCKET_BAD, 0) }
 
+    private var isActing = false
+
     private func act(_ socket: curl_socket_t, _ mask: Int32) {
         guard isOpen else { return }
         var running: Int32 = 0
+        isActing = true
         _ = curl_multi_socket_action(multi, socket, mask, &running)
+        isActing = false
+        deliverNews()
         var result = CURLE_OK
         while isOpen, let easy = rt_curl_multi_next_done(multi, &result) {
-            var owner: UnsafeMutableRawPointer?
-            _ = rt_curl_private(easy, &owner)
-            guard let owner else { continue }
-            Unmanaged<CurlConnect>.fromOpaque(owner).takeUnretainedValue().finished(result)
+            users[easy]?.finished(result)
         }
     }
+
+    private func deliverNews() {
+        while isOpen, !news.isEmpty {
+            let batch = news
+            news = []
+            for user in batch { user.deliver() }
+        }
+    }
+
+    // MARK: LoopSource, for its turn alone: the descriptors are libcurl's
+
+    func ready(_ events: UInt32) {}
+
+    func turn() {
+        isScheduled = false
+        deliverNews()
+    }
+
+    func loopClosed() {}
 
     // MARK: What libcurl calls
 

@@ -116,7 +116,7 @@ final class CurlNetwork {
     }
 
     private func setSocket(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
-        _ = rt_curl_set_open_socket(easy, Int32(clamping: network.receiveBufferBytes))
+        _ = rt_curl_set_open_socket(easy, Int32(clamping: network.receiveBufferBytes), 0)
         _ = rt_curl_set_long(easy, CURLOPT_TCP_NODELAY, network.tcpNoDelay ? 1 : 0)
         guard network.tcpKeepAlive > .zero else { return }
         // Whole seconds, at least one.
