@@ -51,6 +51,7 @@ package final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) private var scheduled: [any LoopSource] = []
     private var scheduledNow: [any LoopSource] = []
     private var curlMulti: CurlMulti?
+    private var reachability: Reachability?
     private var receiveStorage: UnsafeMutableRawBufferPointer?
     /// Assembled messages that wait to be handed on together; empty between two reads.
     @exclusivity(unchecked) var batch: [rt_message] = []
@@ -320,6 +321,14 @@ package final class Loop: @unchecked Sendable {
         return made
     }
 
+    /// The reachability of all who are given none of their own, made at the first use.
+    func defaultReachability() throws(RealtimeError) -> Reachability {
+        if let reachability { return reachability }
+        let made = try Reachability(on: self, mode: .auto)
+        reachability = made
+        return made
+    }
+
     /// The buffer that every read of this loop goes into; valid until the next read.
     func receiveBuffer() -> UnsafeMutableRawBufferPointer {
         if let receiveStorage { return receiveStorage }
@@ -376,6 +385,8 @@ package final class Loop: @unchecked Sendable {
         for source in waiting { source.loopClosed() }
         curlMulti?.close()
         curlMulti = nil
+        // It keeps the loop, as every object does.
+        reachability = nil
         // User data is destroyed here, outside every lock.
         withExtendedLifetime((jobs, callers)) {}
     }
