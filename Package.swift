@@ -37,7 +37,8 @@ let package = Package(
         .executableTarget(
             name: "simulate", dependencies: ["Simulator"], path: "Tests/Simulation/Command",
             swiftSettings: swift),
-        .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: swift),
+        .testTarget(
+            name: "WireTests", dependencies: ["Simulator", "Wire"], swiftSettings: swift),
         .testTarget(
             name: "SessionTests", dependencies: ["Session", "Wire", "CShims"],
             swiftSettings: swift),

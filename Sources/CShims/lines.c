@@ -1,0 +1,95 @@
+#include "rt_lines.h"
+
+#include <string.h>
+
+// Byte by byte: what is left at the end of the input.
+static inline size_t line_end_bytes(const uint8_t *text, size_t i, size_t count, _Bool *ascii) {
+  for (; i < count; i++) {
+    if (text[i] == '\n' || text[i] == '\r') return i;
+    if (text[i] >= 0x80) *ascii = 0;
+  }
+  return count;
+}
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+// What two masks of a block say: where the line ends, and whether it was ASCII up to there.
+static inline size_t found(uint32_t ends, uint32_t high, size_t i, _Bool *ascii) {
+  unsigned place = (unsigned)__builtin_ctz(ends);
+  if (high & ((1u << place) - 1)) *ascii = 0;
+  return i + place;
+}
+
+__attribute__((target("avx2"))) static size_t line_end_avx2(const uint8_t *text, size_t i,
+                                                            size_t count, _Bool *ascii) {
+  const __m256i lf = _mm256_set1_epi8('\n'), cr = _mm256_set1_epi8('\r');
+  __m256i seen = _mm256_setzero_si256();
+  for (; count - i >= 64; i += 64) {
+    __m256i a = _mm256_loadu_si256((const __m256i *)(text + i));
+    __m256i b = _mm256_loadu_si256((const __m256i *)(text + i + 32));
+    __m256i ends_a = _mm256_or_si256(_mm256_cmpeq_epi8(a, lf), _mm256_cmpeq_epi8(a, cr));
+    __m256i ends_b = _mm256_or_si256(_mm256_cmpeq_epi8(b, lf), _mm256_cmpeq_epi8(b, cr));
+    __m256i ends = _mm256_or_si256(ends_a, ends_b);
+    if (!_mm256_testz_si256(ends, ends)) {
+      if (_mm256_movemask_epi8(seen)) *ascii = 0;
+      uint32_t first = (uint32_t)_mm256_movemask_epi8(ends_a);
+      if (first) return found(first, (uint32_t)_mm256_movemask_epi8(a), i, ascii);
+      if (_mm256_movemask_epi8(a)) *ascii = 0;
+      return found((uint32_t)_mm256_movemask_epi8(ends_b), (uint32_t)_mm256_movemask_epi8(b),
+                   i + 32, ascii);
+    }
+    seen = _mm256_or_si256(seen, _mm256_or_si256(a, b));
+  }
+  if (_mm256_movemask_epi8(seen)) *ascii = 0;
+  for (; count - i >= 32; i += 32) {
+    __m256i a = _mm256_loadu_si256((const __m256i *)(text + i));
+    __m256i ends = _mm256_or_si256(_mm256_cmpeq_epi8(a, lf), _mm256_cmpeq_epi8(a, cr));
+    uint32_t mask = (uint32_t)_mm256_movemask_epi8(ends);
+    if (mask) return found(mask, (uint32_t)_mm256_movemask_epi8(a), i, ascii);
+    if (_mm256_movemask_epi8(a)) *ascii = 0;
+  }
+  return line_end_bytes(text, i, count, ascii);
+}
+
+size_t shim_line_end(const uint8_t *text, size_t count, _Bool *ascii) {
+  const __m128i lf = _mm_set1_epi8('\n'), cr = _mm_set1_epi8('\r');
+  size_t i = 0;
+  for (; count - i >= 16; i += 16) {
+    // Most lines are shorter than what wider registers pay for.
+    if (i == 64 && __builtin_cpu_supports("avx2")) return line_end_avx2(text, i, count, ascii);
+    __m128i a = _mm_loadu_si128((const __m128i *)(text + i));
+    __m128i ends = _mm_or_si128(_mm_cmpeq_epi8(a, lf), _mm_cmpeq_epi8(a, cr));
+    uint32_t mask = (uint32_t)_mm_movemask_epi8(ends);
+    uint32_t high = (uint32_t)_mm_movemask_epi8(a);
+    if (mask) return found(mask, high, i, ascii);
+    if (high) *ascii = 0;
+  }
+  return line_end_bytes(text, i, count, ascii);
+}
+
+#else
+
+// Eight bytes a step: a byte of `word` is 0 where `value` stood; borrows may mark bytes behind it,
+// never before, and the exact place is then found byte by byte.
+static inline uint64_t has(uint64_t word, uint8_t value) {
+  const uint64_t ones = 0x0101010101010101u;
+  uint64_t difference = word ^ ones * value;
+  return (difference - ones) & ~difference & ones << 7;
+}
+
+size_t shim_line_end(const uint8_t *text, size_t count, _Bool *ascii) {
+  size_t i = 0;
+  uint64_t seen = 0;
+  for (; count - i >= 8; i += 8) {
+    uint64_t word;
+    memcpy(&word, text + i, 8);
+    if (has(word, '\n') | has(word, '\r')) break;
+    seen |= word;
+  }
+  if (seen & 0x8080808080808080u) *ascii = 0;
+  return line_end_bytes(text, i, count, ascii);
+}
+
+#endif
