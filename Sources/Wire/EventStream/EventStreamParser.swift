@@ -49,7 +49,7 @@ package struct EventStreamParser: ~Copyable {
     fileprivate enum Field { case data, event, id, retry, comment }
 
     private let limits: Limits
-    private let tellsComments: Bool
+    package var tellsComments: Bool
 
     /// How many bytes of a byte order mark are held; nil behind the body's first bytes.
     private var heldMark: Int? = 0

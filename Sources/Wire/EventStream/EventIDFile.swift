@@ -1,0 +1,78 @@
+/// The file in which event sources keep their last event ids between runs: a line that names the
+/// format, then a line for each source, its key and its id percent-encoded (RFC 3986 §2.1) with a
+/// space between.
+package struct EventIDFile: Equatable, Sendable {
+    /// What a file may have, in bytes.
+    package static let limit = 16 << 20
+    private static let firstLine = "librealtime event ids 1"
+
+    private var ids: [String: String] = [:]
+
+    package init() {}
+
+    /// - Throws: `.store` for what is no such file, or is damaged.
+    package init(parsing bytes: [UInt8]) throws(RealtimeError) {
+        guard bytes.count <= EventIDFile.limit else {
+            throw EventIDFile.damaged("has more than \(EventIDFile.limit) bytes")
+        }
+        guard bytes.last == UInt8(ascii: "\n") else {
+            throw EventIDFile.damaged("does not end in a line end")
+        }
+        var lines = bytes.dropLast().split(
+            separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        guard lines.removeFirst().elementsEqual(EventIDFile.firstLine.utf8) else {
+            throw EventIDFile.damaged("does not begin with \"\(EventIDFile.firstLine)\"")
+        }
+        for (index, line) in lines.enumerated() {
+            let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
+            guard parts.count == 2, let key = EventIDFile.decoded(parts[0]),
+                let id = EventIDFile.decoded(parts[1]), !id.isEmpty,
+                ids.updateValue(id, forKey: key) == nil
+            else { throw EventIDFile.damaged("is damaged in line \(index + 2)") }
+        }
+    }
+
+    /// The id of a key; nil takes it away.
+    package subscript(key: String) -> String? {
+        get { ids[key] }
+        set { ids[key] = newValue.flatMap { $0.isEmpty ? nil : $0 } }
+    }
+
+    package var bytes: [UInt8] {
+        var text = EventIDFile.firstLine + "\n"
+        for (key, id) in ids.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+            text += "\(formEncoded(key)) \(formEncoded(id))\n"
+        }
+        return Array(text.utf8)
+    }
+
+    private static func decoded(_ text: ArraySlice<UInt8>) -> String? {
+        var result: [UInt8] = []
+        var rest = text
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                guard byte > 0x20, byte < 0x7F else { return nil }
+                result.append(byte)
+                continue
+            }
+            let digits = rest.prefix(2)
+            guard digits.count == 2, digits.allSatisfy(\.isHexDigit),
+                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            else { return nil }
+            rest = rest.dropFirst(2)
+            result.append(value)
+        }
+        guard !result.isEmpty else { return nil }
+        return String(validating: result, as: UTF8.self)
+    }
+
+    private static func damaged(_ fault: String) -> RealtimeError {
+        RealtimeError(.store, fault)
+    }
+}
+
+extension UInt8 {
+    fileprivate var isHexDigit: Bool {
+        isASCIIDigit || (0x61...0x66).contains(asciiLowercased)
+    }
+}

@@ -1,0 +1,80 @@
+/// What a Content-Type header says (RFC 9110 §8.3.1), read as leniently as browsers do (WHATWG
+/// MIME Sniffing §4.4): what is wrong with a parameter does not spoil the type.
+package struct MediaType: Equatable, Sendable {
+    package struct Parameter: Equatable, Sendable {
+        /// In lower case.
+        package var name: String
+        package var value: String
+    }
+
+    /// `type/subtype`, in lower case.
+    package let essence: String
+    /// In the order they came; the first of a name counts.
+    package private(set) var parameters: [Parameter] = []
+
+    /// - Parameter text: the header's value; nil comes back unless it begins with a type.
+    package init?(_ text: String) {
+        let bytes = Array(text.utf8.trimmingBlanks)
+        var rest = bytes[...]
+        let essence = rest.prefix { $0 != UInt8(ascii: ";") }
+        rest = rest.dropFirst(essence.count)
+        let names = essence.trimmingBlanks.split(
+            separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard names.count == 2, names.allSatisfy(\.isToken) else { return nil }
+        self.essence = String(
+            decoding: essence.trimmingBlanks.map(\.asciiLowercased), as: UTF8.self)
+        while rest.popFirst() != nil {
+            if let parameter = MediaType.parameter(&rest),
+                !parameters.contains(where: { $0.name == parameter.name })
+            {
+                parameters.append(parameter)
+            }
+        }
+    }
+
+    /// Whether it is this type, whatever its parameters.
+    package func matches(_ essence: String) -> Bool {
+        self.essence.equalsIgnoringASCIICase(essence)
+    }
+
+    package func value(_ name: String) -> String? {
+        parameters.first { $0.name.equalsIgnoringASCIICase(name) }?.value
+    }
+
+    /// One parameter behind its semicolon, up to the next.
+    private static func parameter(_ rest: inout ArraySlice<UInt8>) -> Parameter? {
+        rest = rest.drop(while: isBlank)
+        let name = rest.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "=") }
+        rest = rest.dropFirst(name.count)
+        guard rest.first == UInt8(ascii: "=") else { return nil }
+        rest = rest.dropFirst()
+        let value: [UInt8]
+        if rest.first == UInt8(ascii: "\"") {
+            value = quotedString(&rest)
+            rest = rest.drop { $0 != UInt8(ascii: ";") }
+        } else {
+            let plain = rest.prefix { $0 != UInt8(ascii: ";") }
+            rest = rest.dropFirst(plain.count)
+            value = Array(plain.trimmingBlanks)
+            if value.isEmpty { return nil }
+        }
+        guard name.isToken else { return nil }
+        return Parameter(
+            name: String(decoding: name.map(\.asciiLowercased), as: UTF8.self),
+            value: String(decoding: value, as: UTF8.self))
+    }
+
+    /// RFC 9110 §5.6.4; one that is not closed ends with the text.
+    private static func quotedString(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+        rest = rest.dropFirst()
+        var value: [UInt8] = []
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "\""): return value
+            case UInt8(ascii: "\\"): value.append(rest.popFirst() ?? byte)
+            default: value.append(byte)
+            }
+        }
+        return value
+    }
+}

@@ -1,0 +1,51 @@
+import Testing
+import Wire
+
+@Suite struct EventIDFileTests {
+    @Test func whatIsWrittenIsRead() throws {
+        var file = EventIDFile()
+        let ids = [
+            ("http://a.test:80/x?y=1", "7"), ("key", "ein Leerzeichen, % und é\n"), ("ü", "\u{1}"),
+        ]
+        for (key, id) in ids { file[key] = id }
+        let read = try EventIDFile(parsing: file.bytes)
+        #expect(read == file)
+        for (key, id) in ids { #expect(read[key] == id) }
+        #expect(read["other"] == nil)
+    }
+
+    @Test func anEmptyIdTakesTheKeyAway() throws {
+        var file = EventIDFile()
+        file["a"] = "1"
+        file["a"] = ""
+        #expect(file == EventIDFile())
+        #expect(try EventIDFile(parsing: file.bytes) == file)
+    }
+
+    @Test(arguments: [
+        "", "\n", "librealtime event ids 2\n", "librealtime event ids 1", "x",
+        "librealtime event ids 1\nkey\n", "librealtime event ids 1\nkey \n",
+        "librealtime event ids 1\n id\n", "librealtime event ids 1\nkey id more\n",
+        "librealtime event ids 1\nkey id\nkey other\n", "librealtime event ids 1\n\n",
+        "librealtime event ids 1\nkey %4\n", "librealtime event ids 1\nkey %zz\n",
+        "librealtime event ids 1\nkey %+1\n", "librealtime event ids 1\nkey %ff\n",
+        "librealtime event ids 1\nkey\tid 1\n",
+    ])
+    func damagedFilesAreRefused(_ text: String) {
+        let error = #expect(throws: RealtimeError.self) {
+            try EventIDFile(parsing: Array(text.utf8))
+        }
+        #expect(error?.code == .store)
+    }
+
+    @Test func everyCutIsFoundOrHarmless() throws {
+        var file = EventIDFile()
+        file["a"] = "1"
+        file["b"] = "22"
+        let bytes = file.bytes
+        for end in 0..<bytes.count {
+            let cut = try? EventIDFile(parsing: Array(bytes[..<end]))
+            #expect(cut == nil || bytes[end - 1] == UInt8(ascii: "\n"))
+        }
+    }
+}
