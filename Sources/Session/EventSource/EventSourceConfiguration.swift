@@ -1,0 +1,102 @@
+package import Wire
+
+/// What a user can set on an event source before it starts; the C ABI's `rt_eventsource_set_*`,
+/// with the same defaults (sse-poll-rest.md, section 2). Zero turns a time limit off.
+package struct EventSourceConfiguration: Sendable {
+    package var url: HTTPURL
+    package private(set) var method = "GET"
+    /// Sent with each attempt as it is.
+    package var body: [UInt8]?
+    package private(set) var fields: [HeaderField] = []
+    package var network = NetworkConfiguration()
+    package var redirects = Redirects.Rules()
+
+    package private(set) var lastEventID: String?
+    package var idQueryParameter: String?
+    /// Where ids are kept between runs, and under which name; nil names it by the URL.
+    package private(set) var idFile: String?
+    package private(set) var storeKey: String?
+
+    package var reconnects = true
+    /// Attempts in a row that may end before they are stable; 0 is no limit.
+    package var maxReconnects = 0
+    package var retryInitial: Duration = .seconds(3)
+    package var maxDelay: Duration = .seconds(30)
+    package var stableTime: Duration = .seconds(10)
+
+    package var connectTimeout: Duration = .seconds(15)
+    package var responseTimeout: Duration = .seconds(30)
+    package var idleTimeout: Duration = .zero
+    package private(set) var retryStatuses: Set<Int> = []
+
+    package var compression = true
+    package var http2 = true
+    package var limits = EventStreamParser.Limits()
+
+    /// Statuses that pass: for servers behind proxies that restart.
+    package static let resilientStatuses = [408, 425, 429, 500, 502, 503, 504]
+
+    package init(url: String) throws(RealtimeError) {
+        self.url = try HTTPURL(parsing: url, as: .http)
+    }
+
+    package mutating func setMethod(_ method: String) throws(RealtimeError) {
+        guard method.utf8.isToken else {
+            throw RealtimeError(
+                .invalidArgument, "the method \(method.quoted()) is not a token (RFC 9110 §9.1)")
+        }
+        guard method != "HEAD", method != "CONNECT" else {
+            throw RealtimeError(.invalidArgument, "the answer to \(method) has no stream")
+        }
+        self.method = method
+    }
+
+    package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
+        try HeaderField.validate(name: name, value: value)
+        fields.append(HeaderField(name: name, value: value))
+    }
+
+    /// Sets a header in the place of all of its name.
+    package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
+        try HeaderField.validate(name: name, value: value)
+        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+        fields.append(HeaderField(name: name, value: value))
+    }
+
+    package mutating func clearHeaders() { fields = [] }
+
+    /// - Parameter id: "" for none, whatever a store says.
+    package mutating func setLastEventID(_ id: String) throws(RealtimeError) {
+        guard !id.utf8.contains(where: { $0 == 0 || $0 == 0x0A || $0 == 0x0D }) else {
+            throw RealtimeError(.invalidArgument, "the last event id has a CR, LF or NUL")
+        }
+        lastEventID = id
+    }
+
+    package mutating func setIDFile(_ path: String, key: String?) throws(RealtimeError) {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw RealtimeError(.invalidArgument, "the path of the id file is empty or has a NUL")
+        }
+        if let key, key.isEmpty {
+            throw RealtimeError(.invalidArgument, "the key of the stored id is empty")
+        }
+        idFile = path
+        storeKey = key
+    }
+
+    package mutating func addRetryStatus(_ status: Int) throws(RealtimeError) {
+        guard (400...599).contains(status), status != 401, status != 407 else {
+            throw RealtimeError(
+                .invalidArgument,
+                "the status to retry is \(status); 400 to 599 is expected, without 401 and 407")
+        }
+        retryStatuses.insert(status)
+    }
+
+    /// What an id is stored under (C14).
+    package var key: String {
+        if let storeKey { return storeKey }
+        let scheme = url.isSecure ? "https" : "http"
+        return "\(scheme)://\(url.displayName)\(url.target)"
+    }
+}

@@ -1,0 +1,382 @@
+package import Wire
+
+/// Where an event source stands; the numbers are the standard's (HTML §9.2.2).
+package enum EventSourceState: Int32, Sendable {
+    case connecting = 0
+    case open = 1
+    case closed = 2
+}
+
+/// The brain of an event source (sse-poll-rest.md, C1 to C13): which request is made, what its
+/// answer means, when the next attempt is due. `EventSourceConnection` in Engine has the hands.
+///
+/// The calls of one attempt: `beginAttempt`, `received(head)` for each answer, `received` and
+/// `dispatched` while it is open, `ended`. `wakeUp` says when `timeReached` wants to be called.
+package struct EventSourceSession: Sendable {
+    /// What a user is told of an attempt that ended (C12).
+    package struct Failure: Sendable {
+        package let error: RealtimeError
+        /// The answer's, 0 without one.
+        package let status: Int
+        /// When the next attempt is due; nil when there is none, or it waits for the network.
+        package let retryIn: Duration?
+        /// The number of the next attempt since the last that was stable, from 1.
+        package let attempt: Int
+        package let isFatal: Bool
+
+        package init(
+            error: RealtimeError, status: Int = 0, retryIn: Duration? = nil, attempt: Int = 0,
+            isFatal: Bool = false
+        ) {
+            self.error = error
+            self.status = status
+            self.retryIn = retryIn
+            self.attempt = attempt
+            self.isFatal = isFatal
+        }
+    }
+
+    package enum Answer {
+        /// The stream begins.
+        case open
+        /// `request` is another one: send it.
+        case again
+        /// The caller is asked for credentials; then `authorized`.
+        case unauthorized
+        case failed(Failure)
+    }
+
+    package enum Timer {
+        case nothing
+        /// Begin an attempt.
+        case begin
+        /// The attempt, or the stream, took too long: drop it.
+        case failed(Failure)
+    }
+
+    private enum Phase: Equatable {
+        case idle
+        case connecting(since: Instant)
+        case open(since: Instant)
+        case waiting(until: Instant)
+        /// The next attempt is due, and there is no network.
+        case offline
+        /// The caller fetches credentials.
+        case authorizing
+        case closed
+    }
+
+    private var configuration: EventSourceConfiguration
+    private var phase = Phase.idle
+    private var redirects = Redirects()
+    package private(set) var request: HTTPRequest
+    /// The id that the next attempt sends.
+    package var lastEventID: String
+    /// The server's wish, or the configured one.
+    private var reconnectionTime: Duration
+    /// Attempts in a row that ended before they were stable.
+    private var failures = 0
+    private var hasDispatched = false
+    private var askedForCredentials = false
+    private var isOnline = true
+    private var lastByteAt = Instant(nanoseconds: 0)
+    private var name: String { request.url.displayName }
+
+    package init(_ configuration: EventSourceConfiguration, lastEventID: String) {
+        self.configuration = configuration
+        self.lastEventID = lastEventID
+        reconnectionTime = configuration.retryInitial
+        request = HTTPRequest(configuration.method, configuration.url)
+    }
+
+    package var state: EventSourceState {
+        switch phase {
+        case .open: .open
+        case .closed: .closed
+        case .idle, .connecting, .waiting, .offline, .authorizing: .connecting
+        }
+    }
+
+    /// Whether an attempt waits for its time, or for the network.
+    package var isWaiting: Bool {
+        switch phase {
+        case .waiting, .offline: true
+        case .idle, .connecting, .open, .authorizing, .closed: false
+        }
+    }
+
+    /// Where the stream comes from, after redirects (HTML §9.2.6).
+    package var origin: String { request.url.origin }
+
+    package var reconnectionMilliseconds: Int64 {
+        Int64(clamping: reconnectionTime.clampedNanoseconds / 1_000_000)
+    }
+
+    /// The first attempt is due at once, or as soon as there is a network.
+    package mutating func start(now: Instant) {
+        phase = isOnline ? .waiting(until: now) : .offline
+    }
+
+    // MARK: One attempt
+
+    /// The number of the attempt that is due: 1 for the first, and for the first after a stable
+    /// one.
+    package var attempt: Int { failures + 1 }
+
+    /// Begins an attempt, from the first URL (C8).
+    /// - Parameter configuration: the caller may have changed it.
+    package mutating func beginAttempt(_ configuration: EventSourceConfiguration, now: Instant) {
+        self.configuration = configuration
+        hasDispatched = false
+        askedForCredentials = false
+        connect(now)
+    }
+
+    private mutating func connect(_ now: Instant) {
+        redirects = Redirects()
+        phase = .connecting(since: now)
+        makeRequest()
+    }
+
+    /// C1 and C2.
+    private mutating func makeRequest() {
+        var url = configuration.url
+        if let parameter = configuration.idQueryParameter, !lastEventID.isEmpty {
+            url = url.withQuery(parameter, lastEventID)
+        }
+        request = HTTPRequest(configuration.method, url, fields: configuration.fields)
+        if !request.values("Accept").contains(where: EventSourceSession.namesEventStream) {
+            request.set("Accept", "text/event-stream")
+        }
+        request.set("Cache-Control", "no-cache")
+        request.set("Last-Event-ID", lastEventID.isEmpty ? nil : lastEventID)
+        if let body = configuration.body {
+            request.body = .bytes(body)
+            if request.values("Content-Type").isEmpty {
+                request.set("Content-Type", "text/plain; charset=utf-8")
+            }
+        }
+    }
+
+    private static func namesEventStream(_ list: String) -> Bool {
+        list.split(separator: ",").contains {
+            MediaType(String($0))?.matches("text/event-stream") == true
+        }
+    }
+
+    /// An answer's head has come.
+    /// - Parameters:
+    ///   - canAuthorize: the caller gives credentials when it is asked.
+    ///   - wallClock: seconds since 1970, for Retry-After.
+    package mutating func received(
+        _ head: ResponseHead, canAuthorize: Bool, now: Instant, wallClock: Int64, random: Double
+    ) -> Answer {
+        guard case .connecting = phase else { return .again }
+        let origin = configuration.url
+        do throws(RealtimeError) {
+            if try redirects.follow(head, &request, from: origin, configuration.redirects) {
+                phase = .connecting(since: now)
+                return .again
+            }
+        } catch {
+            return .failed(fail(error, status: head.status))
+        }
+        switch head.status {
+        case 200:
+            let type = head.values("Content-Type").first ?? ""
+            guard MediaType(type)?.matches("text/event-stream") == true else {
+                let given = type.isEmpty ? "none" : type.quoted(upTo: 60)
+                return .failed(
+                    fail(
+                        .contentType,
+                        "\(name) answered with the content type \(given), text/event-stream is"
+                            + " expected", head))
+            }
+            phase = .open(since: now)
+            lastByteAt = now
+            return .open
+        case 204:
+            return .failed(
+                fail(.noContent, "\(name) answered 204: it wants no more requests", head))
+        case 401 where canAuthorize && !askedForCredentials,
+            407 where canAuthorize && !askedForCredentials:
+            askedForCredentials = true
+            phase = .authorizing
+            return .unauthorized
+        case let status where configuration.retryStatuses.contains(status):
+            let asked = min(retryAfter(head, wallClock: wallClock) ?? .zero, .seconds(300))
+            return .failed(
+                end(refusal(head), status: status, now: now, random: random, least: asked))
+        default:
+            return .failed(fail(refusal(head), status: head.status))
+        }
+    }
+
+    /// Whether the caller was asked for credentials and has not answered.
+    package var isAuthorizing: Bool { phase == .authorizing }
+
+    /// The caller gave credentials, in its headers; the request goes out once more.
+    package mutating func authorized(_ configuration: EventSourceConfiguration, now: Instant) {
+        self.configuration = configuration
+        connect(now)
+    }
+
+    /// The caller has no credentials to give.
+    package mutating func unauthorized(_ head: ResponseHead) -> Failure {
+        fail(refusal(head), status: head.status)
+    }
+
+    private func refusal(_ head: ResponseHead) -> RealtimeError {
+        let reason = head.reason.isEmpty ? "" : " " + head.reason.quoted(upTo: 60)
+        return RealtimeError(
+            .httpStatus, "\(name) answered \(head.status)\(reason)",
+            response: HTTPResponse(head, body: []))
+    }
+
+    /// Bytes of the stream have come, comments too.
+    package mutating func received(now: Instant) { lastByteAt = now }
+
+    /// An event was dispatched.
+    package mutating func dispatched() { hasDispatched = true }
+
+    /// The server sent a `retry` field, already within its bounds (P8).
+    package mutating func setReconnectionTime(milliseconds: Int64) {
+        reconnectionTime = .milliseconds(milliseconds)
+    }
+
+    /// The attempt, or the stream, ended: nil for a clean end (C7).
+    package mutating func ended(
+        _ failure: HTTPFailure?, now: Instant, random: Double
+    ) -> Failure {
+        if let failure, failure.isFinal { return fail(failure.error, status: 0) }
+        let error =
+            failure?.error
+            ?? RealtimeError(.closed, "\(name) ended the stream")
+        return end(error, status: 0, now: now, random: random, least: .zero)
+    }
+
+    /// The stream cannot be read on (P13): the server would send the same again.
+    package mutating func fail(_ error: RealtimeError, status: Int = 0) -> Failure {
+        phase = .closed
+        return Failure(
+            error: error, status: status, retryIn: nil, attempt: failures, isFatal: true)
+    }
+
+    private mutating func fail(
+        _ code: RealtimeError.Code, _ message: String, _ head: ResponseHead
+    ) -> Failure {
+        fail(
+            RealtimeError(code, message, response: HTTPResponse(head, body: [])),
+            status: head.status)
+    }
+
+    /// C9 and C10.
+    private mutating func end(
+        _ error: RealtimeError, status: Int, now: Instant, random: Double, least: Duration
+    ) -> Failure {
+        if case .open(let since) = phase,
+            hasDispatched || now - since >= configuration.stableTime
+        {
+            failures = 0
+        } else if isOnline {
+            failures += 1
+        }
+        guard configuration.reconnects else { return fail(error, status: status) }
+        if configuration.maxReconnects > 0, failures > configuration.maxReconnects {
+            return fail(
+                RealtimeError(
+                    .reconnectsExhausted,
+                    "\(configuration.maxReconnects) reconnects in a row did not hold"
+                        + " (max_reconnects); the last: \(error.message)"), status: status)
+        }
+        guard isOnline else {
+            phase = .offline
+            return Failure(
+                error: error, status: status, retryIn: nil, attempt: failures, isFatal: false)
+        }
+        let delay = max(delay(random), least)
+        phase = .waiting(until: now + delay)
+        return Failure(
+            error: error, status: status, retryIn: delay, attempt: max(1, failures), isFatal: false)
+    }
+
+    private func delay(_ random: Double) -> Duration {
+        let base = Double(reconnectionTime.clampedNanoseconds)
+        guard failures > 1 else { return .nanoseconds(Int64(base * (1 + 0.2 * random))) }
+        let cap = max(Double(configuration.maxDelay.clampedNanoseconds), base)
+        var delay = max(base, 250e6)
+        var step = 1
+        while step < failures, delay < cap {
+            delay *= 2
+            step += 1
+        }
+        delay = min(delay, cap)
+        return .nanoseconds(Int64(max(base, delay / 2 + random * delay / 2)))
+    }
+
+    // MARK: Time
+
+    package var wakeUp: Instant? {
+        switch phase {
+        case .connecting(let since):
+            configuration.responseTimeout > .zero ? since + configuration.responseTimeout : nil
+        case .open:
+            configuration.idleTimeout > .zero ? lastByteAt + configuration.idleTimeout : nil
+        case .waiting(let until): until
+        case .idle, .offline, .authorizing, .closed: nil
+        }
+    }
+
+    /// - Parameter requestStarted: when the request of this attempt could go out, nil before; until
+    ///   then the connect timeout counts, which is the transfer's own.
+    package mutating func timeReached(
+        _ now: Instant, requestStarted: Instant?, random: Double
+    ) -> Timer {
+        guard let due = wakeUp, now >= due else { return .nothing }
+        switch phase {
+        case .connecting:
+            let start = requestStarted ?? now
+            guard now - start >= configuration.responseTimeout else {
+                phase = .connecting(since: start)
+                return .nothing
+            }
+            return .failed(
+                timedOut("did not answer within", configuration.responseTimeout, now, random))
+        case .open:
+            return .failed(timedOut("sent nothing for", configuration.idleTimeout, now, random))
+        case .waiting:
+            guard isOnline else {
+                phase = .offline
+                return .nothing
+            }
+            return .begin
+        case .idle, .offline, .authorizing, .closed: return .nothing
+        }
+    }
+
+    private mutating func timedOut(
+        _ what: String, _ limit: Duration, _ now: Instant, _ random: Double
+    ) -> Failure {
+        end(
+            RealtimeError(.timeout, "\(name) \(what) \(limit.readable)"), status: 0, now: now,
+            random: random, least: .zero)
+    }
+
+    // MARK: The network and the user
+
+    /// Whether the server can be reached at all has changed (C13).
+    package mutating func setOnline(_ online: Bool, now: Instant, random: Double) {
+        let comesBack = online && !isOnline
+        isOnline = online
+        guard comesBack, isWaiting else { return }
+        phase = .waiting(until: now + .nanoseconds(Int64(random * 1e9)))
+    }
+
+    /// What is there was dropped; the next attempt is due at once, and nothing counts (C13).
+    package mutating func restart(now: Instant) {
+        guard phase != .closed, phase != .idle else { return }
+        start(now: now)
+    }
+
+    package mutating func close() { phase = .closed }
+}
