@@ -1,0 +1,250 @@
+import CShims
+package import Session
+import Synchronization
+package import Wire
+
+/// An event source on a loop: the hands to `EventSourceSession`'s brain. Calls come from any
+/// thread; the source's own work (EventSourceDriver.swift) happens on the loop's.
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and the
+/// configuration to the caller until `start`.
+package final class EventSourceConnection: @unchecked Sendable {
+    package let loop: Loop
+    @exclusivity(unchecked) var configuration: EventSourceConfiguration
+
+    // Any thread.
+    private let stateNumber = Atomic<Int32>(EventSourceState.connecting.rawValue)
+    private let isStarted = Atomic<Bool>(false)
+    /// Why nothing may be delivered; 0 when something may.
+    let gate = Atomic<UInt8>(0)
+    private let sharedHandlers = Mutex(EventSourceHandlers())
+    let handlersVersion = Atomic<UInt64>(0)
+    private let shared = Mutex(Shared())
+    /// Credentials were asked for and are being fetched: options may be changed.
+    let awaitsCredentials = Atomic<Bool>(false)
+
+    // The loop's owner only.
+    @exclusivity(unchecked) var handlers = EventSourceHandlers()
+    @exclusivity(unchecked) var session: EventSourceSession?
+    @exclusivity(unchecked) var parser = EventStreamParser(limits: EventStreamParser.Limits())
+    var transfer: HTTPTransfer?
+    let timer = LoopTimer()
+    /// The head that asked for credentials.
+    var refused: ResponseHead?
+    /// Bytes that came and were not wanted then, by a pause.
+    @exclusivity(unchecked) var held = ByteBuffer()
+    /// The stream ended behind what is held.
+    var heldEnd: HeldEnd?
+    /// In a handler where options may be changed.
+    var mayReconfigure = false
+    /// An error that nobody has heard yet.
+    var untold: EventSourceSession.Failure?
+    /// The id as the parser knew it last.
+    var knownID: [UInt8] = []
+    /// Inside `read`; and its parser is to be told of the body's end behind it.
+    var isReading = false
+    var endsBody = false
+    var store: EventIDStore?
+    var unstored = Unstored()
+    var reachability: Reachability?
+
+    struct HeldEnd {
+        var failure: HTTPFailure?
+    }
+
+    /// The id that is to be stored.
+    struct Unstored {
+        var id: String?
+        /// When it may be written: once a second (C14).
+        var due = Instant(nanoseconds: 0)
+        var isBroken = false
+    }
+
+    /// What the caller may ask for at any time.
+    struct Shared {
+        var lastEventID = ""
+        var origin = ""
+        var reconnectionTime: Int64 = 0
+    }
+
+    enum Gate {
+        static let paused: UInt8 = 1
+        static let closed: UInt8 = 2
+    }
+
+    package init(url: String, on loop: Loop) throws(RealtimeError) {
+        try loop.checkUsable()
+        self.loop = loop
+        configuration = try EventSourceConfiguration(url: url)
+        shared.withLock {
+            $0.origin = configuration.url.origin
+            $0.reconnectionTime = EventSourceConnection.milliseconds(configuration.retryInitial)
+        }
+    }
+
+    package static func milliseconds(_ duration: Duration) -> Int64 {
+        Int64(clamping: duration.clampedNanoseconds / 1_000_000)
+    }
+
+    deinit {
+        // The loop may have gone within the second.
+        if let id = unstored.id { try? store?.save(id, configuration.key) }
+    }
+
+    // MARK: What it is; any thread
+
+    package var state: EventSourceState {
+        if loop.isClosed.load(ordering: .acquiring) { return .closed }
+        return EventSourceState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
+    }
+
+    /// Whether `start` was called.
+    package var wasStarted: Bool { isStarted.load(ordering: .acquiring) }
+
+    package var url: String { configuration.url.text }
+
+    /// Of the last event, or of the option; "" for none.
+    package var lastEventID: String { shared.withLock { $0.lastEventID } }
+
+    /// Where the stream comes from, after redirects.
+    package var origin: String { shared.withLock { $0.origin } }
+
+    /// Milliseconds before an attempt that follows a stable connection.
+    package var reconnectionTime: Int64 { shared.withLock { $0.reconnectionTime } }
+
+    func setState(_ state: EventSourceState) {
+        stateNumber.store(state.rawValue, ordering: .releasing)
+    }
+
+    func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
+
+    /// Whether it was closed, or given back.
+    var isClosed: Bool { gate.load(ordering: .acquiring) & Gate.closed != 0 }
+
+    var mayDeliver: Bool { gate.load(ordering: .acquiring) == 0 }
+
+    // MARK: Options and handlers
+
+    /// Changes options: before start, in a handler that says so, or while credentials are awaited.
+    package func configure(
+        _ change: (inout EventSourceConfiguration) throws -> Void
+    ) throws {
+        try loop.checkUsable()
+        let mayChange =
+            !wasStarted || loop.isOwner && mayReconfigure
+            || awaitsCredentials.load(ordering: .acquiring)
+        guard mayChange else {
+            throw RealtimeError(.state, "an option must be set before the source is started")
+        }
+        try change(&configuration)
+        publish {
+            $0.lastEventID = configuration.lastEventID ?? $0.lastEventID
+            if !wasStarted {
+                $0.origin = configuration.url.origin
+                $0.reconnectionTime = EventSourceConnection.milliseconds(
+                    configuration.retryInitial)
+            }
+        }
+    }
+
+    /// Changes where the next attempt goes; as `configure`.
+    package func setURL(_ url: String) throws {
+        let url = try HTTPURL(parsing: url, as: .http)
+        try configure { $0.url = url }
+    }
+
+    /// Whether the server can be reached is asked here; nil asks the loop's own.
+    package func setReachability(_ reachability: Reachability?) throws {
+        try configure { _ in self.reachability = reachability }
+    }
+
+    /// Changes handlers and listeners, at any time.
+    package func setHandlers<Result>(
+        _ change: (inout EventSourceHandlers) -> Result
+    ) throws(RealtimeError) -> Result {
+        try loop.checkUsable()
+        // What is replaced is released outside the lock: its user data's destroy may call us.
+        var old: EventSourceHandlers?
+        let result = sharedHandlers.withLock { handlers in
+            old = handlers
+            return change(&handlers)
+        }
+        handlersVersion.add(1, ordering: .releasing)
+        withExtendedLifetime(old) {}
+        loop.perform { [self] in handlersChanged() }
+        return result
+    }
+
+    /// Types with a listener, each once, sorted bytewise.
+    package var listenedTypes: [[UInt8]] { sharedHandlers.withLock { $0.types } }
+
+    /// The handlers as they are now, for the loop's thread.
+    func takeHandlers() { handlers = sharedHandlers.withLock { $0 } }
+
+    /// Lets go of all handlers: nothing is told any more.
+    func dropHandlers() {
+        let old = sharedHandlers.withLock { handlers -> EventSourceHandlers in
+            defer { handlers = EventSourceHandlers() }
+            return handlers
+        }
+        handlers = EventSourceHandlers()
+        withExtendedLifetime(old) {}
+    }
+
+    // MARK: Use; any thread
+
+    /// Begins to connect; nothing is told inside this call.
+    package func start() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard !isClosed else { throw RealtimeError(.closed, "the event source is closed") }
+        guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else {
+            throw RealtimeError(.state, "the event source was started before")
+        }
+        loop.perform { [self] in begin() }
+    }
+
+    /// Drops the connection and reconnects at once (C13); also when credentials have come.
+    package func restart() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard wasStarted else { throw RealtimeError(.state, "the event source was not started") }
+        guard state != .closed else { throw RealtimeError(.closed, "the event source is closed") }
+        loop.perform { [self] in restartNow() }
+    }
+
+    /// Credentials that were awaited are not to be had: the source fails.
+    package func failCredentials() {
+        loop.perform { [self] in refuseCredentials() }
+    }
+
+    /// Ends it for good, without a callback. Closing again changes nothing.
+    package func close() {
+        guard !loop.isForked else { return }
+        let old = gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing).oldValue
+        setState(.closed)
+        guard old & Gate.closed == 0 else { return }
+        loop.perform { [self] in closeNow() }
+    }
+
+    /// Stops delivering; TCP slows the server down. Any thread; from another than the loop's one
+    /// event may still come.
+    package func pause() throws(RealtimeError) {
+        try loop.checkUsable()
+        let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
+        if old & Gate.paused == 0 { loop.perform { [self] in pauseChanged() } }
+    }
+
+    package func resume() throws(RealtimeError) {
+        try loop.checkUsable()
+        let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
+        if old & Gate.paused != 0 { loop.perform { [self] in pauseChanged() } }
+    }
+
+    /// Takes the id away that is stored for this source (C14).
+    package func resetStoredID() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard let path = configuration.idFile else {
+            throw RealtimeError(.state, "no id file is set")
+        }
+        try EventIDStore(path: path).save("", configuration.key)
+    }
+}

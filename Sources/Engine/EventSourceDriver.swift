@@ -1,0 +1,418 @@
+import CShims
+import Glibc
+import Session
+import Synchronization
+import Wire
+
+// What an event source does on its loop's thread.
+extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserver {
+    // MARK: Attempts
+
+    func begin() {
+        guard !isClosed, session == nil else { return }
+        takeHandlers()
+        var initial = configuration.lastEventID
+        if let path = configuration.idFile {
+            let store = EventIDStore(path: path)
+            self.store = store
+            do throws(RealtimeError) {
+                if initial == nil { initial = try store.load(configuration.key) }
+            } catch {
+                // A fresh start: the next id replaces the file.
+                tell(notice(error))
+            }
+        }
+        var session = EventSourceSession(configuration, lastEventID: initial ?? "")
+        knownID = Array((initial ?? "").utf8)
+        parser = EventStreamParser(
+            limits: configuration.limits, lastEventID: knownID,
+            tellsComments: handlers.comment != nil)
+        publish { $0.lastEventID = initial ?? "" }
+        // Without a monitor everything counts as reachable.
+        reachability = reachability ?? (try? loop.defaultReachability())
+        reachability?.add(self)
+        session.setOnline(isReachable, now: Loop.now(), random: 0)
+        session.start(now: Loop.now())
+        self.session = session
+        updateTimer()
+    }
+
+    private var isReachable: Bool {
+        reachability?.isReachable(configuration.url, by: configuration.network) ?? true
+    }
+
+    func reachabilityChanged() {
+        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
+        updateTimer()
+    }
+
+    private func attempt() {
+        guard let attempt = session?.attempt, !isClosed else { return }
+        if let request = handlers.request {
+            do {
+                guard try reconfiguring({ try request(attempt) }) else { return close() }
+            } catch {
+                return giveUp(error)
+            }
+            guard !isClosed else { return }
+        }
+        session?.beginAttempt(configuration, now: Loop.now())
+        send()
+    }
+
+    /// Runs a handler that may change options.
+    private func reconfiguring<Result>(_ body: () throws -> Result) throws -> Result {
+        mayReconfigure = true
+        defer { mayReconfigure = false }
+        return try body()
+    }
+
+    private func giveUp(_ error: any Error) {
+        let error = error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
+        guard let failure = session?.fail(error) else { return }
+        dropTransfer()
+        tell(failure)
+    }
+
+    private func send() {
+        guard let request = session?.request else { return }
+        dropTransfer()
+        var options = HTTPTransfer.Options()
+        options.network = configuration.network
+        options.connectTimeout = configuration.connectTimeout
+        options.decodes = configuration.compression
+        options.offersHTTP2 = configuration.http2
+        options.keepsAlive = true
+        Log.write(.debug, "\(request.url.displayName): requesting an event stream")
+        do throws(RealtimeError) {
+            transfer = try HTTPTransfer(request, options, multi: loop.curl(), owner: self)
+            if !mayDeliver { transfer?.pause(true) }
+        } catch {
+            streamEnded(HTTPFailure(error))
+        }
+        updateTimer()
+    }
+
+    private func dropTransfer() {
+        transfer?.close()
+        transfer = nil
+        held.removeAll(keeping: 0)
+        heldEnd = nil
+        endBody()
+    }
+
+    /// Not while a handler holds what the parser gave it.
+    private func endBody() {
+        if isReading {
+            endsBody = true
+        } else {
+            parser.endBody()
+        }
+    }
+
+    // MARK: HTTPTransferOwner
+
+    func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
+        guard transfer === self.transfer, !isClosed else { return }
+        let answer = session?.received(
+            head, canAuthorize: handlers.credentials != nil, now: Loop.now(),
+            wallClock: Int64(time(nil)), random: randomFraction())
+        switch answer {
+        case nil: return
+        case .open:
+            setState(.open)
+            publish { $0.origin = session?.origin ?? "" }
+            Log.write(.info, "\(configuration.url.displayName): the event stream is open")
+            updateTimer()
+            handlers.open?()
+        case .again:
+            Log.write(.debug, "redirected by \(head.status)")
+            send()
+        case .unauthorized: askCredentials(head)
+        case .failed(let failure):
+            dropTransfer()
+            tell(failure)
+        }
+    }
+
+    private func askCredentials(_ head: ResponseHead) {
+        dropTransfer()
+        refused = head
+        updateTimer()
+        // Before it is asked: another thread may have them before it has answered.
+        awaitsCredentials.store(true, ordering: .releasing)
+        do {
+            let answer = try reconfiguring {
+                try handlers.credentials?(HTTPResponse(head, body: [])) ?? .none
+            }
+            guard session?.isAuthorizing == true, !isClosed else { return }
+            switch answer {
+            case .later: return
+            case .ready: authorize()
+            case .none: refuseCredentials()
+            }
+        } catch {
+            giveUp(error)
+        }
+    }
+
+    func refuseCredentials() {
+        guard session?.isAuthorizing == true, let head = refused else { return }
+        refused = nil
+        awaitsCredentials.store(false, ordering: .releasing)
+        if let failure = session?.unauthorized(head) { tell(failure) }
+    }
+
+    private func authorize() {
+        refused = nil
+        awaitsCredentials.store(false, ordering: .releasing)
+        session?.authorized(configuration, now: Loop.now())
+        send()
+    }
+
+    func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
+        guard transfer === self.transfer else { return }
+        if configuration.idleTimeout > .zero {
+            session?.received(now: Loop.now())
+            updateTimer()
+        }
+        let used = read(body)
+        // Paused inside: the rest waits here, what comes later in the transfer.
+        if used < body.count, transfer === self.transfer {
+            held.append(UnsafeRawBufferPointer(rebasing: body[used...]))
+        }
+    }
+
+    func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
+        guard transfer === self.transfer else { return }
+        if held.isEmpty {
+            streamEnded(failure)
+        } else {
+            heldEnd = HeldEnd(failure: failure)
+        }
+    }
+
+    private func streamEnded(_ failure: HTTPFailure?) {
+        let failure = session?.ended(failure, now: Loop.now(), random: randomFraction())
+        dropTransfer()
+        if let failure { tell(failure) }
+    }
+
+    // MARK: The stream
+
+    /// Reads on in the stream, until it is closed, paused or begun anew.
+    /// - Returns: how many bytes were used.
+    private func read(_ input: UnsafeRawBufferPointer) -> Int {
+        let transfer = transfer
+        var used = 0
+        isReading = true
+        defer {
+            isReading = false
+            if endsBody {
+                endsBody = false
+                parser.endBody()
+            }
+        }
+        do throws(RealtimeError) {
+            while mayDeliver, transfer === self.transfer {
+                switch try parser.next(input, &used) {
+                case .needMoreBytes:
+                    noteID()
+                    return used
+                case .event: deliver()
+                case .comment(let text): handlers.comment?(text)
+                case .retry(let milliseconds):
+                    session?.setReconnectionTime(milliseconds: milliseconds)
+                    publish { $0.reconnectionTime = milliseconds }
+                }
+            }
+        } catch {
+            let failure = session?.fail(error)
+            dropTransfer()
+            if let failure { tell(failure) }
+        }
+        return used
+    }
+
+    private func deliver() {
+        session?.dispatched()
+        // Before its handlers, which may ask for it; it is stored when they have returned, or
+        // close.
+        if parser.hasID { noteID() }
+        tell(
+            EventSourceEvent(
+                id: parser.id, type: parser.type, data: parser.data, hasID: parser.hasID))
+    }
+
+    private func tell(_ event: EventSourceEvent) {
+        if event.type.elementsEqual("message".utf8) { handlers.message?(event) }
+        for listener in handlers.listeners where event.type.elementsEqual(listener.type) {
+            guard !isClosed else { return }
+            // One that was removed meanwhile, by itself or another, is not called.
+            guard handlers.listeners.contains(where: { $0.token == listener.token }) else {
+                continue
+            }
+            listener.handle(event)
+        }
+        if !isClosed { handlers.any?(event) }
+        if !isClosed { handlers.sink?(event) }
+    }
+
+    /// Ids come with events, and in blocks without data.
+    private func noteID() {
+        if learnID() { storeID() }
+    }
+
+    /// - Returns: whether it is another id.
+    private func learnID() -> Bool {
+        let id = parser.lastEventID
+        guard id != knownID else { return false }
+        knownID = id
+        let text = String(decoding: id, as: UTF8.self)
+        session?.lastEventID = text
+        publish { $0.lastEventID = text }
+        return true
+    }
+
+    // MARK: Ids that are kept
+
+    private func storeID() {
+        guard store != nil || handlers.storeID != nil else { return }
+        unstored.id = session?.lastEventID
+        updateTimer()
+    }
+
+    /// After the callback of its event, at most once a second, and at the end (C14).
+    private func writeID() {
+        guard let id = unstored.id else { return }
+        unstored.id = nil
+        unstored.due = Loop.now() + .seconds(1)
+        handlers.storeID?(configuration.key, id)
+        do throws(RealtimeError) {
+            try store?.save(id, configuration.key)
+            unstored.isBroken = false
+        } catch {
+            Log.write(.warning, error.message)
+            // Told once, not each second.
+            if !unstored.isBroken, !isClosed { tell(notice(error)) }
+            unstored.isBroken = true
+        }
+    }
+
+    /// An error beside the connection, which goes on.
+    private func notice(_ error: RealtimeError) -> EventSourceSession.Failure {
+        EventSourceSession.Failure(error: error)
+    }
+
+    // MARK: Telling
+
+    private func tell(_ failure: EventSourceSession.Failure) {
+        guard !isClosed else { return }
+        if let state = session?.state { setState(state) }
+        let level: LogLevel = failure.isFatal ? .error : .warning
+        Log.write(level, failure.error.message)
+        updateTimer()
+        if failure.isFatal { writeID() }
+        handlers.failed?(failure)
+        guard !isClosed else { return }
+        if let error = handlers.error {
+            error(failure)
+        } else {
+            untold = failure
+        }
+        if failure.isFatal { finish() }
+    }
+
+    func handlersChanged() {
+        takeHandlers()
+        parser.tellsComments = handlers.comment != nil
+        if let failure = untold, let error = handlers.error, !isClosed {
+            untold = nil
+            error(failure)
+            if failure.isFatal { dropHandlers() }
+        }
+    }
+
+    // MARK: Time
+
+    func updateTimer() {
+        let times = [session?.wakeUp, unstored.id == nil ? nil : unstored.due].compactMap { $0 }
+        if let next = times.min() {
+            loop.arm(timer, self, at: next)
+        } else {
+            loop.disarm(timer)
+        }
+    }
+
+    func timeReached(_ now: Instant) {
+        guard !isClosed else { return }
+        if unstored.id != nil, now >= unstored.due { writeID() }
+        let event = session?.timeReached(
+            now, requestStarted: transfer?.requestStarted, random: randomFraction())
+        switch event {
+        case nil, .nothing: updateTimer()
+        case .begin: attempt()
+        case .failed(let failure):
+            dropTransfer()
+            tell(failure)
+        }
+    }
+
+    // MARK: The user
+
+    func restartNow() {
+        guard !isClosed, let state = session?.state, state != .closed else { return }
+        if session?.isAuthorizing == true { return authorize() }
+        dropTransfer()
+        session?.restart(now: Loop.now())
+        setState(.connecting)
+        updateTimer()
+    }
+
+    func pauseChanged() {
+        guard transfer != nil else { return }
+        if mayDeliver {
+            readHeld()
+            if mayDeliver { transfer?.pause(false) }
+        } else {
+            transfer?.pause(true)
+        }
+    }
+
+    private func readHeld() {
+        guard !held.isEmpty else { return }
+        var input = ByteBuffer()
+        swap(&input, &held)
+        let used = read(input.readable)
+        guard !isClosed, transfer != nil else { return }
+        input.consume(used)
+        if !input.isEmpty {
+            swap(&input, &held)
+        } else if let end = heldEnd {
+            streamEnded(end.failure)
+        }
+    }
+
+    func closeNow() {
+        writeID()
+        session?.close()
+        dropTransfer()
+        finish()
+    }
+
+    /// Nothing more is told.
+    private func finish() {
+        setState(.closed)
+        loop.disarm(timer)
+        reachability?.remove(self)
+        if untold == nil || isClosed { dropHandlers() }
+    }
+
+    func loopClosed() {
+        transfer = nil
+        writeID()
+        gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing)
+        setState(.closed)
+        dropHandlers()
+    }
+}
