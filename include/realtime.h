@@ -1479,6 +1479,586 @@ rt_status rt_websocket_on_drained(
 rt_status rt_websocket_on_pong(
     rt_websocket *websocket, rt_websocket_pong_fn fn, void *user, rt_destroy_fn destroy);
 
+/*
+ * Chapter: eventsource. Server-Sent Events (HTML §9.2): a stream of events that comes back by
+ */
+
+/**
+ * An event source: a request whose answer is a stream of events, made again when it ends. Life:
+ * `rt_eventsource_new`, options and callbacks, `rt_eventsource_start`, events,
+ * `rt_eventsource_close` or a fatal error, `rt_eventsource_free`. Callbacks and listeners may be
+ * set at any time; an error that came before its callback is kept for it. Since 0.1.
+ */
+typedef struct rt_eventsource rt_eventsource;
+
+/** Where an event source stands; the numbers are the standard's. Since 0.1. */
+typedef int32_t rt_eventsource_state;
+
+/** Values of `rt_eventsource_state`. Since 0.1. */
+enum {
+  /** Not started, connecting, or waiting to connect again. */
+  RT_EVENTSOURCE_CONNECTING = 0,
+  /** Events can come. */
+  RT_EVENTSOURCE_OPEN = 1,
+  /** Over, by a fatal error or `rt_eventsource_close`. */
+  RT_EVENTSOURCE_CLOSED = 2,
+};
+
+/** What a callback answers when the server wants credentials. Since 0.1. */
+typedef int32_t rt_credentials;
+
+/** Values of `rt_credentials`. Since 0.1. */
+enum {
+  /** There are none: a fatal RT_ERROR_HTTP_STATUS. */
+  RT_CREDENTIALS_NONE = 0,
+  /** They are in the headers now: the request goes out once more, at once. */
+  RT_CREDENTIALS_READY = 1,
+  /** They are being fetched: the source waits for `rt_eventsource_restart`. */
+  RT_CREDENTIALS_LATER = 2,
+};
+
+/** The stream is open: the server answered 200 with text/event-stream. Since 0.1. */
+typedef void (*rt_eventsource_open_fn)(void *user);
+
+/**
+ * An event. `id` is the last event id, which stays until another comes; "" without. `event` is its
+ * type, "message" when the stream named none. `had_id` tells whether this event had an id of its
+ * own. All texts are valid UTF-8 with a NUL behind their length, may hold NULs, and are valid until
+ * the callback returns. Since 0.1.
+ */
+typedef void (*rt_eventsource_event_fn)(
+    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
+    size_t data_length, bool had_id, void *user);
+
+/**
+ * A comment, what is behind its colon; servers send them to keep a connection alive. Not
+ * NUL-terminated, and maybe not valid UTF-8; valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_eventsource_comment_fn)(const char *comment, size_t length, void *user);
+
+/**
+ * An attempt failed, or the stream ended. When `fatal` is false the source is connecting again:
+ * `retry_in_ms` is the time until the next attempt, -1 while there is no network, and `attempt` its
+ * number since the last connection that was stable; -1 and 0 when the connection goes on (an id
+ * file that cannot be used). When `fatal` is true it is closed, and this is the last callback.
+ * `http_status` is the answer's, 0 without one. A stream that ended in order is RT_ERROR_CLOSED.
+ * `message` names host and cause, valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_eventsource_error_fn)(
+    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
+    uint32_t attempt, void *user);
+
+/**
+ * An attempt begins, the first one too; `attempt` counts from 1 since the last that was stable.
+ * Here, as before start, options may be changed: headers with a fresh token, the URL. To return
+ * false closes the source. Since 0.1.
+ */
+typedef bool (*rt_eventsource_request_fn)(uint32_t attempt, void *user);
+
+/**
+ * The server answered 401 or 407. Here, as before start, headers may be changed. Asked once an
+ * attempt: a second refusal is fatal. Since 0.1.
+ */
+typedef rt_credentials (*rt_eventsource_credentials_fn)(int32_t http_status, void *user);
+
+/**
+ * An id is to be kept under `key` for the next run, "" to forget it; called after the callback of
+ * its event, at most once a second, and at the end. Both NUL-terminated, valid until the callback
+ * returns. Since 0.1.
+ */
+typedef void (*rt_eventsource_store_fn)(
+    const char *key, const char *id, size_t id_length, void *user);
+
+/** One of the types that are listened to. Since 0.1. */
+typedef void (*rt_eventsource_name_fn)(const char *event, size_t length, void *user);
+
+/**
+ * Makes an event source on a loop; nothing is sent before `rt_eventsource_start`. Any thread.
+ *
+ * url: `http://` or `https://`, copied; user and password become a basic Authorization header.
+ * out: receives it; to be freed with `rt_eventsource_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
+ *   RT_ERROR_CLOSED for a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_new(rt_loop *loop, const char *url, rt_eventsource **out);
+
+/** Closes and gives back. NULL is accepted. Any thread; in a callback of its own too. Since 0.1. */
+void rt_eventsource_free(rt_eventsource *eventsource);
+
+/**
+ * Begins to connect. No callback comes inside this call. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_start(rt_eventsource *eventsource);
+
+/**
+ * Drops the connection and connects again at once, which counts as no attempt; also to go on when a
+ * credentials callback had answered RT_CREDENTIALS_LATER. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_restart(rt_eventsource *eventsource);
+
+/**
+ * Ends it for good. There is no callback for it, and none begins after this returned, except on the
+ * loop's thread one that had begun. Closing again changes nothing. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_close(rt_eventsource *eventsource);
+
+/**
+ * Stops delivering; TCP slows the server down, nothing is lost. Any thread; from another than the
+ * loop's one event may still come.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_pause(rt_eventsource *eventsource);
+
+/**
+ * Goes on delivering. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_resume(rt_eventsource *eventsource);
+
+/**
+ * Where it stands. Any thread.
+ *
+ * Returns: an `rt_eventsource_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_eventsource_get_state(rt_eventsource *eventsource);
+
+/**
+ * The last event id, as the next attempt sends it; "" for none. Any thread.
+ *
+ * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole id's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_get_last_event_id(
+    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * Where the events come from, after redirects: scheme, host and port. Any thread.
+ *
+ * buffer: receives the text and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole text's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_get_origin(
+    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * The time before an attempt that follows a stable connection: the server's last `retry`, or the
+ * option. Any thread.
+ *
+ * Returns: milliseconds; -1 for NULL.
+ * Since 0.1.
+ */
+int64_t rt_eventsource_get_reconnection_time_ms(rt_eventsource *eventsource);
+
+/**
+ * Forgets the id that is stored for this source in its id file. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_reset_stored_id(rt_eventsource *eventsource);
+
+/*
+ * Chapter: eventsource callbacks. They may be set at any time, from any thread; NULL takes one
+ */
+
+/**
+ * Sets the callback for an opened stream.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_open(
+    rt_eventsource *eventsource, rt_eventsource_open_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for events of the type "message", named or not; other types go to listeners.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_message(
+    rt_eventsource *eventsource, rt_eventsource_event_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for every event of any type, after the listeners of its type.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_any(
+    rt_eventsource *eventsource, rt_eventsource_event_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for comments, each as it is read.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_comment(
+    rt_eventsource *eventsource, rt_eventsource_comment_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for failed attempts and ended streams.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_error(
+    rt_eventsource *eventsource, rt_eventsource_error_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback before each attempt.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_request(
+    rt_eventsource *eventsource, rt_eventsource_request_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a server that wants credentials.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_credentials(
+    rt_eventsource *eventsource, rt_eventsource_credentials_fn fn, void *user,
+    rt_destroy_fn destroy);
+
+/**
+ * Sets the callback that keeps ids in a place of the caller's own; what it kept is given to the
+ * next run by `rt_eventsource_set_last_event_id`.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_store(
+    rt_eventsource *eventsource, rt_eventsource_store_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Adds a listener for events of one type, beside those there are; they are called in the order they
+ * were added. Any thread, at any time.
+ *
+ * event: the type, compared byte for byte; "message" for events without one.
+ * out: receives what `rt_eventsource_remove_listener` takes; may be NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL or empty type or a NULL function.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_add_listener(
+    rt_eventsource *eventsource, const char *event, rt_eventsource_event_fn fn, void *user,
+    rt_destroy_fn destroy, uint64_t *out);
+
+/**
+ * Removes one listener; a listener may remove itself. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_NOT_FOUND when there is none (any more).
+ * Since 0.1.
+ */
+rt_status rt_eventsource_remove_listener(rt_eventsource *eventsource, uint64_t listener);
+
+/**
+ * Removes all listeners for events of one type. Any thread.
+ *
+ * Returns: RT_OK, also when there was none; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_remove_listeners(rt_eventsource *eventsource, const char *event);
+
+/**
+ * Calls `fn`, inside this call, for each type that has a listener, once, sorted bytewise. Any
+ * thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_event_names(
+    rt_eventsource *eventsource, rt_eventsource_name_fn fn, void *user);
+
+/*
+ * Chapter: eventsource options. All are set before rt_eventsource_start, or in the callbacks for a
+ */
+
+/**
+ * Connects to another URL from the next attempt on. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_url(rt_eventsource *eventsource, const char *url);
+
+/**
+ * The request's method. Default GET. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for what is no token, for HEAD and for CONNECT;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_method(rt_eventsource *eventsource, const char *method);
+
+/**
+ * The request's body, copied, sent with each attempt; with it the method is usually POST. Without a
+ * Content-Type header it is text/plain in UTF-8. Default none. Before start.
+ *
+ * data: NULL takes it away.
+ * Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_body(rt_eventsource *eventsource, const uint8_t *data, size_t length);
+
+/**
+ * Adds a header to the requests. Accept is kept when it names text/event-stream; Cache-Control and
+ * Last-Event-ID are the source's own. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_add_header(
+    rt_eventsource *eventsource, const char *name, const char *value);
+
+/**
+ * Sets a header in the place of all of its name. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_header(
+    rt_eventsource *eventsource, const char *name, const char *value);
+
+/**
+ * Takes away every header that was added or set, those of the other setters too. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_clear_headers(rt_eventsource *eventsource);
+
+/**
+ * Sends a basic Authorization header (RFC 7617). Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_basic_auth(
+    rt_eventsource *eventsource, const char *user, const char *password);
+
+/**
+ * Sends a bearer Authorization header (RFC 6750). Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_bearer_token(rt_eventsource *eventsource, const char *token);
+
+/**
+ * Makes the connections by this network, of which it takes a copy. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_network(rt_eventsource *eventsource, rt_network *network);
+
+/**
+ * The id that the first request sends, whatever an id file says; "" for none. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_last_event_id(rt_eventsource *eventsource, const char *id);
+
+/**
+ * Sends the last event id as this query parameter too, in the place of one of that name. Default
+ * none. Before start.
+ *
+ * name: NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, const char *name);
+
+/**
+ * Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
+ * number of sources and processes may share it. It is readable by its owner alone, written at most
+ * once a second and at close, and replaced as a whole; `path`.lock is used beside it. An id is
+ * stored after the callback of its event: a crash repeats events, and loses none. Writing blocks
+ * the loop for as long as the disk does. Default none. Before start.
+ *
+ * key: under what this source's id is kept; NULL for its URL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged or
+ *   cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and the source starts
+ *   without an id.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_id_file(
+    rt_eventsource *eventsource, const char *path, const char *key);
+
+/**
+ * Whether it comes back when the stream ends or an attempt fails. Default true; without, the end of
+ * the stream is a fatal RT_ERROR_CLOSED. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_reconnect(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * How many reconnects in a row may end before they are stable; then a fatal
+ * RT_ERROR_RECONNECTS_EXHAUSTED. Default 0: no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_reconnects(rt_eventsource *eventsource, uint32_t count);
+
+/**
+ * The time before a reconnect until the server sends `retry`; up to a fifth is added at random.
+ * Default 3,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_reconnection_time_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * The longest delay, to which failures in a row grow by doubling; never below the reconnection
+ * time. Default 30,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_delay_ms(rt_eventsource *eventsource, int64_t delay_ms);
+
+/**
+ * How long a connection without an event must last before failures are counted anew; an event does
+ * it at once. Default 10,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_stable_time_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * The time to a ready connection: name, TCP, TLS. Default 15,000; 0 for none. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_connect_timeout_ms(rt_eventsource *eventsource, int64_t timeout_ms);
+
+/**
+ * The time from the request to the answer's head. Default 30,000; 0 for none. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_response_timeout_ms(rt_eventsource *eventsource, int64_t timeout_ms);
+
+/**
+ * How long nothing may come, comments included, before the connection is taken for lost. Default 0:
+ * for ever; TCP probes an idle connection after 30 s. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_idle_timeout_ms(rt_eventsource *eventsource, int64_t timeout_ms);
+
+/**
+ * Reconnects on this HTTP status instead of failing, after the usual delay or Retry-After up to
+ * five minutes. By the standard every status but 200 is fatal. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 400 to 599, for 401 and for 407;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_add_retry_status(rt_eventsource *eventsource, int32_t http_status);
+
+/**
+ * Adds the statuses that pass, of servers behind proxies: 408, 425, 429, 500, 502, 503, 504. Before
+ * start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_resilient(rt_eventsource *eventsource);
+
+/**
+ * Whether compressed streams are asked for, in every coding that libcurl has. Default true. Before
+ * start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_compression(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * Whether HTTP/2 is offered by TLS. Default true. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_http2(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * How many redirects an attempt follows, as `rt_websocket_set_max_redirects`. Default 20; 0 follows
+ * none. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_redirects(rt_eventsource *eventsource, int32_t count);
+
+/**
+ * Whether a redirect may lead from https to http. Default false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_allow_insecure_redirects(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_add_safe_header(rt_eventsource *eventsource, const char *name);
+
+/**
+ * The longest line of the stream. Default 64 MiB; 0 for no limit. Above it: a fatal
+ * RT_ERROR_TOO_LARGE. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_line_bytes(rt_eventsource *eventsource, size_t bytes);
+
+/**
+ * The most data of one event. Default 64 MiB; 0 for no limit. Above it: a fatal RT_ERROR_TOO_LARGE.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_event_bytes(rt_eventsource *eventsource, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

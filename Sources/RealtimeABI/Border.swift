@@ -111,6 +111,24 @@ func copy<Value: BitwiseCopyable>(
     }
 }
 
+/// Copies a text into a caller's buffer, cut to its size, with a NUL behind it.
+func copy(
+    text: String, to buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ outLength: UnsafeMutablePointer<Int>?
+) throws(RealtimeError) {
+    let length = text.utf8.count
+    if size > 0 {
+        let buffer = try required(buffer, "buffer")
+        for (index, byte) in text.utf8.prefix(size - 1).enumerated() {
+            buffer[index] = CChar(bitPattern: byte)
+        }
+        buffer[min(length, size - 1)] = 0
+    } else if size < 0 {
+        throw RealtimeError(.tooLarge, "size is above SIZE_MAX / 2")
+    }
+    outLength?.pointee = length
+}
+
 /// Texts that live as long as the library.
 enum StaticText {
     static var version: UnsafePointer<CChar> { pointer(LibraryVersion.text) }

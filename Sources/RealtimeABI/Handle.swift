@@ -54,6 +54,11 @@ extension WebSocketConnection: Handle {
     var owningLoop: Loop? { loop }
 }
 
+extension EventSourceConnection: Handle {
+    static let name = "eventsource"
+    var owningLoop: Loop? { loop }
+}
+
 final class NetworkHandle: Handle {
     static let name = "network"
     var configuration = NetworkConfiguration()

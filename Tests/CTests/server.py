@@ -15,6 +15,9 @@ Prints its port on a line of its own and runs until its standard input ends.
 /redirect/N      leads to /redirect/N-1, and /redirect/0 to /echo
 /away            leads to /headers under another name of this host
 /flaky/NAME/N    cuts the first N connections of this NAME, then sends every message back
+/events/N        no WebSocket: a stream of N events behind the one that Last-Event-ID names, then
+                 its end; each has an id, a comment before it, and "odd" ones have that type
+/tokens          the same with one event, for those with "Authorization: Bearer good"
 """
 
 from __future__ import annotations
@@ -31,10 +34,28 @@ released = asyncio.Event()
 cut: dict[str, int] = {}
 
 
+def events(connection: ServerConnection, request: Request, count: int) -> Response:
+    last = int(request.headers.get("Last-Event-ID", "0"))
+    text = "retry: 10\n\n"
+    for number in range(last + 1, last + count + 1):
+        kind = "event: odd\n" if number % 2 else ""
+        text += f": {number}\nid: {number}\n{kind}data: number\ndata: {number}\n\n"
+    response = connection.respond(HTTPStatus.OK, text)
+    del response.headers["Content-Type"]
+    response.headers["Content-Type"] = "text/event-stream"
+    return response
+
+
 def refuse(connection: ServerConnection, request: Request) -> Response | None:
     _, action, *rest = request.path.split("/")
     if action == "refuse":
         return connection.respond(HTTPStatus.NOT_FOUND, "not here\n")
+    if action == "events":
+        return events(connection, request, int(rest[0]))
+    if action == "tokens":
+        if request.headers.get("Authorization") != "Bearer good":
+            return connection.respond(HTTPStatus.UNAUTHORIZED, "a token is needed\n")
+        return events(connection, request, 1)
     location = None
     if action == "redirect":
         left = int(rest[0])

@@ -303,6 +303,97 @@ class rt_websocket_statistics(ctypes.Structure):  # noqa: N801
     ]
 
 
+class rt_eventsource_state(IntEnum):  # noqa: N801
+    """Values of ``rt_eventsource_state``, without the prefix of their C names."""
+
+    CONNECTING = 0
+    OPEN = 1
+    CLOSED = 2
+
+
+class rt_credentials(IntEnum):  # noqa: N801
+    """Values of ``rt_credentials``, without the prefix of their C names."""
+
+    NONE = 0
+    READY = 1
+    LATER = 2
+
+
+# (user)
+rt_eventsource_open_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+# (id, id_length, event, event_length, data, data_length, had_id, user)
+rt_eventsource_event_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_bool,
+    ctypes.c_void_p,
+)
+
+
+# (comment, length, user)
+rt_eventsource_comment_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+# (status, message, http_status, fatal, retry_in_ms, attempt, user)
+rt_eventsource_error_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_int32,
+    ctypes.c_char_p,
+    ctypes.c_int32,
+    ctypes.c_bool,
+    ctypes.c_int64,
+    ctypes.c_uint32,
+    ctypes.c_void_p,
+)
+
+
+# (attempt, user)
+rt_eventsource_request_fn = ctypes.CFUNCTYPE(
+    ctypes.c_bool,
+    ctypes.c_uint32,
+    ctypes.c_void_p,
+)
+
+
+# (http_status, user)
+rt_eventsource_credentials_fn = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_void_p,
+)
+
+
+# (key, id, id_length, user)
+rt_eventsource_store_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+# (event, length, user)
+rt_eventsource_name_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
 #: Argument types and result type of every exported function.
 FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_version": ((), ctypes.c_char_p),
@@ -605,6 +696,192 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_websocket_pong_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_eventsource_new": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_free": ((ctypes.c_void_p,), None),
+    "rt_eventsource_start": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_restart": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_close": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_pause": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_resume": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_get_last_event_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_get_origin": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_get_reconnection_time_ms": ((ctypes.c_void_p,), ctypes.c_int64),
+    "rt_eventsource_reset_stored_id": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_on_open": (
+        (ctypes.c_void_p, rt_eventsource_open_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_message": (
+        (ctypes.c_void_p, rt_eventsource_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_any": (
+        (ctypes.c_void_p, rt_eventsource_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_comment": (
+        (ctypes.c_void_p, rt_eventsource_comment_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_error": (
+        (ctypes.c_void_p, rt_eventsource_error_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_request": (
+        (ctypes.c_void_p, rt_eventsource_request_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_credentials": (
+        (
+            ctypes.c_void_p,
+            rt_eventsource_credentials_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_store": (
+        (ctypes.c_void_p, rt_eventsource_store_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_listener": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_eventsource_event_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_remove_listener": (
+        (ctypes.c_void_p, ctypes.c_uint64),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_remove_listeners": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_event_names": (
+        (ctypes.c_void_p, rt_eventsource_name_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_eventsource_set_method": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_eventsource_set_body": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_set_basic_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_bearer_token": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_eventsource_set_last_event_id": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_id_query_parameter": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_id_file": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_reconnect": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_eventsource_set_max_reconnects": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_reconnection_time_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_max_delay_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_stable_time_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_response_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_idle_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_retry_status": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_resilient": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_set_compression": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_eventsource_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_max_line_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_max_event_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
 }
 
 
@@ -826,6 +1103,112 @@ class Library:
     rt_websocket_on_drained: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_pong: Callable[[Any, Any, Any, Any], int]
+    # (loop, url, out)
+    rt_eventsource_new: Callable[[Any, bytes | None, Any], int]
+    # (eventsource)
+    rt_eventsource_free: Callable[[Any], None]
+    # (eventsource)
+    rt_eventsource_start: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_restart: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_close: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_pause: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_resume: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_get_state: Callable[[Any], int]
+    # (eventsource, buffer, size, out_length)
+    rt_eventsource_get_last_event_id: Callable[[Any, Any, int, Any], int]
+    # (eventsource, buffer, size, out_length)
+    rt_eventsource_get_origin: Callable[[Any, Any, int, Any], int]
+    # (eventsource)
+    rt_eventsource_get_reconnection_time_ms: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_reset_stored_id: Callable[[Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_open: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_message: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_any: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_comment: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_error: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_request: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_credentials: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_store: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, event, fn, user, destroy, out)
+    rt_eventsource_add_listener: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (eventsource, listener)
+    rt_eventsource_remove_listener: Callable[[Any, int], int]
+    # (eventsource, event)
+    rt_eventsource_remove_listeners: Callable[[Any, bytes | None], int]
+    # (eventsource, fn, user)
+    rt_eventsource_event_names: Callable[[Any, Any, Any], int]
+    # (eventsource, url)
+    rt_eventsource_set_url: Callable[[Any, bytes | None], int]
+    # (eventsource, method)
+    rt_eventsource_set_method: Callable[[Any, bytes | None], int]
+    # (eventsource, data, length)
+    rt_eventsource_set_body: Callable[[Any, Any, int], int]
+    # (eventsource, name, value)
+    rt_eventsource_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (eventsource, name, value)
+    rt_eventsource_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (eventsource)
+    rt_eventsource_clear_headers: Callable[[Any], int]
+    # (eventsource, user, password)
+    rt_eventsource_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
+    # (eventsource, token)
+    rt_eventsource_set_bearer_token: Callable[[Any, bytes | None], int]
+    # (eventsource, network)
+    rt_eventsource_set_network: Callable[[Any, Any], int]
+    # (eventsource, id)
+    rt_eventsource_set_last_event_id: Callable[[Any, bytes | None], int]
+    # (eventsource, name)
+    rt_eventsource_set_id_query_parameter: Callable[[Any, bytes | None], int]
+    # (eventsource, path, key)
+    rt_eventsource_set_id_file: Callable[[Any, bytes | None, bytes | None], int]
+    # (eventsource, enabled)
+    rt_eventsource_set_reconnect: Callable[[Any, bool], int]
+    # (eventsource, count)
+    rt_eventsource_set_max_reconnects: Callable[[Any, int], int]
+    # (eventsource, time_ms)
+    rt_eventsource_set_reconnection_time_ms: Callable[[Any, int], int]
+    # (eventsource, delay_ms)
+    rt_eventsource_set_max_delay_ms: Callable[[Any, int], int]
+    # (eventsource, time_ms)
+    rt_eventsource_set_stable_time_ms: Callable[[Any, int], int]
+    # (eventsource, timeout_ms)
+    rt_eventsource_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (eventsource, timeout_ms)
+    rt_eventsource_set_response_timeout_ms: Callable[[Any, int], int]
+    # (eventsource, timeout_ms)
+    rt_eventsource_set_idle_timeout_ms: Callable[[Any, int], int]
+    # (eventsource, http_status)
+    rt_eventsource_add_retry_status: Callable[[Any, int], int]
+    # (eventsource)
+    rt_eventsource_set_resilient: Callable[[Any], int]
+    # (eventsource, enabled)
+    rt_eventsource_set_compression: Callable[[Any, bool], int]
+    # (eventsource, enabled)
+    rt_eventsource_set_http2: Callable[[Any, bool], int]
+    # (eventsource, count)
+    rt_eventsource_set_max_redirects: Callable[[Any, int], int]
+    # (eventsource, enabled)
+    rt_eventsource_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (eventsource, name)
+    rt_eventsource_add_safe_header: Callable[[Any, bytes | None], int]
+    # (eventsource, bytes)
+    rt_eventsource_set_max_line_bytes: Callable[[Any, int], int]
+    # (eventsource, bytes)
+    rt_eventsource_set_max_event_bytes: Callable[[Any, int], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

@@ -1,0 +1,248 @@
+import CShims
+import Engine
+import Session
+import Wire
+
+// Chapter: eventsource callbacks. They may be set at any time, from any thread; NULL takes one
+// away.
+
+/// Sets the callback for an opened stream. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_open")
+public func rt_eventsource_on_open(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_open_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers { $0.open = box.function.map { function in { function(box.user) } } }
+    }
+}
+
+/// Sets the callback for events of the type "message", named or not; other types go to listeners.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_message")
+public func rt_eventsource_on_message(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_event_fn?,
+    _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers { $0.message = handler(box) }
+    }
+}
+
+/// Sets the callback for every event of any type, after the listeners of its type. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_any")
+public func rt_eventsource_on_any(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_event_fn?,
+    _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers { $0.any = handler(box) }
+    }
+}
+
+/// Sets the callback for comments, each as it is read. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_comment")
+public func rt_eventsource_on_comment(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_comment_fn?,
+    _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers {
+            $0.comment = box.function.map { function in
+                {
+                    function(
+                        ($0.baseAddress ?? emptyBase).assumingMemoryBound(to: CChar.self),
+                        $0.count, box.user)
+                }
+            }
+        }
+    }
+}
+
+/// Sets the callback for failed attempts and ended streams. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_error")
+public func rt_eventsource_on_error(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_error_fn?,
+    _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers {
+            $0.error = box.function.map { function in
+                { failure in
+                    let delay = failure.retryIn.map { EventSourceConnection.milliseconds($0) }
+                    failure.error.message.withCString {
+                        function(
+                            failure.error.code.rawValue, $0, Int32(clamping: failure.status),
+                            failure.isFatal, delay ?? -1,
+                            UInt32(clamping: failure.attempt), box.user)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sets the callback before each attempt. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_request")
+public func rt_eventsource_on_request(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_request_fn?,
+    _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers {
+            $0.request = box.function.map { function in
+                { function(UInt32(clamping: $0), box.user) }
+            }
+        }
+    }
+}
+
+/// Sets the callback for a server that wants credentials. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_credentials")
+public func rt_eventsource_on_credentials(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_credentials_fn?,
+    _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers {
+            $0.credentials = box.function.map { function in
+                {
+                    try named(
+                        function(Int32(clamping: $0.status), box.user),
+                        "what the credentials callback answered",
+                        "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
+                }
+            }
+        }
+    }
+}
+
+/// Sets the callback that keeps ids in a place of the caller's own; what it kept is given to the
+/// next run by `rt_eventsource_set_last_event_id`. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_store")
+public func rt_eventsource_on_store(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_store_fn?,
+    _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers {
+            $0.storeID = box.function.map { function in
+                { key, id in
+                    key.withCString { key in
+                        id.withCString { function(key, $0, id.utf8.count, box.user) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds a listener for events of one type, beside those there are; they are called in the order
+/// they were added. Any thread, at any time. Since 0.1.
+/// - Parameter event: the type, compared byte for byte; "message" for events without one.
+/// - Parameter out: receives what `rt_eventsource_remove_listener` takes; may be NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL or empty type or a NULL function.
+@_cdecl("rt_eventsource_add_listener")
+public func rt_eventsource_add_listener(
+    _ eventsource: rt_eventsource?, _ event: UnsafePointer<CChar>?,
+    _ fn: rt_eventsource_event_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ out: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        let type = try type(event)
+        let handle = try required(handler(box), "fn")
+        let token = try source.setHandlers { $0.addListener(type, handle) }
+        out?.pointee = token
+    }
+}
+
+/// Removes one listener; a listener may remove itself. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_NOT_FOUND when there is none (any more).
+@_cdecl("rt_eventsource_remove_listener")
+public func rt_eventsource_remove_listener(
+    _ eventsource: rt_eventsource?, _ listener: UInt64
+) -> rt_status {
+    source(eventsource) { source in
+        guard try source.setHandlers({ $0.removeListener(listener) }) else {
+            throw RealtimeError(.notFound, "no listener has the number \(listener)")
+        }
+    }
+}
+
+/// Removes all listeners for events of one type. Any thread. Since 0.1.
+/// - Returns: RT_OK, also when there was none; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_eventsource_remove_listeners")
+public func rt_eventsource_remove_listeners(
+    _ eventsource: rt_eventsource?, _ event: UnsafePointer<CChar>?
+) -> rt_status {
+    source(eventsource) { source in
+        let type = try type(event)
+        _ = try source.setHandlers { $0.removeListeners(type) }
+    }
+}
+
+/// Calls `fn`, inside this call, for each type that has a listener, once, sorted bytewise. Any
+/// thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_event_names")
+public func rt_eventsource_event_names(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_name_fn?,
+    _ user: UnsafeMutableRawPointer?
+) -> rt_status {
+    source(eventsource) { source in
+        let fn = try required(fn, "fn")
+        for type in source.listenedTypes {
+            let text = type.map { CChar(bitPattern: $0) } + [0]
+            text.withUnsafeBufferPointer { fn($0.baseAddress, type.count, user) }
+        }
+    }
+}
+
+private func type(_ event: UnsafePointer<CChar>?) throws(RealtimeError) -> [UInt8] {
+    let type = Array(try text(event, "event").utf8)
+    guard !type.isEmpty else {
+        throw RealtimeError(
+            .invalidArgument, "the type of events is empty; those without one are \"message\"")
+    }
+    return type
+}
+
+private func handler(
+    _ box: CallbackBox<rt_eventsource_event_fn>
+) -> EventSourceHandlers.Event? {
+    box.function.map { function in
+        { event in
+            function(
+                chars(event.id), event.id.count, chars(event.type), event.type.count,
+                chars(event.data), event.data.count, event.hasID, box.user)
+        }
+    }
+}
+
+private func chars(_ bytes: UnsafeRawBufferPointer) -> UnsafePointer<CChar> {
+    (bytes.baseAddress ?? emptyBase).assumingMemoryBound(to: CChar.self)
+}

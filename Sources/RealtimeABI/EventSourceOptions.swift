@@ -1,0 +1,333 @@
+import CShims
+import Engine
+import Session
+import Wire
+
+// Chapter: eventsource options. All are set before rt_eventsource_start, or in the callbacks for a
+// request and for credentials.
+
+/// Connects to another URL from the next attempt on. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_url")
+public func rt_eventsource_set_url(
+    _ eventsource: rt_eventsource?, _ url: UnsafePointer<CChar>?
+) -> rt_status {
+    source(eventsource) { try $0.setURL(text(url, "url")) }
+}
+
+/// The request's method. Default GET. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for what is no token, for HEAD and for CONNECT;
+/// RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_method")
+public func rt_eventsource_set_method(
+    _ eventsource: rt_eventsource?, _ method: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) { try $0.setMethod(text(method, "method")) }
+}
+
+/// The request's body, copied, sent with each attempt; with it the method is usually POST. Without
+/// a Content-Type header it is text/plain in UTF-8. Default none. Before start. Since 0.1.
+/// - Parameter data: NULL takes it away.
+/// - Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_body")
+public func rt_eventsource_set_body(
+    _ eventsource: rt_eventsource?, _ data: UnsafePointer<UInt8>?, _ length: Int
+) -> rt_status {
+    change(eventsource) {
+        let bytes = try bytes(data, data == nil ? 0 : length, "data")
+        $0.body = data == nil ? nil : Array(bytes)
+    }
+}
+
+/// Adds a header to the requests. Accept is kept when it names text/event-stream; Cache-Control and
+/// Last-Event-ID are the source's own. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_add_header")
+public func rt_eventsource_add_header(
+    _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) {
+        try $0.addHeader(name: text(name, "name"), value: text(value, "value"))
+    }
+}
+
+/// Sets a header in the place of all of its name. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_header")
+public func rt_eventsource_set_header(
+    _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) {
+        try $0.setHeader(name: text(name, "name"), value: text(value, "value"))
+    }
+}
+
+/// Takes away every header that was added or set, those of the other setters too. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_clear_headers")
+public func rt_eventsource_clear_headers(
+    _ eventsource: rt_eventsource?
+) -> rt_status {
+    change(eventsource) { $0.clearHeaders() }
+}
+
+/// Sends a basic Authorization header (RFC 7617). Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_basic_auth")
+public func rt_eventsource_set_basic_auth(
+    _ eventsource: rt_eventsource?, _ user: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) {
+        try $0.setHeader(
+            name: "Authorization",
+            value: HeaderField.basicAuthorization(
+                user: text(user, "user"), password: text(password, "password")))
+    }
+}
+
+/// Sends a bearer Authorization header (RFC 6750). Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_bearer_token")
+public func rt_eventsource_set_bearer_token(
+    _ eventsource: rt_eventsource?, _ token: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) {
+        try $0.setHeader(
+            name: "Authorization", value: HeaderField.bearerAuthorization(text(token, "token")))
+    }
+}
+
+/// Makes the connections by this network, of which it takes a copy. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_network")
+public func rt_eventsource_set_network(
+    _ eventsource: rt_eventsource?, _ network: rt_network?
+) -> rt_status {
+    change(eventsource) { $0.network = try NetworkHandle.borrow(network).configuration }
+}
+
+/// The id that the first request sends, whatever an id file says; "" for none. Before start. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_last_event_id")
+public func rt_eventsource_set_last_event_id(
+    _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) { try $0.setLastEventID(text(id, "id")) }
+}
+
+/// Sends the last event id as this query parameter too, in the place of one of that name. Default
+/// none. Before start. Since 0.1.
+/// - Parameter name: NULL or "" for none.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_id_query_parameter")
+public func rt_eventsource_set_id_query_parameter(
+    _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) {
+        let name = try name.map { try text($0, "name") } ?? ""
+        $0.idQueryParameter = name.isEmpty ? nil : name
+    }
+}
+
+/// Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
+/// number of sources and processes may share it. It is readable by its owner alone, written at most
+/// once a second and at close, and replaced as a whole; `path`.lock is used beside it. An id is
+/// stored after the callback of its event: a crash repeats events, and loses none. Writing blocks
+/// the loop for as long as the disk does. Default none. Before start. Since 0.1.
+/// - Parameter key: under what this source's id is kept; NULL for its URL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged or
+/// cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and the source starts
+/// without an id.
+@_cdecl("rt_eventsource_set_id_file")
+public func rt_eventsource_set_id_file(
+    _ eventsource: rt_eventsource?, _ path: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) {
+        try $0.setIDFile(text(path, "path"), key: key.map { try text($0, "key") })
+    }
+}
+
+/// Whether it comes back when the stream ends or an attempt fails. Default true; without, the end
+/// of the stream is a fatal RT_ERROR_CLOSED. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_reconnect")
+public func rt_eventsource_set_reconnect(
+    _ eventsource: rt_eventsource?, _ enabled: Bool
+) -> rt_status {
+    change(eventsource) { $0.reconnects = enabled }
+}
+
+/// How many reconnects in a row may end before they are stable; then a fatal
+/// RT_ERROR_RECONNECTS_EXHAUSTED. Default 0: no limit. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_max_reconnects")
+public func rt_eventsource_set_max_reconnects(
+    _ eventsource: rt_eventsource?, _ count: UInt32
+) -> rt_status {
+    change(eventsource) { $0.maxReconnects = Int(count) }
+}
+
+/// The time before a reconnect until the server sends `retry`; up to a fifth is added at random.
+/// Default 3,000. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_reconnection_time_ms")
+public func rt_eventsource_set_reconnection_time_ms(
+    _ eventsource: rt_eventsource?, _ time_ms: Int64
+) -> rt_status {
+    change(eventsource) { $0.retryInitial = try milliseconds(time_ms, "time_ms") }
+}
+
+/// The longest delay, to which failures in a row grow by doubling; never below the reconnection
+/// time. Default 30,000. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_max_delay_ms")
+public func rt_eventsource_set_max_delay_ms(
+    _ eventsource: rt_eventsource?, _ delay_ms: Int64
+) -> rt_status {
+    change(eventsource) { $0.maxDelay = try milliseconds(delay_ms, "delay_ms") }
+}
+
+/// How long a connection without an event must last before failures are counted anew; an event does
+/// it at once. Default 10,000. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_stable_time_ms")
+public func rt_eventsource_set_stable_time_ms(
+    _ eventsource: rt_eventsource?, _ time_ms: Int64
+) -> rt_status {
+    change(eventsource) { $0.stableTime = try milliseconds(time_ms, "time_ms") }
+}
+
+/// The time to a ready connection: name, TCP, TLS. Default 15,000; 0 for none. Before start. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_connect_timeout_ms")
+public func rt_eventsource_set_connect_timeout_ms(
+    _ eventsource: rt_eventsource?, _ timeout_ms: Int64
+) -> rt_status {
+    change(eventsource) { $0.connectTimeout = try milliseconds(timeout_ms, "timeout_ms") }
+}
+
+/// The time from the request to the answer's head. Default 30,000; 0 for none. Before start. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_response_timeout_ms")
+public func rt_eventsource_set_response_timeout_ms(
+    _ eventsource: rt_eventsource?, _ timeout_ms: Int64
+) -> rt_status {
+    change(eventsource) { $0.responseTimeout = try milliseconds(timeout_ms, "timeout_ms") }
+}
+
+/// How long nothing may come, comments included, before the connection is taken for lost. Default
+/// 0: for ever; TCP probes an idle connection after 30 s. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_idle_timeout_ms")
+public func rt_eventsource_set_idle_timeout_ms(
+    _ eventsource: rt_eventsource?, _ timeout_ms: Int64
+) -> rt_status {
+    change(eventsource) { $0.idleTimeout = try milliseconds(timeout_ms, "timeout_ms") }
+}
+
+/// Reconnects on this HTTP status instead of failing, after the usual delay or Retry-After up to
+/// five minutes. By the standard every status but 200 is fatal. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 400 to 599, for 401 and for 407;
+/// RT_ERROR_STATE.
+@_cdecl("rt_eventsource_add_retry_status")
+public func rt_eventsource_add_retry_status(
+    _ eventsource: rt_eventsource?, _ http_status: Int32
+) -> rt_status {
+    change(eventsource) { try $0.addRetryStatus(Int(http_status)) }
+}
+
+/// Adds the statuses that pass, of servers behind proxies: 408, 425, 429, 500, 502, 503, 504.
+/// Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_resilient")
+public func rt_eventsource_set_resilient(
+    _ eventsource: rt_eventsource?
+) -> rt_status {
+    change(eventsource) {
+        for status in EventSourceConfiguration.resilientStatuses { try $0.addRetryStatus(status) }
+    }
+}
+
+/// Whether compressed streams are asked for, in every coding that libcurl has. Default true. Before
+/// start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_compression")
+public func rt_eventsource_set_compression(
+    _ eventsource: rt_eventsource?, _ enabled: Bool
+) -> rt_status {
+    change(eventsource) { $0.compression = enabled }
+}
+
+/// Whether HTTP/2 is offered by TLS. Default true. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_http2")
+public func rt_eventsource_set_http2(
+    _ eventsource: rt_eventsource?, _ enabled: Bool
+) -> rt_status {
+    change(eventsource) { $0.http2 = enabled }
+}
+
+/// How many redirects an attempt follows, as `rt_websocket_set_max_redirects`. Default 20; 0
+/// follows none. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_max_redirects")
+public func rt_eventsource_set_max_redirects(
+    _ eventsource: rt_eventsource?, _ count: Int32
+) -> rt_status {
+    change(eventsource) { $0.redirects.maximum = try number(count, "count", in: 0...20) }
+}
+
+/// Whether a redirect may lead from https to http. Default false. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_allow_insecure_redirects")
+public func rt_eventsource_set_allow_insecure_redirects(
+    _ eventsource: rt_eventsource?, _ enabled: Bool
+) -> rt_status {
+    change(eventsource) { $0.redirects.allowsInsecure = enabled }
+}
+
+/// Lets this header of the caller's go along when a redirect leads to another origin. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_add_safe_header")
+public func rt_eventsource_add_safe_header(
+    _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
+) -> rt_status {
+    change(eventsource) {
+        let name = try text(name, "name")
+        try HeaderField.validate(name: name, value: "")
+        $0.redirects.safeNames.append(name)
+    }
+}
+
+/// The longest line of the stream. Default 64 MiB; 0 for no limit. Above it: a fatal
+/// RT_ERROR_TOO_LARGE. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_max_line_bytes")
+public func rt_eventsource_set_max_line_bytes(
+    _ eventsource: rt_eventsource?, _ bytes: Int
+) -> rt_status {
+    change(eventsource) { $0.limits.line = try size(bytes, "bytes") }
+}
+
+/// The most data of one event. Default 64 MiB; 0 for no limit. Above it: a fatal
+/// RT_ERROR_TOO_LARGE. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_max_event_bytes")
+public func rt_eventsource_set_max_event_bytes(
+    _ eventsource: rt_eventsource?, _ bytes: Int
+) -> rt_status {
+    change(eventsource) { $0.limits.data = try size(bytes, "bytes") }
+}
+
+/// Runs a change of an event source's options.
+private func change(
+    _ eventsource: rt_eventsource?,
+    _ body: (inout EventSourceConfiguration) throws -> Void
+) -> rt_status {
+    source(eventsource) { try $0.configure(body) }
+}
