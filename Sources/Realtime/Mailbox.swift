@@ -73,10 +73,16 @@ final class Mailbox<Element: MailboxElement>: Sendable {
         return isFull
     }
 
-    /// No message comes any more; those that wait in the box can still be taken.
-    func finish(_ end: MailboxEnd) {
+    /// No message comes any more; those that wait in the box can still be taken, unless they are
+    /// discarded.
+    func finish(_ end: MailboxEnd, discarding: Bool = false) {
         let waiting = contents.withLock { contents -> [Continuation] in
             if contents.end == nil { contents.end = end }
+            if discarding {
+                contents.messages = []
+                contents.head = 0
+                contents.bytes = 0
+            }
             defer { contents.waiting = [] }
             return contents.waiting.map(\.continuation)
         }

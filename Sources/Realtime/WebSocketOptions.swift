@@ -159,7 +159,7 @@ extension WebSocket {
             return value
         }
 
-        private static func atLeast(
+        static func atLeast(
             _ least: Int, _ value: Int, _ name: String
         ) throws(RealtimeError) -> Int {
             guard value >= least else {
@@ -169,7 +169,7 @@ extension WebSocket {
             return value
         }
 
-        private static func within(
+        static func within(
             _ range: ClosedRange<Int>, _ value: Int, _ name: String
         ) throws(RealtimeError) -> Int {
             guard range.contains(value) else {

@@ -1,19 +1,54 @@
 import Foundation
+import Synchronization
 
-/// `Tests/Support/echo_server.py`, started once for all tests of the process. It ends by itself
-/// when this process does, since its standard input closes then.
+/// `Tests/Support/echo_server.py`, started once for all tests of the process.
 struct EchoServer: Sendable {
     let port: Int
     let securePort: Int
     let caFile: String
 
     static let shared: EchoServer = {
+        let parts = Peer.start("Tests/Support/echo_server.py")
+        guard parts.count == 3, let port = Int(parts[0]), let securePort = Int(parts[1]) else {
+            preconditionFailure("the echo server said: \(parts)")
+        }
+        return EchoServer(port: port, securePort: securePort, caFile: parts[2])
+    }()
+
+    func url(_ path: String) -> String { "ws://127.0.0.1:\(port)/\(path)" }
+    func secureURL(_ path: String) -> String { "wss://localhost:\(securePort)/\(path)" }
+}
+
+/// `Tests/CTests/server.py`, which also streams events, started once for all tests of the process.
+struct StreamServer: Sendable {
+    let port: Int
+
+    static let shared: StreamServer = {
+        let parts = Peer.start("Tests/CTests/server.py")
+        guard parts.count == 1, let port = Int(parts[0]) else {
+            preconditionFailure("the stream server said: \(parts)")
+        }
+        return StreamServer(port: port)
+    }()
+
+    func url(_ path: String) -> String { "http://127.0.0.1:\(port)/\(path)" }
+}
+
+/// A program in Python that is spoken to. It ends by itself when this process does, since its
+/// standard input closes then.
+private enum Peer {
+    /// Held so that their pipes stay open.
+    private static let running = Mutex<[Process]>([])
+
+    /// Starts a script.
+    /// - Returns: the words of its first line.
+    static func start(_ script: String) -> [String] {
         let root = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().path()
         let process = Process()
         let python = ProcessInfo.processInfo.environment["PYTHON"] ?? root + "build/venv/bin/python"
         process.executableURL = URL(filePath: python)
-        process.arguments = [root + "Tests/Support/echo_server.py"]
+        process.arguments = [root + script]
         let output = Pipe()
         process.standardOutput = output
         process.standardInput = Pipe()
@@ -22,23 +57,13 @@ struct EchoServer: Sendable {
         } catch {
             preconditionFailure("\(python) could not be run (make install makes it): \(error)")
         }
-        running = process
         var line = ""
         while !line.hasSuffix("\n") {
             let piece = output.fileHandleForReading.availableData
-            precondition(!piece.isEmpty, "the echo server ended before it was ready")
+            precondition(!piece.isEmpty, "\(script) ended before it was ready")
             line += String(decoding: piece, as: UTF8.self)
         }
-        let parts = line.split(whereSeparator: \.isWhitespace)
-        guard parts.count == 3, let port = Int(parts[0]), let securePort = Int(parts[1]) else {
-            preconditionFailure("the echo server said: \(line)")
-        }
-        return EchoServer(port: port, securePort: securePort, caFile: String(parts[2]))
-    }()
-
-    /// Held so that its pipes stay open.
-    nonisolated(unsafe) private static var running: Process?
-
-    func url(_ path: String) -> String { "ws://127.0.0.1:\(port)/\(path)" }
-    func secureURL(_ path: String) -> String { "wss://localhost:\(securePort)/\(path)" }
+        running.withLock { $0.append(process) }
+        return line.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
 }

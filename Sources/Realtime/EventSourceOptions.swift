@@ -1,0 +1,164 @@
+internal import Engine
+internal import Session
+public import Wire
+
+extension EventSource {
+    /// How an event source connects. The defaults are what most programs want.
+    public struct Options: Sendable {
+        public typealias Header = (name: String, value: String)
+
+        public var method = "GET"
+        /// Sent with each attempt; with it the method is usually POST.
+        public var body: [UInt8]?
+        public var headers: [Header] = []
+        /// Called on the loop's thread before each attempt, whose number counts from 1 since the
+        /// last that was stable; what it returns is laid over `headers` for this attempt.
+        public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
+        /// Called when the server answers 401 or 407, once an attempt: headers to send it again
+        /// with, or nil when there are none, which is fatal.
+        public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
+        public var network = Network()
+
+        /// The id that the first request sends, whatever the id file says; nil for the file's.
+        public var lastEventID: String?
+        /// A query parameter that the id is sent as too.
+        public var idQueryParameter: String?
+        /// A file that keeps the last event id between runs, for any number of sources and
+        /// processes; written at most once a second and at close.
+        public var idFile: String?
+        /// Under what this source's id is kept; nil for its URL.
+        public var storeKey: String?
+
+        /// Comes back when the stream ends or an attempt fails.
+        public var reconnect = true
+        /// How many reconnects in a row may end before they are stable; 0 is no limit.
+        public var maxReconnects = 0
+        /// Before a reconnect, until the server sends `retry`.
+        public var reconnectionTime = Duration.seconds(3)
+        /// The longest delay; never below the reconnection time.
+        public var maxDelay = Duration.seconds(30)
+        /// How long a connection without an event must last before failures count anew.
+        public var stableTime = Duration.seconds(10)
+        /// Statuses that are come back from; `resilient` has those that pass.
+        public var retryStatuses: Set<Int> = []
+
+        /// To a ready connection; nil for none.
+        public var connectTimeout: Duration? = .seconds(15)
+        /// From the request to the answer's head; nil for none.
+        public var responseTimeout: Duration? = .seconds(30)
+        /// How long nothing may come, comments included; nil for ever.
+        public var idleTimeout: Duration?
+
+        /// Asks for compressed streams.
+        public var compression = true
+        /// Offers HTTP/2 over TLS.
+        public var http2 = true
+        /// 0 follows none.
+        public var maxRedirects = 20
+        public var allowInsecureRedirects = false
+        /// Names of headers that go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
+        /// 0 for no limit.
+        public var maxLineBytes = 64 << 20
+        /// The data of one event; 0 for no limit.
+        public var maxEventBytes = 64 << 20
+
+        /// Events that may wait for who iterates.
+        public var maxBufferedEvents = 1024
+        /// Their bytes.
+        public var maxBufferedBytes = 8 << 20
+
+        public init() {}
+
+        /// 408, 425, 429, 500, 502, 503 and 504: of servers behind proxies.
+        public static let resilient = Set(EventSourceConfiguration.resilientStatuses)
+
+        func apply(to target: inout EventSourceConfiguration) throws(RealtimeError) {
+            typealias Check = WebSocket.Options
+            try target.setMethod(method)
+            target.body = body
+            for header in headers { try target.addHeader(name: header.name, value: header.value) }
+            target.network = try network.configuration()
+            if let lastEventID { try target.setLastEventID(lastEventID) }
+            target.idQueryParameter = idQueryParameter
+            if let idFile { try target.setIDFile(idFile, key: storeKey) }
+            target.reconnects = reconnect
+            target.maxReconnects = try Check.atLeast(0, maxReconnects, "maxReconnects")
+            target.retryInitial = try Options.delay(reconnectionTime, "reconnectionTime")
+            target.maxDelay = try Options.delay(maxDelay, "maxDelay")
+            target.stableTime = try Options.delay(stableTime, "stableTime")
+            for status in retryStatuses { try target.addRetryStatus(status) }
+            target.connectTimeout = try Check.limit(connectTimeout, "connectTimeout")
+            target.responseTimeout = try Check.limit(responseTimeout, "responseTimeout")
+            target.idleTimeout = try Check.limit(idleTimeout, "idleTimeout")
+            target.compression = compression
+            target.http2 = http2
+            target.redirects.maximum = try Check.within(0...20, maxRedirects, "maxRedirects")
+            target.redirects.allowsInsecure = allowInsecureRedirects
+            target.redirects.safeNames = safeHeaders
+            target.limits.line = try Check.atLeast(0, maxLineBytes, "maxLineBytes")
+            target.limits.data = try Check.atLeast(0, maxEventBytes, "maxEventBytes")
+            _ = try Check.atLeast(1, maxBufferedEvents, "maxBufferedEvents")
+            _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
+        }
+
+        private static func delay(
+            _ value: Duration, _ name: String
+        ) throws(RealtimeError) -> Duration {
+            guard value >= .zero else {
+                throw RealtimeError(.invalidArgument, "\(name) is \(value), below zero")
+            }
+            return value
+        }
+
+        func addHandlers(to connection: EventSourceConnection) throws(RealtimeError) {
+            let headers = headers
+            try connection.setHandlers { [unowned connection] handlers in
+                if let headerProvider {
+                    handlers.request = { attempt in
+                        try connection.lay(headerProvider(attempt), over: headers)
+                        return true
+                    }
+                }
+                if let credentials {
+                    handlers.credentials = { response in
+                        connection.fetch(response, over: headers, credentials)
+                        return .later
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension EventSourceConnection {
+    fileprivate func lay(
+        _ others: [EventSource.Options.Header], over headers: [EventSource.Options.Header]
+    ) throws {
+        try configure { configuration in
+            configuration.clearHeaders()
+            for header in headers {
+                try configuration.addHeader(name: header.name, value: header.value)
+            }
+            for header in others {
+                try configuration.setHeader(name: header.name, value: header.value)
+            }
+        }
+    }
+
+    fileprivate func fetch(
+        _ response: HTTPResponse, over headers: [EventSource.Options.Header],
+        _ credentials:
+            @escaping @Sendable (HTTPResponse) async throws -> [EventSource.Options.Header]?
+    ) {
+        Task { [weak self] in
+            let fresh = try? await credentials(response)
+            guard let self else { return }
+            if let fresh, (try? lay(fresh, over: headers)) != nil {
+                try? restart()
+            } else {
+                failCredentials()
+            }
+        }
+    }
+}

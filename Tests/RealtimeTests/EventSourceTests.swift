@@ -1,0 +1,160 @@
+import Realtime
+import Synchronization
+import Testing
+
+private let server = StreamServer.shared
+
+private func options(
+    _ change: (inout EventSource.Options) -> Void = { _ in }
+) -> EventSource.Options {
+    var options = EventSource.Options()
+    options.reconnectionTime = .milliseconds(10)
+    change(&options)
+    return options
+}
+
+@Suite(.timeLimit(.minutes(1))) struct EventSourceTests {
+    @Test func eventsAreIteratedOverReconnections() async throws {
+        let source = try EventSource(server.url("events/3"), options: options())
+        var count = 0
+        for try await event in source {
+            count += 1
+            #expect(event.id == String(count))
+            #expect(event.event == (count.isMultiple(of: 2) ? "message" : "odd"))
+            #expect(event.data == "number\n\(count)")
+            #expect(event.hasID)
+            if count == 7 { break }
+        }
+        #expect(source.origin == "http://127.0.0.1:\(server.port)")
+        #expect(source.reconnectionTime == .milliseconds(10))
+        source.close()
+        #expect(source.readyState == .closed)
+        for try await _ in source { Issue.record("an event after the end") }
+    }
+
+    @Test func handlersHaveIKEventSourcesNames() async throws {
+        let source = try EventSource(server.url("events/4"), options: options(), start: false)
+        let (calls, continuation) = AsyncStream.makeStream(of: String.self)
+        source.onOpen { continuation.yield("open") }
+        source.onMessage { id, event, _ in continuation.yield("\(event) \(id)") }
+        source.addEventListener("odd") { id, event, _ in continuation.yield("\(event) \(id)") }
+        let second = source.addEventListener("odd") { id, _, _ in continuation.yield("again \(id)")
+        }
+        source.addEventListener("other") { _, _, _ in Issue.record("never sent") }
+        #expect(source.events() == ["odd", "other"])
+        source.removeEventListener("other")
+        source.onError { error in
+            #expect(!error.isFatal)
+            #expect(error.attempt == 1)
+            continuation.yield("error \(error.error.code)")
+        }
+        try source.start()
+        #expect(throws: RealtimeError.self) { try source.start() }
+        var iterator = calls.makeAsyncIterator()
+        for expected in [
+            "open", "odd 1", "again 1", "message 2", "odd 3", "again 3", "message 4",
+            "error closed", "open", "odd 5",
+        ] {
+            #expect(await iterator.next() == expected)
+        }
+        source.removeEventListener(second)
+        source.close()
+    }
+
+    @Test func credentialsAreFetched() async throws {
+        let asked = Atomic<Int>(0)
+        let source = try EventSource(
+            server.url("tokens"),
+            options: options {
+                $0.credentials = { response in
+                    #expect(response.status == 401)
+                    #expect(asked.add(1, ordering: .relaxed).newValue == 1)
+                    await Task.yield()
+                    return [("Authorization", "Bearer good")]
+                }
+                $0.headerProvider = { [("X-Attempt", String($0))] }
+            })
+        for try await event in source {
+            #expect(event.id == "1")
+            break
+        }
+        #expect(asked.load(ordering: .relaxed) == 1)
+        source.close()
+    }
+
+    @Test func withoutCredentialsItEnds() async throws {
+        let source = try EventSource(
+            server.url("tokens"), options: options { $0.credentials = { _ in nil } })
+        let error = await #expect(throws: RealtimeError.self) {
+            for try await _ in source { Issue.record("an event") }
+        }
+        #expect(error?.code == .httpStatus)
+        #expect(error?.response?.status == 401)
+        #expect(source.readyState == .closed)
+    }
+
+    @Test func errorsAreKeptForTheirHandler() async throws {
+        let source = try EventSource(server.url("tokens"), options: options())
+        while source.readyState != .closed { await Task.yield() }
+        let (errors, continuation) = AsyncStream.makeStream(of: EventSource.ErrorEvent.self)
+        source.onError { continuation.yield($0) }
+        for await error in errors {
+            #expect(error.isFatal)
+            #expect(error.httpStatus == 401)
+            break
+        }
+    }
+
+    @Test func cancellingClosesIt() async throws {
+        let source = try EventSource(
+            server.url("events/1"),
+            options: options {
+                $0.reconnectionTime = .seconds(1000)
+            })
+        let (seen, continuation) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            for try await _ in source { continuation.yield() }
+        }
+        for await _ in seen { break }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(source.readyState == .closed)
+    }
+
+    @Test func aFullMailboxStopsReceivingAndLosesNothing() async throws {
+        let source = try EventSource(
+            server.url("events/3000"), options: options { $0.maxBufferedEvents = 4 })
+        var count = 0
+        for try await event in source {
+            count += 1
+            #expect(event.id == String(count))
+            if count == 3000 { break }
+        }
+        source.close()
+    }
+
+    @Test func theLastReferenceGoneEndsIt() async throws {
+        weak var weakly: EventSource?
+        do {
+            let source = try EventSource(server.url("events/2"), options: options())
+            weakly = source
+            for try await _ in source { break }
+        }
+        #expect(weakly == nil)
+    }
+
+    @Test(arguments: [
+        ("ws://a.test", RealtimeError.Code.unsupportedScheme), ("http://", .invalidURL),
+    ])
+    func badURLsAreRefused(_ url: String, _ code: RealtimeError.Code) {
+        let error = #expect(throws: RealtimeError.self) { try EventSource(url) }
+        #expect(error?.code == code)
+    }
+
+    @Test func basicCredentialsAreEncoded() throws {
+        #expect(
+            try EventSource.basicAuth("Aladdin", "open sesame")
+                == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+        #expect(throws: RealtimeError.self) { try EventSource.basicAuth("a:b", "c") }
+    }
+}
