@@ -112,22 +112,3 @@ private struct OurReader {
         events.append(NaiveReader.Event(opcode: opcode, payload: Array(payload), end: end))
     }
 }
-
-extension UnsafeRawBufferPointer {
-    /// Pieces whose sizes follow from `split`: all at once for 0, a byte each for 1, small or
-    /// large ones in turn for others.
-    fileprivate func pieces(by split: UInt8) -> [UnsafeRawBufferPointer] {
-        if split < 2 { return pieces(of: split == 0 ? Swift.max(count, 1) : 1) }
-        var pieces: [UnsafeRawBufferPointer] = []
-        var state = UInt32(split)
-        var start = 0
-        while start < count {
-            state = state &* 1_664_525 &+ 1_013_904_223
-            let reach = state >> 30 == 0 ? 300 : 12
-            let size = Swift.min(count - start, 1 + Int(state >> 16) % reach)
-            pieces.append(UnsafeRawBufferPointer(rebasing: self[start..<(start + size)]))
-            start += size
-        }
-        return pieces
-    }
-}

@@ -11,11 +11,16 @@ public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 private let target: @Sendable (consuming Input) -> Void = {
     let name = getenv("FUZZ_TARGET").map { String(cString: $0) }
     switch name {
+    case "date": return fuzzDate
     case "differential": return fuzzDifferential
+    case "eventstream": return fuzzEventStream
     case "extension": return fuzzExtension
     case "frames": return fuzzFrames
     case "handshake": return fuzzHandshake
     case "inflate": return fuzzInflate
+    case "location": return fuzzLocation
+    case "multipart": return fuzzMultipart
+    case "retryafter": return fuzzRetryAfter
     default: fatalError("FUZZ_TARGET is \(name ?? "not set")")
     }
 }()
@@ -42,6 +47,23 @@ extension UnsafeRawBufferPointer {
         return stride(from: 0, to: count, by: size).map {
             UnsafeRawBufferPointer(rebasing: self[$0..<Swift.min($0 + size, count)])
         }
+    }
+
+    /// Pieces whose sizes follow from `split`: all at once for 0, a byte each for 1, small or
+    /// large ones in turn for others.
+    func pieces(by split: UInt8) -> [UnsafeRawBufferPointer] {
+        if split < 2 { return pieces(of: split == 0 ? Swift.max(count, 1) : 1) }
+        var pieces: [UnsafeRawBufferPointer] = []
+        var state = UInt32(split)
+        var start = 0
+        while start < count {
+            state = state &* 1_664_525 &+ 1_013_904_223
+            let reach = state >> 30 == 0 ? 300 : 12
+            let size = Swift.min(count - start, 1 + Int(state >> 16) % reach)
+            pieces.append(UnsafeRawBufferPointer(rebasing: self[start..<(start + size)]))
+            start += size
+        }
+        return pieces
     }
 }
 

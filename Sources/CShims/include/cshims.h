@@ -6,8 +6,8 @@
 #include <zlib.h>
 
 #include "rt_error.h"
-#include "rt_lines.h"
 #include "rt_platform.h"
+#include "rt_search.h"
 #include "rt_simd.h"
 #include "rt_types.h"
 

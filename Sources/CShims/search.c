@@ -1,6 +1,12 @@
-#include "rt_lines.h"
+#define _GNU_SOURCE
+#include "rt_search.h"
 
 #include <string.h>
+
+size_t shim_find(const uint8_t *text, size_t count, const uint8_t *needle, size_t length) {
+  const uint8_t *found = memmem(text, count, needle, length);
+  return found ? (size_t)(found - text) : count;
+}
 
 // Byte by byte: what is left at the end of the input.
 static inline size_t line_end_bytes(const uint8_t *text, size_t i, size_t count, _Bool *ascii) {
