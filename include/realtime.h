@@ -1163,8 +1163,8 @@ rt_status rt_websocket_set_allow_insecure_redirects(rt_websocket *websocket, boo
  * Makes the connection again when it is lost or cannot be made, by a copy of this backoff; NULL,
  * the default, does not. It ends after a close of ours, after the peer's close codes 1000, 1002,
  * 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect or
- * message that is refused, and when no attempt is left. A Retry-After of whole seconds is waited
- * for, up to five minutes. Before start.
+ * message that is refused, and when no attempt is left. Retry-After, in seconds or as a date, is
+ * waited for up to five minutes. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.

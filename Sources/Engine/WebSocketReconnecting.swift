@@ -24,7 +24,7 @@ extension WebSocketConnection {
         let now = Loop.now()
         let decision = reconnection?.ended(
             code: how.isPeers ? how.code : nil, error: lastError, now: now,
-            random: randomFraction())
+            wallClock: Loop.wallClock(), random: randomFraction())
         guard case .retry(let delay, let attempt) = decision else { return false }
         phase = .waiting(until: now + delay, attempt: attempt)
         ending = how

@@ -113,8 +113,9 @@ def server_stays_silent(make: Callable[..., Probe], servers: Servers) -> None:
 
 
 def retry_after_is_waited_for(make: Callable[..., Probe], servers: Servers) -> None:
-    """The server's seconds go before the backoff's; a date, or nonsense, does not count."""
-    answers = ["Retry-After: 1\r\n", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", ""]
+    """What the server asks for goes before the backoff, also as a date beside the answer's own."""
+    date = "Date: Fri, 31 Dec 1999 23:59:5{} GMT\r\nRetry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n"
+    answers = ["Retry-After: 1\r\n", date.format(8), date.format(9), "Retry-After: soon\r\n"]
 
     async def script(peer: Peer) -> None:
         if not answers:
@@ -123,7 +124,7 @@ def retry_after_is_waited_for(make: Callable[..., Probe], servers: Servers) -> N
         await peer.send(head.encode())
 
     with make(servers.script(script), reconnect=QUICKLY, compression=False) as probe:
-        for attempt, delay_ms in ((1, 1000), (2, 20), (3, 40)):
+        for attempt, delay_ms in ((1, 1000), (2, 1000), (3, 40), (4, 40)):
             probe.expect(r"refused 503 \[Busy\] .*")
             lost(probe, "RT_ERROR_HTTP_STATUS", attempt, delay_ms)
         probe.expect("open .*")

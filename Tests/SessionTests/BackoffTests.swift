@@ -75,7 +75,8 @@ private func delays(
         _ code: CloseCode?, _ error: RealtimeError?
     ) -> Reconnection.Decision {
         let reconnection = Reconnection(BackoffConfiguration())
-        return reconnection.ended(code: code, error: error, now: at(0), random: 0)
+        return reconnection.ended(
+            code: code, error: error, now: at(0), wallClock: 784_111_777, random: 0)
     }
 
     private let retry = Reconnection.Decision.retry(after: .milliseconds(500), attempt: 1)
@@ -103,7 +104,12 @@ private func delays(
         #expect(decides(nil, refusal(status)) == .giveUp)
     }
 
-    @Test(arguments: [("7", 7), ("9999999999999999999", 300), ("0", 0), ("soon", 0), ("-1", 0)])
+    @Test(
+        arguments: [
+            ("7", 7), ("9999999999999999999", 300), ("0", 0), ("soon", 0), ("-1", 0),
+            ("Sun, 06 Nov 1994 08:49:47 GMT", 10), ("Sun, 06 Nov 1994 09:49:47 GMT", 300),
+            ("Sun, 06 Nov 1994 08:49:27 GMT", 0),
+        ])
     func retryAfterIsWaitedFor(_ text: String, _ seconds: Int) {
         let field = HeaderField(name: "retry-after", value: text)
         let delay = max(.seconds(seconds), Duration.milliseconds(500))

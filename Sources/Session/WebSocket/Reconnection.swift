@@ -21,6 +21,9 @@ package final class Reconnection {
         .messageTooBig, .extensionRequired,
     ]
 
+    /// What a server may ask to wait.
+    private static let longestAsked = Duration.seconds(300)
+
     package init(_ configuration: BackoffConfiguration) { backoff = Backoff(configuration) }
 
     package func opened(now: Instant) { backoff.succeeded(now: now) }
@@ -28,14 +31,16 @@ package final class Reconnection {
     /// - Parameters:
     ///   - code: of the peer's close frame; nil without one.
     ///   - error: what failed, if anything did.
+    ///   - wallClock: seconds since 1970, for a server that asks to wait until a date.
     ///   - random: uniform in [0, 1).
     package func ended(
-        code: CloseCode?, error: RealtimeError?, now: Instant, random: Double
+        code: CloseCode?, error: RealtimeError?, now: Instant, wallClock: Int64, random: Double
     ) -> Decision {
         if let code, Reconnection.finalCodes.contains(code) { return .giveUp }
         if let error, Reconnection.isFinal(error) { return .giveUp }
+        let asked = error?.response.flatMap { retryAfter($0, wallClock: wallClock) } ?? .zero
         let delay = backoff.failed(
-            now: now, random: random, least: Reconnection.asked(error?.response))
+            now: now, random: random, least: min(asked, Reconnection.longestAsked))
         guard let delay else { return .giveUp }
         return .retry(after: delay, attempt: backoff.failures)
     }
@@ -57,13 +62,5 @@ package final class Reconnection {
             .connect, .tls, .proxy, .timeout, .handshake, .protocolViolation, .connectionLost:
             return false
         }
-    }
-
-    /// Retry-After in seconds (RFC 9110 §10.2.3), at most five minutes.
-    private static func asked(_ response: HTTPResponse?) -> Duration {
-        guard let text = response?.header("Retry-After"), !text.isEmpty,
-            text.utf8.allSatisfy(\.isASCIIDigit)
-        else { return .zero }
-        return .seconds(min(Int(text) ?? 300, 300))
     }
 }

@@ -117,7 +117,7 @@ private final class ReconnectionRun {
     private func ended(_ code: CloseCode?, _ error: RealtimeError?, least: Duration?) {
         let uniform = Double(random.next() >> 11) * 0x1p-53
         let decision = reconnection.ended(
-            code: code, error: error, now: world.now, random: uniform)
+            code: code, error: error, now: world.now, wallClock: 0, random: uniform)
         world.trace("attempt \(attempts)", "\(decision)")
         let isExhausted = options.attemptLimit > 0 && failures >= options.attemptLimit
         guard case .retry(let delay, let number) = decision else {
