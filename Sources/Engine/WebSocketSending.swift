@@ -31,6 +31,7 @@ extension WebSocketConnection {
         case .inside:
             if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
             try sendNow(kind, bytes, compression)
+            oweDrainedAboveHighWater()
         case .claimed:
             // The end of the claim may tear down a loop that was freed, and then this.
             let alive = Unmanaged.passRetained(self)
@@ -38,11 +39,13 @@ extension WebSocketConnection {
             defer { loop.endCall() }
             if passesHighWater { owesDrained.store(true, ordering: .relaxed) }
             try sendNow(kind, bytes, compression)
+            oweDrainedAboveHighWater()
         case .elsewhere:
             let copy = try reserve(bytes)
             postedMessages.add(1, ordering: .relaxed)
             // Behind the bytes: `tellDrained` looks the other way round.
             if passesHighWater { owesDrained.store(true, ordering: .releasing) }
+            oweDrainedAboveHighWater()
             // Once closing began it is dropped, as the close callback tells.
             let message = KeptMessage(kind: kind, bytes: copy, compression: compression)
             loop.enqueue { [self] in sendOrKeep(message) }
@@ -63,8 +66,26 @@ extension WebSocketConnection {
                 "\(waiting - 1) messages wait for the connection,"
                     + " \(configuration.offlineQueueLimit) may (offline_queue)")
         }
+        oweDrainedAboveHighWater()
         let message = KeptMessage(kind: kind, bytes: copy, compression: compression)
         loop.perform { [self] in sendOrKeep(message) }
+    }
+
+    /// Whoever finds the unsent bytes above the mark may wait for the drained event. Asked behind
+    /// each send too, since headers, and what waits to be posted, count beside the payload.
+    private func oweDrainedAboveHighWater() {
+        if bufferedBytes > configuration.sendHighWater {
+            owesDrained.store(true, ordering: .releasing)
+        }
+    }
+
+    /// Has the drained handler called once nothing waits, for one that found the buffer too full
+    /// and registered with its handler since. Any thread.
+    package func oweDrained() {
+        if !owesDrained.exchange(true, ordering: .acquiringAndReleasing) {
+            // It may have drained between the two looks.
+            loop.perform { [self] in scheduleTurn() }
+        }
     }
 
     /// What a message that waits counts for: messages without a byte need memory too.
@@ -95,10 +116,7 @@ extension WebSocketConnection {
         let limit = configuration.sendLimit
         guard limit > 0, buffered > 0, count > limit - buffered else { return }
         // Who was refused waits for the drained event, whatever the high-water mark is.
-        if !owesDrained.exchange(true, ordering: .acquiringAndReleasing) {
-            // It may have drained between the two looks.
-            loop.perform { [self] in scheduleTurn() }
-        }
+        oweDrained()
         throw RealtimeError(
             .bufferFull,
             "\(buffered) bytes wait to be sent and \(count) more would pass the limit of"
@@ -195,16 +213,20 @@ extension WebSocketConnection {
             owesDrained.store(true, ordering: .releasing)
         }
         switch loop.enter() {
-        case .inside: writePiece(bytes, endsMessage: endsMessage)
+        case .inside:
+            writePiece(bytes, endsMessage: endsMessage)
+            oweDrainedAboveHighWater()
         case .claimed:
             let alive = Unmanaged.passRetained(self)
             defer { alive.release() }
             writePiece(bytes, endsMessage: endsMessage)
+            oweDrainedAboveHighWater()
             loop.endCall()
         case .elsewhere:
             // Room was looked for already, and the text's state has moved on.
             let copy = Array(bytes)
             postedBytes.add(WebSocketConnection.cost(of: copy.count), ordering: .relaxed)
+            oweDrainedAboveHighWater()
             loop.enqueue { [self] in
                 copy.withUnsafeBytes { writePiece($0, endsMessage: endsMessage) }
                 release(copy.count)

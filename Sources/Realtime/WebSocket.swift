@@ -206,6 +206,8 @@ public final class WebSocket: Sendable {
         guard connection.bufferedBytes > connection.sendHighWaterBytes else { return }
         try await events.untilDrained { [connection] in
             connection.bufferedBytes > connection.sendHighWaterBytes
+        } owe: {
+            connection.oweDrained()
         }
     }
 

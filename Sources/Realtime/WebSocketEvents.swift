@@ -98,11 +98,15 @@ extension WebSocket {
             }
         }
 
-        /// - Parameter isFull: asked again under the lock, so that no drained event is missed.
-        func untilDrained(_ isFull: @Sendable () -> Bool) async throws {
-            try await wait(\.draining) { contents in
-                contents.closing == nil && isFull() ? nil : .success(())
-            }
+        /// - Parameters:
+        ///   - isFull: asked again under the lock.
+        ///   - owe: called behind it, so that a drained event is to come. What made the buffer full
+        ///     need not have asked for one: bytes count twice while the loop takes them over.
+        func untilDrained(_ isFull: () -> Bool, owe: () -> Void) async throws {
+            try await wait(
+                \.draining, nil,
+                { contents in contents.closing == nil && isFull() ? nil : .success(()) },
+                begin: owe)
         }
 
         /// - Parameter send: sends the ping; its argument is to be called with the round trip.

@@ -170,6 +170,43 @@ static void send_buffer(rt_loop *loop, const char *server) {
   free(data);
 }
 
+/* Headers count: a message whose payload reaches the high-water mark exactly passes it with the
+ * headers of its frames, and drained must come. What waits before it is far below the mark, so
+ * nothing else asks for the callback. */
+static void high_water(rt_loop *loop, const char *server) {
+  const size_t first = 16 << 20, mark = 64 << 20;
+  inbox in = {0};
+  rt_websocket *websocket = new_websocket(loop, server, "/stall");
+  rt_websocket *release = new_websocket(loop, server, "/release");
+  uint8_t *data = calloc(1, mark);
+  size_t waiting, before;
+  CHECK(data != NULL);
+  CHECK_OK(rt_websocket_set_compression(websocket, false));
+  CHECK_OK(rt_websocket_set_max_frame_bytes(websocket, 1 << 16));
+  CHECK_OK(rt_websocket_set_send_limit_bytes(websocket, 0));
+  CHECK_OK(rt_websocket_set_send_high_water_bytes(websocket, mark));
+  CHECK_OK(rt_websocket_on_open(websocket, on_open, &in, NULL));
+  CHECK_OK(rt_websocket_on_drained(websocket, on_drained, &in, NULL));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, in.opened);
+  CHECK_OK(rt_websocket_send_binary(websocket, data, first));
+  waiting = rt_websocket_buffered_bytes(websocket);
+  do {
+    before = waiting;
+    settle(loop);
+    waiting = rt_websocket_buffered_bytes(websocket);
+  } while (waiting != before);
+  CHECK(waiting > 0 && waiting < mark);
+  CHECK_OK(rt_websocket_send_binary(websocket, data, mark - waiting));
+  CHECK(rt_websocket_buffered_bytes(websocket) > mark && in.drained == 0);
+  CHECK_OK(rt_websocket_start(release));
+  TURN_UNTIL(loop, rt_websocket_buffered_bytes(websocket) == 0);
+  CHECK(in.drained == 1);
+  rt_websocket_free(release);
+  rt_websocket_free(websocket);
+  free(data);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
@@ -182,6 +219,7 @@ int main(int argc, char **argv) {
   in_order(loop, argv[1], true);
   paused(loop, argv[1]);
   send_buffer(loop, argv[1]);
+  high_water(loop, argv[1]);
   rt_loop_free(loop);
   return 0;
 }

@@ -98,7 +98,9 @@ async def answer(connection: ServerConnection) -> None:
         async for _ in connection:
             pass
     elif action == "release":
+        # Those that stall by now; later ones wait again.
         released.set()
+        released.clear()
     async for message in connection:
         await connection.send(message)
 

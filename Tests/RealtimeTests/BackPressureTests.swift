@@ -51,4 +51,44 @@ private func turns(_ count: Int, of loop: Loop) async throws {
         }
         #expect(received == 1000)
     }
+
+    /// Of messages that wait for the loop, each counted with 14 bytes of header, the 53rd passes
+    /// the mark by its header alone.
+    @Test func sendersThatWaitGoOnWhenTheBufferHasEmptied() async throws {
+        var options = WebSocket.Options()
+        options.compression = false
+        options.sendHighWaterBytes = 52 * 78 + 70
+        let socket = try await WebSocket.connect(EchoServer.shared.url("sink"), options: options)
+        let payload = [UInt8](repeating: 7, count: 64)
+        for _ in 0..<20_000 { try await socket.send(payload) }
+        for _ in 0..<40 {
+            try await socket.sendMessage(.binary) { message in
+                for _ in 0..<500 { try await message.write(payload) }
+            }
+        }
+        try await socket.close()
+        #expect(socket.statistics.messagesSent == 20_040)
+    }
+
+    @Test func senderThatWaitsWhileTheConnectionIsDownGoesOnWithTheNext() async throws {
+        var options = WebSocket.Options()
+        options.sendHighWaterBytes = 1000
+        options.offlineQueue = 10
+        options.reconnect = Backoff()
+        options.reconnect?.initialDelay = .milliseconds(1)
+        let (isLost, lost) = AsyncStream.makeStream(of: Void.self)
+        var handlers = WebSocket.Handlers()
+        handlers.lost = { _, _, _ in lost.yield() }
+        handlers.reconnect = { _, next in
+            next.url = EchoServer.shared.url("echo")
+            return true
+        }
+        let socket = try await WebSocket.connect(
+            EchoServer.shared.url("abort"), options: options, handlers: handlers)
+        for await _ in isLost { break }
+        let text = String(repeating: "x", count: 2000)
+        try await socket.send(text)
+        #expect(try await socket.receive() == .text(text))
+        try await socket.close()
+    }
 }

@@ -4,6 +4,7 @@ Prints one line, `PORT TLS_PORT CA_FILE`, and ends when its standard input is cl
 never outlives the test that started it.
 
   /echo            sends every message back
+  /sink            forgets every message
   /count/N         sends the texts 0..N-1, then closes with 1000
   /close/CODE/WHY  closes with that code and reason
   /abort           drops the connection without a close frame
@@ -40,6 +41,9 @@ async def handle(ws: ServerConnection) -> None:
         case "echo":
             async for message in ws:
                 await ws.send(message)
+        case "sink":
+            async for _ in ws:
+                pass
         case "count":
             for number in range(int(parts[1])):
                 await ws.send(str(number))

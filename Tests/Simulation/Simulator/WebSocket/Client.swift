@@ -122,6 +122,7 @@ final class Client: EndpointOwner {
         }
         guardian.sent(bytes.count)
         queued()
+        if session.value.outgoing.count > plan.configuration.sendHighWater { owesDrained = true }
     }
 
     func begin(_ kind: MessageKind, _ choice: CompressionChoice) throws(RealtimeError) {
