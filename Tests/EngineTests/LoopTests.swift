@@ -238,7 +238,8 @@ private final class Notes: Sendable {
             }
         }
         async let dispatching: Void = {
-            while (try? loop.dispatch(timeout: 0)) != nil {}
+            // Or closing never begins where this task has the only thread.
+            while (try? loop.dispatch(timeout: 0)) != nil { await Task.yield() }
         }()
         async let closing: Void = loop.close()
         _ = await (dispatching, closing)

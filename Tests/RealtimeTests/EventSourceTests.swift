@@ -13,7 +13,7 @@ private func options(
     return options
 }
 
-@Suite(.timeLimit(.minutes(1))) struct EventSourceTests {
+@Suite(.timeLimit(.minutes(5))) struct EventSourceTests {
     @Test func eventsAreIteratedOverReconnections() async throws {
         let source = try EventSource(server.url("events/3"), options: options())
         var count = 0

@@ -22,7 +22,7 @@ private func take(_ box: Mailbox<WebSocket.Message>, onResume: () -> Void = {}) 
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct MailboxTests {
+@Suite(.timeLimit(.minutes(5))) struct MailboxTests {
     @Test func messagesComeOutInOrder() async {
         let box = Mailbox<WebSocket.Message>(1000, 1000)
         // More than the box compacts at once, with takes in between.

@@ -20,7 +20,7 @@ private struct Unexpected: Error {
     let what: String
 }
 
-@Suite(.timeLimit(.minutes(1))) struct WebSocketTests {
+@Suite(.timeLimit(.minutes(5))) struct WebSocketTests {
     @Test(arguments: [true, false]) func messagesComeBack(compression: Bool) async throws {
         var options = WebSocket.Options()
         options.compression = compression
