@@ -1531,8 +1531,8 @@ typedef void (*rt_eventsource_event_fn)(
     size_t data_length, bool had_id, void *user);
 
 /**
- * A comment, what is behind its colon; servers send them to keep a connection alive. Not
- * NUL-terminated, and maybe not valid UTF-8; valid until the callback returns. Since 0.1.
+ * A comment, what is behind its colon; servers send them to keep a connection alive. Valid UTF-8
+ * with a NUL behind its length, maybe holding NULs; valid until the callback returns. Since 0.1.
  */
 typedef void (*rt_eventsource_comment_fn)(const char *comment, size_t length, void *user);
 
@@ -2058,6 +2058,147 @@ rt_status rt_eventsource_set_max_line_bytes(rt_eventsource *eventsource, size_t 
  * Since 0.1.
  */
 rt_status rt_eventsource_set_max_event_bytes(rt_eventsource *eventsource, size_t bytes);
+
+/*
+ * Chapter: event stream parser. The parser of event streams on its own (HTML §9.2.6), for streams
+ */
+
+/**
+ * A parser of event streams: it is fed bytes, cut anywhere, and calls back for what they complete,
+ * inside of the call that feeds it. It belongs to no loop, and to one thread at a time. Since 0.1.
+ */
+typedef struct rt_eventstream_parser rt_eventstream_parser;
+
+/** The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1. */
+typedef void (*rt_eventstream_retry_fn)(int64_t time_ms, void *user);
+
+/**
+ * Makes a parser. Any thread.
+ *
+ * out: receives it; to be freed with `rt_eventstream_parser_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_new(rt_eventstream_parser **out);
+
+/**
+ * Gives a parser back. NULL is accepted. In a callback of its own too: then it is the last one.
+ * Since 0.1.
+ */
+void rt_eventstream_parser_free(rt_eventstream_parser *parser);
+
+/**
+ * Sets the callback for events; `had_id` tells whether an event had an id of its own. NULL takes it
+ * away.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_on_event(
+    rt_eventstream_parser *parser, rt_eventsource_event_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for comments, each as it is read: valid UTF-8 with a NUL behind it. Without one
+ * comments are skipped, however long they are.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_on_comment(
+    rt_eventstream_parser *parser, rt_eventsource_comment_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for reconnection times, each at the end of its line.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_on_retry(
+    rt_eventstream_parser *parser, rt_eventstream_retry_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * The id that events carry until the stream gives one. Default "". Before the first bytes, or after
+ * `rt_eventstream_parser_reset`.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_set_last_event_id(rt_eventstream_parser *parser, const char *id);
+
+/**
+ * The longest line. Default 64 MiB; 0 for no limit. Lines that are no field, and comments without a
+ * callback, do not count. When options may be set.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_set_max_line_bytes(rt_eventstream_parser *parser, size_t bytes);
+
+/**
+ * The most data of one event. Default 64 MiB; 0 for no limit. When options may be set.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_set_max_event_bytes(rt_eventstream_parser *parser, size_t bytes);
+
+/**
+ * The longest id, and the longest type of an event. Default 64 KiB; 0 for no limit. When options
+ * may be set.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_set_max_name_bytes(rt_eventstream_parser *parser, size_t bytes);
+
+/**
+ * Reads the next bytes of the stream. All callbacks for what they complete come inside this call;
+ * none waits for a byte behind the one that ends a line.
+ *
+ * Returns: RT_OK; RT_ERROR_TOO_LARGE above a limit, until `rt_eventstream_parser_finish` or
+ *   `rt_eventstream_parser_reset`; RT_ERROR_REENTRANT in a callback of its own;
+ *   RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_feed(
+    rt_eventstream_parser *parser, const uint8_t *data, size_t length);
+
+/**
+ * The stream ended. A line or event that is not finished is forgotten, as the standard wants it;
+ * the next bytes are the first of another stream, whose events carry the last id on.
+ *
+ * Returns: RT_OK; RT_ERROR_REENTRANT in a callback of its own; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_finish(rt_eventstream_parser *parser);
+
+/**
+ * Makes it as new: id and reconnection time are forgotten, options and callbacks stay.
+ *
+ * Returns: RT_OK; RT_ERROR_REENTRANT in a callback of its own; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_reset(rt_eventstream_parser *parser);
+
+/**
+ * The last event id, for a Last-Event-ID header; "" for none. It is what the stream had, byte for
+ * byte, which need not be UTF-8.
+ *
+ * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole id's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_get_last_event_id(
+    rt_eventstream_parser *parser, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * The last reconnection time that the stream gave.
+ *
+ * Returns: milliseconds; -1 before the first, and for NULL.
+ * Since 0.1.
+ */
+int64_t rt_eventstream_parser_get_reconnection_time_ms(rt_eventstream_parser *parser);
 
 #ifdef __cplusplus
 }

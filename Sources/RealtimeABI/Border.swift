@@ -116,10 +116,18 @@ func copy(
     text: String, to buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ outLength: UnsafeMutablePointer<Int>?
 ) throws(RealtimeError) {
-    let length = text.utf8.count
+    try copy(text.utf8, to: buffer, size, outLength)
+}
+
+/// The same for what need not be UTF-8.
+func copy(
+    _ bytes: some Collection<UInt8>, to buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ outLength: UnsafeMutablePointer<Int>?
+) throws(RealtimeError) {
+    let length = bytes.count
     if size > 0 {
         let buffer = try required(buffer, "buffer")
-        for (index, byte) in text.utf8.prefix(size - 1).enumerated() {
+        for (index, byte) in bytes.prefix(size - 1).enumerated() {
             buffer[index] = CChar(bitPattern: byte)
         }
         buffer[min(length, size - 1)] = 0
@@ -185,6 +193,11 @@ enum StaticText {
         case .ERROR_STORE: "RT_ERROR_STORE"
         }
     }
+}
+
+/// Text for a callback.
+func characters(_ bytes: UnsafeRawBufferPointer) -> UnsafePointer<CChar> {
+    (bytes.baseAddress ?? emptyBase).assumingMemoryBound(to: CChar.self)
 }
 
 /// What stands for the address of an empty message: never NULL.

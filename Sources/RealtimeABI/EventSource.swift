@@ -52,8 +52,8 @@ public typealias rt_eventsource_event_fn =
         _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// A comment, what is behind its colon; servers send them to keep a connection alive. Not
-/// NUL-terminated, and maybe not valid UTF-8; valid until the callback returns. Since 0.1.
+/// A comment, what is behind its colon; servers send them to keep a connection alive. Valid UTF-8
+/// with a NUL behind its length, maybe holding NULs; valid until the callback returns. Since 0.1.
 public typealias rt_eventsource_comment_fn =
     @convention(c) (
         _ comment: UnsafePointer<CChar>?, _ length: Int, _ user: UnsafeMutableRawPointer?

@@ -60,11 +60,7 @@ public func rt_eventsource_on_comment(
     return source(eventsource) { source in
         try source.setHandlers {
             $0.comment = box.function.map { function in
-                {
-                    function(
-                        ($0.baseAddress ?? emptyBase).assumingMemoryBound(to: CChar.self),
-                        $0.count, box.user)
-                }
+                { function(characters($0), $0.count, box.user) }
             }
         }
     }
@@ -237,12 +233,8 @@ private func handler(
     box.function.map { function in
         { event in
             function(
-                chars(event.id), event.id.count, chars(event.type), event.type.count,
-                chars(event.data), event.data.count, event.hasID, box.user)
+                characters(event.id), event.id.count, characters(event.type), event.type.count,
+                characters(event.data), event.data.count, event.hasID, box.user)
         }
     }
-}
-
-private func chars(_ bytes: UnsafeRawBufferPointer) -> UnsafePointer<CChar> {
-    (bytes.baseAddress ?? emptyBase).assumingMemoryBound(to: CChar.self)
 }

@@ -12,6 +12,8 @@ from . import sync
 from ._abi import VERSION
 from ._asyncio import Connection, connect
 from ._backoff import Backoff
+from ._events import ServerSentEvent
+from ._eventstream import EventStreamParser
 from ._log import set_log_level
 from ._network import Network
 from ._options import Deflate
@@ -52,6 +54,7 @@ __all__ = [
     "ConnectionClosedOK",
     "ConnectionTimeout",
     "Deflate",
+    "EventStreamParser",
     "Headers",
     "InvalidArgument",
     "InvalidHandshake",
@@ -66,6 +69,7 @@ __all__ = [
     "RealtimeError",
     "Response",
     "SecurityError",
+    "ServerSentEvent",
     "State",
     "Statistics",
     "connect",

@@ -394,6 +394,10 @@ rt_eventsource_name_fn = ctypes.CFUNCTYPE(
 )
 
 
+# (time_ms, user)
+rt_eventstream_retry_fn = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
+
+
 #: Argument types and result type of every exported function.
 FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_version": ((), ctypes.c_char_p),
@@ -882,6 +886,55 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
+    "rt_eventstream_parser_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
+    "rt_eventstream_parser_free": ((ctypes.c_void_p,), None),
+    "rt_eventstream_parser_on_event": (
+        (ctypes.c_void_p, rt_eventsource_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_on_comment": (
+        (ctypes.c_void_p, rt_eventsource_comment_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_on_retry": (
+        (ctypes.c_void_p, rt_eventstream_retry_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_set_last_event_id": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_set_max_line_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_set_max_event_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_set_max_name_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_feed": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_finish": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventstream_parser_reset": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventstream_parser_get_last_event_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_get_reconnection_time_ms": (
+        (ctypes.c_void_p,),
+        ctypes.c_int64,
+    ),
 }
 
 
@@ -1209,6 +1262,34 @@ class Library:
     rt_eventsource_set_max_line_bytes: Callable[[Any, int], int]
     # (eventsource, bytes)
     rt_eventsource_set_max_event_bytes: Callable[[Any, int], int]
+    # (out)
+    rt_eventstream_parser_new: Callable[[Any], int]
+    # (parser)
+    rt_eventstream_parser_free: Callable[[Any], None]
+    # (parser, fn, user, destroy)
+    rt_eventstream_parser_on_event: Callable[[Any, Any, Any, Any], int]
+    # (parser, fn, user, destroy)
+    rt_eventstream_parser_on_comment: Callable[[Any, Any, Any, Any], int]
+    # (parser, fn, user, destroy)
+    rt_eventstream_parser_on_retry: Callable[[Any, Any, Any, Any], int]
+    # (parser, id)
+    rt_eventstream_parser_set_last_event_id: Callable[[Any, bytes | None], int]
+    # (parser, bytes)
+    rt_eventstream_parser_set_max_line_bytes: Callable[[Any, int], int]
+    # (parser, bytes)
+    rt_eventstream_parser_set_max_event_bytes: Callable[[Any, int], int]
+    # (parser, bytes)
+    rt_eventstream_parser_set_max_name_bytes: Callable[[Any, int], int]
+    # (parser, data, length)
+    rt_eventstream_parser_feed: Callable[[Any, Any, int], int]
+    # (parser)
+    rt_eventstream_parser_finish: Callable[[Any], int]
+    # (parser)
+    rt_eventstream_parser_reset: Callable[[Any], int]
+    # (parser, buffer, size, out_length)
+    rt_eventstream_parser_get_last_event_id: Callable[[Any, Any, int, Any], int]
+    # (parser)
+    rt_eventstream_parser_get_reconnection_time_ms: Callable[[Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

@@ -1,0 +1,110 @@
+/// An event stream's parser on its own, for streams that come from elsewhere: it calls back for
+/// what each piece of the stream completes. One thread at a time.
+package final class EventStreamReader {
+    /// One event; its texts are UTF-8 with a NUL behind them and valid while the handler runs.
+    package struct Event {
+        package let id: UnsafeRawBufferPointer
+        package let type: UnsafeRawBufferPointer
+        package let data: UnsafeRawBufferPointer
+        package let hasID: Bool
+    }
+
+    package var event: ((Event) -> Void)?
+    package var comment: ((UnsafeRawBufferPointer) -> Void)?
+    package var retry: ((_ milliseconds: Int64) -> Void)?
+
+    private var limits = EventStreamParser.Limits()
+    private var initialID: [UInt8] = []
+    private var parser = EventStreamParser()
+    /// Bytes came since it was made or reset.
+    private var hasBegun = false
+    private var isFeeding = false
+    private var isOver = false
+
+    package init() {}
+
+    package var lastEventID: [UInt8] { parser.lastEventID }
+    /// In milliseconds; nil before the stream gave one.
+    package var reconnectionTime: Int64? { parser.reconnectionTime }
+
+    /// Changes limits, before the stream begins.
+    package func setLimits(
+        _ change: (inout EventStreamParser.Limits) throws(RealtimeError) -> Void
+    ) throws(RealtimeError) {
+        try checkNotBegun()
+        try change(&limits)
+        begin()
+    }
+
+    /// What events carry until the stream gives an id; before the stream begins.
+    package func setLastEventID(_ id: [UInt8]) throws(RealtimeError) {
+        try checkNotBegun()
+        guard !id.contains(0), !id.contains(0x0A), !id.contains(0x0D) else {
+            throw RealtimeError(.invalidArgument, "the last event id has a CR, LF or NUL")
+        }
+        initialID = id
+        begin()
+    }
+
+    /// Reads the next piece of the stream, cut anywhere, and calls back for all that it completes.
+    package func feed(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
+        try checkNotFeeding()
+        hasBegun = true
+        isFeeding = true
+        defer { isFeeding = false }
+        parser.tellsComments = comment != nil
+        var used = 0
+        while !isOver {
+            switch try parser.next(bytes, &used) {
+            case .needMoreBytes: return
+            case .event:
+                event?(
+                    Event(
+                        id: parser.id, type: parser.type, data: parser.data, hasID: parser.hasID))
+            case .comment(let text): comment?(text)
+            case .retry(let milliseconds): retry?(milliseconds)
+            }
+        }
+    }
+
+    /// The stream ended: what is unfinished is forgotten. Another may follow, whose events carry
+    /// the last id on.
+    package func finish() throws(RealtimeError) {
+        try checkNotFeeding()
+        parser.endBody()
+    }
+
+    /// Forgets everything but limits and handlers, and the id that was set.
+    package func reset() throws(RealtimeError) {
+        try checkNotFeeding()
+        begin()
+        hasBegun = false
+    }
+
+    /// Nothing more is told, in the middle of a piece, too.
+    package func close() {
+        isOver = true
+        guard !isFeeding else { return }
+        event = nil
+        comment = nil
+        retry = nil
+    }
+
+    private func begin() {
+        parser = EventStreamParser(limits: limits, lastEventID: initialID)
+    }
+
+    private func checkNotFeeding() throws(RealtimeError) {
+        if isFeeding {
+            throw RealtimeError(.reentrant, "an event stream's parser was used in its callback")
+        }
+    }
+
+    private func checkNotBegun() throws(RealtimeError) {
+        try checkNotFeeding()
+        if hasBegun {
+            throw RealtimeError(
+                .state, "an option must be set before the stream begins, or after a reset")
+        }
+    }
+}
