@@ -21,6 +21,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "location": return fuzzLocation
     case "multipart": return fuzzMultipart
     case "retryafter": return fuzzRetryAfter
+    case "netlink": return fuzzNetlink
     default: fatalError("FUZZ_TARGET is \(name ?? "not set")")
     }
 }()

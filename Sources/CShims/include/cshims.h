@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "rt_error.h"
+#include "rt_netlink.h"
 #include "rt_platform.h"
 #include "rt_search.h"
 #include "rt_simd.h"
