@@ -52,6 +52,7 @@ package final class Loop: @unchecked Sendable {
     private var scheduledNow: [any LoopSource] = []
     private var curlMulti: CurlMulti?
     private var reachability: Reachability?
+    let networkWatch = Mutex(NetworkWatch.none)
     private var receiveStorage: UnsafeMutableRawBufferPointer?
     /// Assembled messages that wait to be handed on together; empty between two reads.
     @exclusivity(unchecked) var batch: [rt_message] = []
@@ -387,6 +388,7 @@ package final class Loop: @unchecked Sendable {
         curlMulti = nil
         // It keeps the loop, as every object does.
         reachability = nil
+        networkWatch.withLock { $0 = .none }
         // User data is destroyed here, outside every lock.
         withExtendedLifetime((jobs, callers)) {}
     }

@@ -1,3 +1,4 @@
+import Glibc
 package import Session
 import Synchronization
 package import Wire
@@ -14,7 +15,7 @@ protocol ReachabilityObserver: AnyObject {
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class Reachability: @unchecked Sendable {
     package enum Mode: Int32, Sendable {
-        /// By the kernel's links, addresses and routes.
+        /// By the kernel's links, addresses and routes; as `always` where it does not show them.
         case auto = 0
         /// By `setOnline`.
         case manual = 1
@@ -26,11 +27,13 @@ package final class Reachability: @unchecked Sendable {
     // Any thread.
     private let modeNumber: Atomic<Int32>
     private let manualOnline = Atomic<Bool>(true)
+    private let isAbandoned = Atomic<Bool>(false)
 
     // The loop's owner only.
     private var observers: [ObjectIdentifier: Observer] = [:]
     private var onChange: ((_ isOnline: Bool) -> Void)?
     private var toldOnline = true
+    private var isScheduled = false
 
     private struct Observer {
         weak var object: (any ReachabilityObserver)?
@@ -40,6 +43,7 @@ package final class Reachability: @unchecked Sendable {
         try loop.checkUsable()
         self.loop = loop
         modeNumber = Atomic(mode.rawValue)
+        begin(mode)
     }
 
     package var mode: Mode { Mode(rawValue: modeNumber.load(ordering: .relaxed)) ?? .always }
@@ -47,14 +51,19 @@ package final class Reachability: @unchecked Sendable {
     /// Whether a host known by name counts as reachable. Any thread.
     package var isOnline: Bool {
         switch mode {
-        case .auto, .always: true
+        case .auto: loop.networkMonitor?.isOnline.load(ordering: .relaxed) ?? true
         case .manual: manualOnline.load(ordering: .relaxed)
+        case .always: true
         }
     }
 
     /// Whether an attempt to connect there makes sense now. The loop's owner only.
     package func isReachable(_ url: HTTPURL, by network: NetworkConfiguration) -> Bool {
-        isOnline
+        guard mode == .auto, let monitor = loop.networkMonitor else { return isOnline }
+        return monitor.reaches(
+            ReachabilityTarget.hosts(of: url, by: network) { name in
+                getenv(name).map { String(cString: $0) }
+            })
     }
 
     // MARK: Changes
@@ -63,6 +72,7 @@ package final class Reachability: @unchecked Sendable {
     package func setMode(_ mode: Mode) throws(RealtimeError) {
         try loop.checkUsable()
         modeNumber.store(mode.rawValue, ordering: .relaxed)
+        begin(mode)
         loop.perform { [self] in changed() }
     }
 
@@ -73,13 +83,23 @@ package final class Reachability: @unchecked Sendable {
         loop.perform { [self] in changed() }
     }
 
-    /// Has `handler` called, on the loop's thread, each time `isOnline` has changed. Any thread.
+    /// Has `handler` called, on the loop's thread, each time `isOnline` has changed from what it is
+    /// now. Any thread.
     package func setOnChange(_ handler: ((_ isOnline: Bool) -> Void)?) throws(RealtimeError) {
         try loop.checkUsable()
+        let isOnline = isOnline
         loop.perform { [self] in
             toldOnline = isOnline
             onChange = handler
+            changed()
         }
+    }
+
+    /// The caller gave it back: no call of its handler begins after this returned on the loop's
+    /// thread. Those who were given it may use it on. Any thread.
+    package func abandon() {
+        isAbandoned.store(true, ordering: .releasing)
+        loop.perform { [self] in onChange = nil }
     }
 
     /// The loop's owner only; the observer is not kept alive.
@@ -91,12 +111,82 @@ package final class Reachability: @unchecked Sendable {
         observers[ObjectIdentifier(observer)] = nil
     }
 
-    private func changed() {
+    /// Something may have changed: told in the loop's turn, never inside a call.
+    func changed() {
+        guard !isScheduled else { return }
+        isScheduled = true
+        loop.schedule(self)
+    }
+
+    private func begin(_ mode: Mode) {
+        let monitor = mode == .auto ? loop.watchNetwork() : loop.networkMonitor
+        guard let monitor else { return }
+        loop.perform { [self] in
+            // Asked anew: another call may have set another mode meanwhile.
+            self.mode == .auto ? monitor.add(self) : monitor.remove(self)
+        }
+    }
+}
+
+extension Reachability: LoopSource {
+    func turn() {
+        isScheduled = false
         for observer in observers.values { observer.object?.reachabilityChanged() }
         observers = observers.filter { $0.value.object != nil }
         let isOnline = isOnline
-        guard isOnline != toldOnline else { return }
+        guard isOnline != toldOnline, !isAbandoned.load(ordering: .acquiring) else { return }
         toldOnline = isOnline
         onChange?(isOnline)
+    }
+
+    /// Scheduled for its turn alone: it has no descriptor.
+    func ready(_ events: UInt32) {}
+
+    func loopClosed() {
+        observers = [:]
+        onChange = nil
+    }
+}
+
+/// What a loop knows of the network.
+enum NetworkWatch {
+    /// Nobody asked.
+    case none
+    case monitor(NetworkMonitor)
+    /// The system does not show it.
+    case unavailable
+}
+
+extension Loop {
+    /// The one that watches for this loop, if any does. Any thread.
+    var networkMonitor: NetworkMonitor? {
+        networkWatch.withLock { watch in
+            if case .monitor(let monitor) = watch { monitor } else { nil }
+        }
+    }
+
+    /// The same, made at the first use; nil where the system does not show its network. Any thread.
+    func watchNetwork() -> NetworkMonitor? {
+        let (monitor, failure) = networkWatch.withLock {
+            watch -> (NetworkMonitor?, RealtimeError?) in
+            switch watch {
+            case .monitor(let monitor): return (monitor, nil)
+            case .unavailable: return (nil, nil)
+            case .none:
+                do throws(RealtimeError) {
+                    let monitor = try NetworkMonitor(self)
+                    watch = .monitor(monitor)
+                    return (monitor, nil)
+                } catch {
+                    watch = .unavailable
+                    return (nil, error)
+                }
+            }
+        }
+        if let failure {
+            Log.write(.warning, "reachability \"auto\" counts as \"always\": \(failure.message)")
+        }
+        if let monitor { perform { monitor.attach() } }
+        return monitor
     }
 }
