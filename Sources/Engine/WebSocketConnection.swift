@@ -64,6 +64,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     var lastError: RealtimeError?
     /// Nil when the first connection is the last.
     var reconnection: Reconnection?
+    /// Who says whether an attempt makes sense; nil for the loop's own, once one is to follow.
+    var reachability: Reachability?
     /// In the reconnect handler, where options may be changed.
     var mayReconfigure = false
     /// Bytes that went through the transport and are not published yet.
@@ -80,7 +82,8 @@ package final class WebSocketConnection: @unchecked Sendable {
         case handshaking(Transport, Handshaking)
         case refused(Transport, Refused)
         case open(Transport)
-        case waiting(until: Instant, attempt: Int)
+        /// Until nil when it waits for the network.
+        case waiting(until: Instant?, attempt: Int)
         case over
     }
 
@@ -159,6 +162,15 @@ package final class WebSocketConnection: @unchecked Sendable {
     package func setURL(_ url: String) throws {
         let url = try HTTPURL(parsing: url, as: .webSocket)
         try configure { $0.url = url }
+    }
+
+    /// Changes who says whether an attempt makes sense, nil for the loop's own; as `configure`.
+    package func setReachability(_ reachability: Reachability?) throws {
+        guard reachability.map({ $0.loop === loop }) ?? true else {
+            throw RealtimeError(
+                .invalidArgument, "the reachability belongs to another loop than the connection")
+        }
+        try configure { _ in self.reachability = reachability }
     }
 
     private func checkNew(_ what: String) throws(RealtimeError) {

@@ -329,7 +329,7 @@ extension WebSocketConnection: TimerTarget {
         case .connecting: failOpening("connecting")
         case .handshaking: failOpening("waiting for the handshake's answer")
         case .refused: failRefused()
-        case .waiting(_, let attempt): endWait(attempt)
+        case .waiting(_, let attempt): waitReached(attempt)
         case .open: sessionTimeReached(now)
         }
         settle()

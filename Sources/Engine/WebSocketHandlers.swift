@@ -18,8 +18,8 @@ package struct WebSocketHandlers {
         )?
     package var error: ((RealtimeError) -> Void)?
     /// The connection is lost or was not made, and another attempt of this number follows after
-    /// the delay.
-    package var lost: ((CloseCode, _ reason: String, _ delay: Duration, _ attempt: Int) -> Void)?
+    /// the delay; nil when there is a network again.
+    package var lost: ((CloseCode, _ reason: String, _ delay: Duration?, _ attempt: Int) -> Void)?
     /// An attempt of this number begins now, unless this says false or throws; options may be
     /// changed here.
     package var reconnect: ((_ attempt: Int) throws -> Bool)?

@@ -23,22 +23,54 @@ extension WebSocketConnection {
         }
         let now = Loop.now()
         let decision = reconnection?.ended(
-            code: how.isPeers ? how.code : nil, error: lastError, now: now,
-            wallClock: Loop.wallClock(), random: randomFraction())
-        guard case .retry(let delay, let attempt) = decision else { return false }
-        phase = .waiting(until: now + delay, attempt: attempt)
-        ending = how
-        setState(.waiting)
-        scheduleTurn()
-        Log.write(
-            .info, "\(configuration.url.displayName): attempt \(attempt) in \(delay.readable)")
-        if mayCall { handlers.lost?(how.code, how.reason, delay, attempt) }
-        updateTimer()
+            code: how.isPeers ? how.code : nil, error: lastError, isReachable: isReachable(),
+            now: now, wallClock: Loop.wallClock(), random: randomFraction())
+        switch decision {
+        case nil, .giveUp: return false
+        case .retry(let delay, let attempt): wait(how, delay, attempt, now)
+        case .waitForNetwork(let attempt): wait(how, nil, attempt, now)
+        }
         return true
     }
 
+    private func wait(_ how: Ending, _ delay: Duration?, _ attempt: Int, _ now: Instant) {
+        phase = .waiting(until: delay.map { now + $0 }, attempt: attempt)
+        ending = how
+        setState(.waiting)
+        scheduleTurn()
+        observedReachability?.add(self)
+        Log.write(
+            .info,
+            "\(configuration.url.displayName): attempt \(attempt) "
+                + (delay.map { "in \($0.readable)" } ?? "when there is a network again"))
+        if mayCall { handlers.lost?(how.code, how.reason, delay, attempt) }
+        updateTimer()
+    }
+
+    /// The one given, or the loop's own; nil where there is none, and every host counts as
+    /// reachable.
+    private var observedReachability: Reachability? {
+        reachability ?? (try? loop.defaultReachability())
+    }
+
+    private func isReachable() -> Bool {
+        observedReachability?.isReachable(configuration.url, by: configuration.network) ?? true
+    }
+
+    /// The time of an attempt has come: without a network it is not made, and not counted.
+    func waitReached(_ attempt: Int) {
+        guard isReachable() else {
+            phase = .waiting(until: nil, attempt: attempt)
+            Log.write(
+                .info, "\(configuration.url.displayName): attempt \(attempt) waits for a network")
+            return updateTimer()
+        }
+        endWait(attempt)
+    }
+
     /// The wait is over: the caller may change or stop the attempt.
-    func endWait(_ attempt: Int) {
+    private func endWait(_ attempt: Int) {
+        observedReachability?.remove(self)
         mayReconfigure = true
         var goesOn = mayCall
         do {
@@ -104,5 +136,19 @@ extension WebSocketConnection {
     private func forget(_ message: KeptMessage) {
         release(message.bytes.count)
         postedMessages.subtract(1, ordering: .relaxed)
+    }
+}
+
+extension WebSocketConnection: ReachabilityObserver {
+    func reachabilityChanged() {
+        guard case .waiting(let until, let attempt) = phase else { return }
+        switch (until, isReachable()) {
+        case (nil, true):
+            let delay = Duration.onceOnline(random: randomFraction())
+            phase = .waiting(until: Loop.now() + delay, attempt: attempt)
+        case (_?, false): phase = .waiting(until: nil, attempt: attempt)
+        case (nil, false), (_?, true): return
+        }
+        updateTimer()
     }
 }

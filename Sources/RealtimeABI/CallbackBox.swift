@@ -142,10 +142,12 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.lost = box.function.map { function in
                 { code, reason, delay, attempt in
-                    let milliseconds = Int64(clamping: delay.clampedNanoseconds / 1_000_000)
+                    let milliseconds = delay.map {
+                        Int64(clamping: $0.clampedNanoseconds / 1_000_000)
+                    }
                     reason.withCString {
                         function(
-                            code.rawValue, $0, reason.utf8.count, milliseconds,
+                            code.rawValue, $0, reason.utf8.count, milliseconds ?? -1,
                             UInt32(clamping: attempt), box.user)
                     }
                 }

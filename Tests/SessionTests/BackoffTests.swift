@@ -76,7 +76,8 @@ private func delays(
     ) -> Reconnection.Decision {
         let reconnection = Reconnection(BackoffConfiguration())
         return reconnection.ended(
-            code: code, error: error, now: at(0), wallClock: 784_111_777, random: 0)
+            code: code, error: error, isReachable: true, now: at(0), wallClock: 784_111_777,
+            random: 0)
     }
 
     private let retry = Reconnection.Decision.retry(after: .milliseconds(500), attempt: 1)
@@ -114,6 +115,26 @@ private func delays(
         let field = HeaderField(name: "retry-after", value: text)
         let delay = max(.seconds(seconds), Duration.milliseconds(500))
         #expect(decides(nil, refusal(503, [field])) == .retry(after: delay, attempt: 1))
+    }
+
+    @Test func withoutANetworkNothingIsCounted() {
+        let reconnection = Reconnection(BackoffConfiguration())
+        func decides(_ code: CloseCode?, isReachable: Bool, _ second: UInt64)
+            -> Reconnection.Decision
+        {
+            reconnection.ended(
+                code: code, error: nil, isReachable: isReachable, now: at(second), wallClock: 0,
+                random: 0)
+        }
+        #expect(decides(nil, isReachable: false, 0) == .waitForNetwork(attempt: 0))
+        #expect(decides(nil, isReachable: true, 1) == retry)
+        #expect(decides(nil, isReachable: false, 2) == .waitForNetwork(attempt: 1))
+        #expect(decides(nil, isReachable: false, 3) == .waitForNetwork(attempt: 1))
+        #expect(decides(nil, isReachable: true, 4) == .retry(after: .seconds(1), attempt: 2))
+        // A stable connection was between: what failed before it counts no longer.
+        reconnection.opened(now: at(5))
+        #expect(decides(nil, isReachable: false, 60) == .waitForNetwork(attempt: 0))
+        #expect(decides(.normal, isReachable: false, 61) == .giveUp)
     }
 
     @Test func failuresOfTheNetworkAreComeBackFrom() {

@@ -81,12 +81,19 @@ package struct Backoff: Sendable {
     package mutating func failed(
         now: Instant, random: Double, least: Duration = .zero
     ) -> Duration? {
-        if let openedAt, now - openedAt >= configuration.stableTime { reset() }
-        openedAt = nil
+        _ = interrupted(now: now)
         if configuration.attemptLimit > 0, failures >= configuration.attemptLimit { return nil }
         failures += 1
         previous = delay(random)
         return max(previous, least)
+    }
+
+    /// What an attempt had reached ended, or it failed, without counting as a failure.
+    /// - Returns: how many failed in a row before it.
+    package mutating func interrupted(now: Instant) -> Int {
+        if let openedAt, now - openedAt >= configuration.stableTime { reset() }
+        openedAt = nil
+        return failures
     }
 
     package mutating func reset() {

@@ -7,6 +7,9 @@ package final class Reconnection {
         case giveUp
         /// Try again after this long; the number of the attempt, from 1 since the last success.
         case retry(after: Duration, attempt: Int)
+        /// Try again when the peer can be reached. Nothing is counted: the number is that of the
+        /// attempt that was lost, 0 when it was none.
+        case waitForNetwork(attempt: Int)
     }
 
     private var backoff: Backoff
@@ -31,13 +34,16 @@ package final class Reconnection {
     /// - Parameters:
     ///   - code: of the peer's close frame; nil without one.
     ///   - error: what failed, if anything did.
+    ///   - isReachable: whether there is a network to come back by.
     ///   - wallClock: seconds since 1970, for a server that asks to wait until a date.
     ///   - random: uniform in [0, 1).
     package func ended(
-        code: CloseCode?, error: RealtimeError?, now: Instant, wallClock: Int64, random: Double
+        code: CloseCode?, error: RealtimeError?, isReachable: Bool, now: Instant,
+        wallClock: Int64, random: Double
     ) -> Decision {
         if let code, Reconnection.finalCodes.contains(code) { return .giveUp }
         if let error, Reconnection.isFinal(error) { return .giveUp }
+        if !isReachable { return .waitForNetwork(attempt: backoff.interrupted(now: now)) }
         let asked = error?.response.flatMap { retryAfter($0, wallClock: wallClock) } ?? .zero
         let delay = backoff.failed(
             now: now, random: random, least: min(asked, Reconnection.longestAsked))

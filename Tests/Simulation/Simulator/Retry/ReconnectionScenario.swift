@@ -10,7 +10,7 @@ package enum ReconnectionScenario: Scenario {
         [
             "gave up at the limit", "gave up for good", "asked to wait", "stable",
             "ended before it was stable", "reached the maximum", "none", "equal", "full",
-            "decorrelated",
+            "decorrelated", "waited for the network",
         ]
     }
 
@@ -116,9 +116,20 @@ private final class ReconnectionRun {
     /// - Parameter least: what the server asked for; nil when there must be no other attempt.
     private func ended(_ code: CloseCode?, _ error: RealtimeError?, least: Duration?) {
         let uniform = Double(random.next() >> 11) * 0x1p-53
+        let isReachable = !random.chance(6)
         let decision = reconnection.ended(
-            code: code, error: error, now: world.now, wallClock: 0, random: uniform)
+            code: code, error: error, isReachable: isReachable, now: world.now, wallClock: 0,
+            random: uniform)
         world.trace("attempt \(attempts)", "\(decision)")
+        if case .waitForNetwork(let number) = decision {
+            world.count("waited for the network")
+            world.require(!isReachable, "waits for a network that is there")
+            world.require(least != nil, "waits to try again what can never do")
+            world.require(number == failures, "counts \(number), it is \(failures)")
+            world.after(random.milliseconds(0...60_000)) { [self] in attempt() }
+            return
+        }
+        world.require(isReachable || least == nil, "tries without a network")
         let isExhausted = options.attemptLimit > 0 && failures >= options.attemptLimit
         guard case .retry(let delay, let number) = decision else {
             world.require(least == nil || isExhausted, "gave up with no reason")
