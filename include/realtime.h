@@ -699,6 +699,96 @@ rt_status rt_backoff_next_ms(rt_backoff *backoff, int64_t *out);
 rt_status rt_backoff_reset(rt_backoff *backoff);
 
 /*
+ * Chapter: reachability. Whether there is a network to reach a peer by.
+ */
+
+/**
+ * Whether there is a network. What comes back by itself after a loss asks it before an attempt:
+ * offline is a state in which nothing is tried and nothing counted. One serves any number of
+ * objects of its loop, which keep it alive. Since 0.1.
+ */
+typedef struct rt_reachability rt_reachability;
+
+/** By what reachability is judged. Since 0.1. */
+typedef int32_t rt_reachability_mode;
+
+/** Values of `rt_reachability_mode`. Since 0.1. */
+enum {
+  /**
+   * By what the kernel tells of links, addresses and routes (rtnetlink). A peer counts as reachable
+   * when it is this machine or a Unix socket; when an interface other than the loopback is up and
+   * running and has a default route; when such an interface has a route to its address; and, for a
+   * name, when such an interface has any route that is not link-local. In doubt it is reachable: a
+   * wrong yes costs an attempt, a wrong no would never connect. Behind a proxy, the proxy is the
+   * peer. Where the system does not show its network, this is as RT_REACHABILITY_ALWAYS, and one
+   * line of the log says so.
+   */
+  RT_REACHABILITY_AUTO = 0,
+  /** By `rt_reachability_set_online`; online at first. For hosts that know better. */
+  RT_REACHABILITY_MANUAL = 1,
+  /** Everything is reachable. */
+  RT_REACHABILITY_ALWAYS = 2,
+};
+
+/** There is a network now, or none any more. Runs on the loop's thread. Since 0.1. */
+typedef void (*rt_reachability_fn)(bool online, void *user);
+
+/**
+ * Makes a reachability on a loop. The first with RT_REACHABILITY_AUTO has the loop watch the
+ * network, by one descriptor, until the loop is freed. Any thread.
+ *
+ * out: receives it; to be freed with `rt_reachability_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a mode that is not listed; RT_ERROR_FORKED;
+ *   RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_reachability_new(rt_loop *loop, rt_reachability_mode mode, rt_reachability **out);
+
+/**
+ * Gives a reachability back; what was given it uses it on, and its callback is not called any more.
+ * NULL is accepted. Any thread. Since 0.1.
+ */
+void rt_reachability_free(rt_reachability *reachability);
+
+/**
+ * Judges by another mode from now on. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a mode that is not listed; RT_ERROR_FORKED;
+ *   RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_reachability_set_mode(rt_reachability *reachability, rt_reachability_mode mode);
+
+/**
+ * Says whether there is a network, for RT_REACHABILITY_MANUAL; in another mode it is kept for when
+ * that is set. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_reachability_set_online(rt_reachability *reachability, bool online);
+
+/**
+ * Whether a host that is known by name counts as reachable. Any thread.
+ *
+ * out: receives the answer.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_reachability_is_online(rt_reachability *reachability, bool *out);
+
+/**
+ * Has `fn` called each time the answer of `rt_reachability_is_online` has changed from what it is
+ * now; NULL takes it away. Changes that come together are told once, within half a second. Any
+ * thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_reachability_on_change(
+    rt_reachability *reachability, rt_reachability_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
  * Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
  */
 
@@ -814,7 +904,9 @@ typedef void (*rt_websocket_refused_fn)(
 /**
  * The connection was lost, or an attempt to make it failed, and another attempt follows after
  * `delay_ms`; `attempt` counts from 1 since the last connection that was stable. `code` and
- * `reason` as in the close callback. Since 0.1.
+ * `reason` as in the close callback. Without a network (`rt_websocket_set_reachability`) `delay_ms`
+ * is -1, the next attempt follows within a second when there is one again, and nothing is counted:
+ * `attempt` is the number of the one that was lost, 0 for the first connection. Since 0.1.
  */
 typedef void (*rt_websocket_lost_fn)(
     uint16_t code, const char *reason, size_t reason_length, int64_t delay_ms, uint32_t attempt,
@@ -1180,6 +1272,17 @@ rt_status rt_websocket_set_reconnect(rt_websocket *websocket, rt_backoff *backof
  * Since 0.1.
  */
 rt_status rt_websocket_set_offline_queue(rt_websocket *websocket, size_t max_messages);
+
+/**
+ * Who says whether an attempt to come back makes sense: while there is no network none is made and
+ * none is counted, and when there is one again it follows within a second. It is kept alive, and
+ * not copied. NULL is the default: RT_REACHABILITY_AUTO, one for all connections of the loop that
+ * come back. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_reachability(rt_websocket *websocket, rt_reachability *reachability);
 
 /**
  * Makes the connection by this network, of which it takes a copy; a CA file set before is

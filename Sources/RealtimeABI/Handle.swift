@@ -64,6 +64,11 @@ extension EventStreamReader: Handle {
     var owningLoop: Loop? { nil }
 }
 
+extension Reachability: Handle {
+    static let name = "reachability"
+    var owningLoop: Loop? { loop }
+}
+
 final class NetworkHandle: Handle {
     static let name = "network"
     var configuration = NetworkConfiguration()

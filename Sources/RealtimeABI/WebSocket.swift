@@ -110,7 +110,10 @@ public typealias rt_websocket_refused_fn =
 
 /// The connection was lost, or an attempt to make it failed, and another attempt follows after
 /// `delay_ms`; `attempt` counts from 1 since the last connection that was stable. `code` and
-/// `reason` as in the close callback. Since 0.1.
+/// `reason` as in the close callback. Without a network (`rt_websocket_set_reachability`)
+/// `delay_ms` is -1, the next attempt follows within a second when there is one again, and nothing
+/// is counted: `attempt` is the number of the one that was lost, 0 for the first connection. Since
+/// 0.1.
 public typealias rt_websocket_lost_fn =
     @convention(c) (
         _ code: UInt16, _ reason: UnsafePointer<CChar>?, _ reason_length: Int, _ delay_ms: Int64,

@@ -152,6 +152,20 @@ public func rt_websocket_set_offline_queue(
     configure(websocket) { $0.offlineQueueLimit = try size(max_messages, "max_messages") }
 }
 
+/// Who says whether an attempt to come back makes sense: while there is no network none is made and
+/// none is counted, and when there is one again it follows within a second. It is kept alive, and
+/// not copied. NULL is the default: RT_REACHABILITY_AUTO, one for all connections of the loop that
+/// come back. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_reachability")
+public func rt_websocket_set_reachability(
+    _ websocket: rt_websocket?, _ reachability: rt_reachability?
+) -> rt_status {
+    connection(websocket) {
+        try $0.setReachability(reachability.map { try Reachability.borrow($0) })
+    }
+}
+
 /// Makes the connection by this network, of which it takes a copy; a CA file set before is
 /// forgotten. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.

@@ -2,8 +2,8 @@
 enum Naming {
     /// Chapters in the header's order; those not listed follow by name.
     static let chapterOrder = [
-        "General", "Loop", "Network", "Backoff", "WebSocket", "WebSocketOptions",
-        "WebSocketCallbacks",
+        "General", "Loop", "Network", "Backoff", "Reachability",
+        "WebSocket", "WebSocketOptions", "WebSocketCallbacks",
     ]
 
     /// A constant is its enum's name, `_`, its case's name. The results are written everywhere, so

@@ -132,6 +132,18 @@ class rt_jitter(IntEnum):  # noqa: N801
     DECORRELATED = 3
 
 
+class rt_reachability_mode(IntEnum):  # noqa: N801
+    """Values of ``rt_reachability_mode``, without the prefix of their C names."""
+
+    AUTO = 0
+    MANUAL = 1
+    ALWAYS = 2
+
+
+# (online, user)
+rt_reachability_fn = ctypes.CFUNCTYPE(None, ctypes.c_bool, ctypes.c_void_p)
+
+
 class rt_message_kind(IntEnum):  # noqa: N801
     """Values of ``rt_message_kind``, without the prefix of their C names."""
 
@@ -493,6 +505,21 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_backoff_reset": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_reachability_new": (
+        (ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_reachability_free": ((ctypes.c_void_p,), None),
+    "rt_reachability_set_mode": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_reachability_set_online": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_reachability_is_online": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_bool)),
+        ctypes.c_int32,
+    ),
+    "rt_reachability_on_change": (
+        (ctypes.c_void_p, rt_reachability_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_websocket_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -579,6 +606,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_websocket_set_reconnect": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_websocket_set_offline_queue": (
         (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_reachability": (
+        (ctypes.c_void_p, ctypes.c_void_p),
         ctypes.c_int32,
     ),
     "rt_websocket_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
@@ -1030,6 +1061,18 @@ class Library:
     rt_backoff_next_ms: Callable[[Any, Any], int]
     # (backoff)
     rt_backoff_reset: Callable[[Any], int]
+    # (loop, mode, out)
+    rt_reachability_new: Callable[[Any, int, Any], int]
+    # (reachability)
+    rt_reachability_free: Callable[[Any], None]
+    # (reachability, mode)
+    rt_reachability_set_mode: Callable[[Any, int], int]
+    # (reachability, online)
+    rt_reachability_set_online: Callable[[Any, bool], int]
+    # (reachability, out)
+    rt_reachability_is_online: Callable[[Any, Any], int]
+    # (reachability, fn, user, destroy)
+    rt_reachability_on_change: Callable[[Any, Any, Any, Any], int]
     # (loop, url, out)
     rt_websocket_new: Callable[[Any, bytes | None, Any], int]
     # (websocket)
@@ -1092,6 +1135,8 @@ class Library:
     rt_websocket_set_reconnect: Callable[[Any, Any], int]
     # (websocket, max_messages)
     rt_websocket_set_offline_queue: Callable[[Any, int], int]
+    # (websocket, reachability)
+    rt_websocket_set_reachability: Callable[[Any, Any], int]
     # (websocket, network)
     rt_websocket_set_network: Callable[[Any, Any], int]
     # (websocket, path)

@@ -1,0 +1,214 @@
+/* Whether there is a network: by the caller's word, by the kernel's, or always; each change is told
+ * once, and a connection that is lost without a network comes back when there is one, uncounted. */
+#include "contract.h"
+
+typedef struct changes {
+  int count, destroyed;
+  bool online;
+} changes;
+
+static void on_change(bool online, void *user) {
+  changes *c = user;
+  c->count++;
+  c->online = online;
+}
+
+static void destroyed(void *user) { ((changes *)user)->destroyed++; }
+
+static rt_reachability *new_reachability(rt_loop *loop, rt_reachability_mode mode) {
+  rt_reachability *reachability = NULL;
+  CHECK_OK(rt_reachability_new(loop, mode, &reachability));
+  CHECK(reachability != NULL);
+  return reachability;
+}
+
+static bool is_online(rt_reachability *reachability) {
+  bool online = false;
+  CHECK_OK(rt_reachability_is_online(reachability, &online));
+  return online;
+}
+
+static void arguments(rt_loop *loop) {
+  const rt_status bad = RT_ERROR_INVALID_ARGUMENT;
+  rt_reachability *reachability = NULL;
+  changes c = {0};
+  bool online = true;
+  CHECK_STATUS(rt_reachability_new(NULL, RT_REACHABILITY_AUTO, &reachability), bad);
+  CHECK_STATUS(rt_reachability_new(loop, RT_REACHABILITY_AUTO, NULL), bad);
+  CHECK_STATUS(rt_reachability_new(loop, 3, &reachability), bad);
+  CHECK(reachability == NULL);
+  reachability = new_reachability(loop, RT_REACHABILITY_ALWAYS);
+  CHECK_STATUS(rt_reachability_set_mode(reachability, -1), bad);
+  CHECK_STATUS(rt_reachability_set_mode(NULL, RT_REACHABILITY_AUTO), bad);
+  CHECK_STATUS(rt_reachability_set_online(NULL, true), bad);
+  CHECK_STATUS(rt_reachability_is_online(reachability, NULL), bad);
+  CHECK_STATUS(rt_reachability_is_online(NULL, &online), bad);
+  CHECK_STATUS(rt_reachability_on_change(NULL, on_change, &c, destroyed), bad);
+  CHECK(c.destroyed == 1);
+  rt_reachability_free(reachability);
+  rt_reachability_free(NULL);
+}
+
+static void modes(rt_loop *loop) {
+  rt_reachability *reachability = new_reachability(loop, RT_REACHABILITY_MANUAL);
+  changes c = {0}, second = {0};
+  CHECK(is_online(reachability));
+  CHECK_OK(rt_reachability_on_change(reachability, on_change, &c, destroyed));
+  CHECK_OK(rt_reachability_set_online(reachability, false));
+  CHECK(!is_online(reachability));
+  /* Told in a turn, never inside the call. */
+  CHECK(c.count == 0);
+  TURN_UNTIL(loop, c.count == 1);
+  CHECK(!c.online);
+
+  /* There and back between two turns is no change. */
+  CHECK_OK(rt_reachability_set_online(reachability, true));
+  CHECK_OK(rt_reachability_set_online(reachability, false));
+  settle(loop);
+  CHECK(c.count == 1);
+
+  CHECK_OK(rt_reachability_set_mode(reachability, RT_REACHABILITY_ALWAYS));
+  CHECK(is_online(reachability));
+  TURN_UNTIL(loop, c.count == 2);
+  CHECK(c.online);
+  /* What was said counts again with manual mode. */
+  CHECK_OK(rt_reachability_set_mode(reachability, RT_REACHABILITY_MANUAL));
+  CHECK(!is_online(reachability));
+  TURN_UNTIL(loop, c.count == 3);
+
+  CHECK(c.destroyed == 0);
+  CHECK_OK(rt_reachability_on_change(reachability, on_change, &second, destroyed));
+  CHECK(c.destroyed == 1);
+  CHECK_OK(rt_reachability_set_online(reachability, true));
+  rt_reachability_free(reachability);
+  settle(loop);
+  CHECK(second.count == 0 && second.destroyed == 1 && c.count == 3);
+}
+
+/* Whatever this machine's network is, the answers of two agree, and mode after mode can be set. */
+static void automatic(rt_loop *loop) {
+  rt_reachability *one = new_reachability(loop, RT_REACHABILITY_AUTO);
+  rt_reachability *other = new_reachability(loop, RT_REACHABILITY_MANUAL);
+  CHECK_OK(rt_reachability_set_mode(other, RT_REACHABILITY_AUTO));
+  CHECK(is_online(one) == is_online(other));
+  settle(loop);
+  CHECK_OK(rt_reachability_set_mode(one, RT_REACHABILITY_ALWAYS));
+  CHECK(is_online(one));
+  rt_reachability_free(one);
+  rt_reachability_free(other);
+}
+
+typedef struct story {
+  rt_reachability *reachability;
+  int opened, lost, attempts, closed;
+  int64_t delay_ms;
+  uint32_t attempt;
+} story;
+
+static void on_open(const char *subprotocol, const char *extensions, void *user) {
+  story *s = user;
+  (void)subprotocol, (void)extensions;
+  /* The server drops it at once; by then there is no network. */
+  if (s->opened++ == 0) CHECK_OK(rt_reachability_set_online(s->reachability, false));
+}
+
+static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
+                    uint32_t attempt, void *user) {
+  story *s = user;
+  (void)reason, (void)length;
+  CHECK(code == 1006);
+  s->delay_ms = delay_ms;
+  s->attempt = attempt;
+  s->lost++;
+}
+
+static bool on_reconnect(uint32_t attempt, void *user) {
+  story *s = user;
+  CHECK(attempt == s->attempt);
+  s->attempts++;
+  return true;
+}
+
+static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
+  (void)code, (void)reason, (void)length, (void)clean;
+  ((story *)user)->closed++;
+}
+
+static rt_websocket *reconnecting(story *s, rt_loop *loop, const char *server, const char *path) {
+  rt_websocket *websocket = new_websocket(loop, server, path);
+  rt_backoff *backoff = NULL;
+  CHECK_OK(rt_backoff_new(&backoff));
+  CHECK_OK(rt_backoff_set_initial_delay_ms(backoff, 1));
+  CHECK_OK(rt_backoff_set_max_attempts(backoff, 1));
+  CHECK_OK(rt_websocket_set_reconnect(websocket, backoff));
+  rt_backoff_free(backoff);
+  CHECK_OK(rt_websocket_on_open(websocket, on_open, s, NULL));
+  CHECK_OK(rt_websocket_on_lost(websocket, on_lost, s, NULL));
+  CHECK_OK(rt_websocket_on_reconnect(websocket, on_reconnect, s, NULL));
+  CHECK_OK(rt_websocket_on_close(websocket, on_close, s, NULL));
+  CHECK_OK(rt_websocket_set_reachability(websocket, s->reachability));
+  return websocket;
+}
+
+/* The server drops one connection and keeps the next. */
+static void comes_back(rt_loop *loop, const char *server) {
+  story s = {0};
+  rt_websocket *websocket;
+  s.reachability = new_reachability(loop, RT_REACHABILITY_MANUAL);
+  websocket = reconnecting(&s, loop, server, "/flaky/reachability/1");
+  CHECK_OK(rt_websocket_start(websocket));
+  CHECK_STATUS(rt_websocket_set_reachability(websocket, NULL), RT_ERROR_STATE);
+  TURN_UNTIL(loop, s.lost == 1);
+  CHECK(s.delay_ms == -1 && s.attempt == 0);
+  settle(loop);
+  CHECK(s.attempts == 0 && rt_websocket_get_state(websocket) == RT_WEBSOCKET_WAITING);
+  CHECK_OK(rt_reachability_set_online(s.reachability, true));
+  TURN_UNTIL(loop, s.opened == 2);
+  CHECK(s.attempts == 1 && s.lost == 1 && s.closed == 0);
+  rt_websocket_free(websocket);
+  rt_reachability_free(s.reachability);
+}
+
+/* Freed while it is used: it goes on saying what it said, and the wait can be ended. */
+static void outlives_its_handle(rt_loop *loop, const char *server) {
+  story s = {0};
+  rt_websocket *websocket;
+  rt_reachability *reachability = new_reachability(loop, RT_REACHABILITY_MANUAL);
+  s.reachability = reachability;
+  websocket = reconnecting(&s, loop, server, "/flaky/outlives/9");
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, s.lost == 1);
+  rt_reachability_free(reachability);
+  settle(loop);
+  CHECK(s.attempts == 0 && s.closed == 0);
+  CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
+  TURN_UNTIL(loop, s.closed == 1);
+  rt_websocket_free(websocket);
+}
+
+static void belongs_to_its_loop(rt_loop *loop, const char *server) {
+  rt_loop *other = new_loop();
+  rt_reachability *reachability = new_reachability(other, RT_REACHABILITY_MANUAL);
+  rt_websocket *websocket = new_websocket(loop, server, "/echo");
+  CHECK_STATUS(
+      rt_websocket_set_reachability(websocket, reachability), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_websocket_set_reachability(websocket, NULL));
+  rt_websocket_free(websocket);
+  rt_loop_free(other);
+  CHECK_STATUS(rt_reachability_set_online(reachability, true), RT_ERROR_CLOSED);
+  rt_reachability_free(reachability);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  loop = new_loop();
+  arguments(loop);
+  modes(loop);
+  automatic(loop);
+  comes_back(loop, argv[1]);
+  outlives_its_handle(loop, argv[1]);
+  belongs_to_its_loop(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}
