@@ -139,6 +139,7 @@ public final class WebSocket: Sendable {
         let events = Events()
         self.events = events
         try connection.configure { try options.apply(to: &$0) }
+        try connection.setReachability(options.reachability?.engine)
         try connection.setHandlers { [unowned connection] handlers in
             handlers.open = { events.open(Agreement(subprotocol: $0, extensions: $1)) }
             handlers.drained = { events.drained() }

@@ -19,8 +19,9 @@ extension WebSocket {
         /// Why the connection failed; `close` follows.
         public var error: (@Sendable (RealtimeError) -> Void)?
         /// With `Options.reconnect`: the connection is lost or was not made, and another attempt
-        /// of this number follows after the delay.
-        public var lost: (@Sendable (_ how: Closing, _ delay: Duration, _ attempt: Int) -> Void)?
+        /// of this number follows after the delay; nil when it waits for a network, and then the
+        /// number is that of the attempt that was lost, 0 for the first connection.
+        public var lost: (@Sendable (_ how: Closing, _ delay: Duration?, _ attempt: Int) -> Void)?
         /// With `Options.reconnect`: an attempt begins now. What it connects to may be changed;
         /// false ends the connection.
         public var reconnect: (@Sendable (_ attempt: Int, _ next: inout NextAttempt) -> Bool)?

@@ -59,6 +59,10 @@ extension WebSocket {
         /// 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect
         /// or message that is refused, and when no attempt is left.
         public var reconnect: Backoff?
+        /// Who says whether an attempt to come back makes sense: while there is no network none is
+        /// made and none is counted, and when there is one again it follows within a second. It
+        /// belongs to the connection's loop. Nil is `.auto`, one for all connections of a loop.
+        public var reachability: Reachability?
         /// How many messages may wait while there is no connection; 0 refuses them.
         public var offlineQueue = 0
 
