@@ -17,6 +17,7 @@ from ._eventstream import EventStreamParser
 from ._log import set_log_level
 from ._network import Network
 from ._options import Deflate
+from ._reachability import Reachability
 from ._reconnect import Attempt, Lost, process_exception
 from ._response import Headers, Response
 from ._state import State
@@ -66,6 +67,7 @@ __all__ = [
     "Lost",
     "Network",
     "ProxyError",
+    "Reachability",
     "RealtimeError",
     "Response",
     "SecurityError",

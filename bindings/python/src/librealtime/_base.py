@@ -97,7 +97,7 @@ class BaseConnection:
         handle = new_websocket(loop, url)
         reconnects = options.reconnect is not None
         attach(handle, self, in_pieces=options.streaming, reconnects=reconnects)
-        options.apply(handle)
+        options.apply(handle, loop)
         self._handle = handle
         self._is_closed = False
         self._is_closing = False
@@ -194,7 +194,7 @@ class BaseConnection:
     def _lost(self, code: int, reason: str, delay_ms: int, attempt: int) -> None:
         self._went_down()
         if self._handlers.on_lost is not None:
-            delay = delay_ms / 1000
+            delay = None if delay_ms < 0 else delay_ms / 1000
             self._handlers.on_lost(Lost(code, reason, delay, attempt, self._failure))
 
     def _tries_again(self, attempt: int) -> bool:

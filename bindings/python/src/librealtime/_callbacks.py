@@ -49,7 +49,7 @@ class Handle:
     a handle on any thread.
     """
 
-    __slots__ = ("_as_parameter_", "_free")
+    __slots__ = ("__weakref__", "_as_parameter_", "_free")
 
     def __init__(self, address: int | None, free: Callable[[Any], None]) -> None:
         self._as_parameter_ = address

@@ -8,6 +8,7 @@ from typing import Literal
 from ._backoff import Backoff
 from ._network import Network, chosen_network
 from ._options import USER_AGENT, Deflate, HeadersLike, Limits, Options, Request, Timing
+from ._reachability import Reachability
 from ._reconnect import OnLost, OnReconnect, ProcessException, Retries, process_exception
 from ._state import Handlers, OnMessage, OnMessages
 from ._values import StrPath, invalid
@@ -59,6 +60,8 @@ class Connector:
 
     :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
         as one and the same object; what was sent before a loss is not sent again. Default None.
+    :param reachability: a ``Reachability``: while it is offline no attempt to come back is made and
+        none is counted. Default None: by what the kernel tells of the network.
     :param offline_queue: how many messages may wait while there is no connection; above, ``send``
         raises ``BufferFull``. Default 0: it raises ``InvalidState``.
     :param reconnect_delays: a ``Backoff`` for iterating over connections. Default ``Backoff()``.
@@ -109,14 +112,15 @@ class Connector:
         write_limit: int = 2**20,
         # Another connection after one that was lost.
         reconnect: Backoff | None = None,
+        reachability: Reachability | None = None,
         offline_queue: int = 0,
         reconnect_delays: Backoff = Backoff(),  # noqa: B008
         process_exception: ProcessException = process_exception,
     ) -> None:
         if [on_message, on_messages, streaming or None].count(None) < 2:
             raise invalid("on_message, on_messages and streaming exclude each other")
-        if reconnect is None and (on_lost or on_reconnect or offline_queue):
-            raise invalid("on_lost, on_reconnect and offline_queue need reconnect")
+        if reconnect is None and (on_lost or on_reconnect or offline_queue or reachability):
+            raise invalid("on_lost, on_reconnect, reachability and offline_queue need reconnect")
         self._handlers = Handlers(on_message, on_messages, on_lost, on_reconnect)
         request = Request(
             subprotocols, origin, additional_headers, user_agent_header, cookies, auth,
@@ -129,8 +133,9 @@ class Connector:
         timing = Timing(open_timeout, close_timeout, ping_interval, ping_timeout, idle_timeout)
         route = chosen_network(network, ca_file, proxy)
         self._options = Options(
-            url, request, timing, limits, compression, bool(streaming), route, reconnect
-        )
+            url, request, timing, limits, compression, bool(streaming), route, reconnect,
+            reachability,
+        )  # fmt: skip
         self._reconnect_delays = reconnect_delays
         self._process_exception = process_exception
 

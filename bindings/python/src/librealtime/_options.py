@@ -11,6 +11,7 @@ from ._backoff import Backoff
 from ._callbacks import Handle
 from ._loader import lib
 from ._network import Network
+from ._reachability import Reachability
 from ._reconnect import header
 from ._values import invalid, limit, milliseconds, number, strings, text
 from .exceptions import check
@@ -188,9 +189,10 @@ class Options:
     streaming: bool
     network: Network | None
     reconnect: Backoff | None
+    reachability: Reachability | None
 
-    def apply(self, websocket: Handle) -> None:
-        """Sets everything on a connection that was not started."""
+    def apply(self, websocket: Handle, loop: Handle) -> None:
+        """Sets everything on a connection that was not started, on its loop."""
         self.request.apply(websocket)
         self.timing.apply(websocket)
         self.limits.apply(websocket)
@@ -209,3 +211,8 @@ class Options:
                 kind = type(self.reconnect).__name__
                 raise TypeError(f"reconnect is a {kind}; a Backoff is expected")
             check(lib.rt_websocket_set_reconnect(websocket, self.reconnect.make()))
+        if self.reachability is not None:
+            if not isinstance(self.reachability, Reachability):
+                kind = type(self.reachability).__name__
+                raise TypeError(f"reachability is a {kind}; a Reachability is expected")
+            check(lib.rt_websocket_set_reachability(websocket, self.reachability.on(loop)))

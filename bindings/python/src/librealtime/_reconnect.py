@@ -24,14 +24,16 @@ class Lost:
 
     :ivar code: the close code; 1006 without a close frame.
     :ivar reason: the peer's reason.
-    :ivar delay: seconds until the next attempt.
+    :ivar delay: seconds until the next attempt; None when it waits for a network.
     :ivar attempt: the number of that attempt, from 1 since the last connection that was stable.
+        Without a network nothing is counted: it is that of the attempt that was lost, 0 for the
+        first connection.
     :ivar error: what failed; None when the peer closed in order.
     """
 
     code: int
     reason: str
-    delay: float
+    delay: float | None
     attempt: int
     error: RealtimeError | None
 
