@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -140,6 +140,7 @@ class Probe:
         url: str,
         valgrind: bool = False,
         environment: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
         **options: object,
     ) -> None:
         program = build.helper("probe", "-lz")
@@ -149,7 +150,7 @@ class Probe:
             for value in (values if isinstance(values, list) else [values])
         ]
         self._process = subprocess.Popen(
-            [*build.command(program, valgrind), url, *arguments],
+            [*prefix, *build.command(program, valgrind), url, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

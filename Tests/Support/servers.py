@@ -204,14 +204,21 @@ class Servers:
         tls: TLS | None = None,
         path: pathlib.Path | None = None,
         host: str = "127.0.0.1",
+        at: socket.socket | None = None,
     ) -> str:
         """Each connection's request is read, the rest is the script's: the answer included. With a
-        path it listens on that Unix socket."""
+        path it listens on that Unix socket; or on a socket that is bound already."""
         context = tls.context if tls else None
         if path:
             where = str(path)
             return self._start(
                 lambda: asyncio.start_unix_server(self._accepted(script), where, ssl=context), tls
+            )
+        if at:
+            return self._start(
+                lambda: asyncio.start_server(self._accepted(script), sock=at, ssl=context),
+                tls,
+                host,
             )
         return self._start(
             lambda: asyncio.start_server(self._accepted(script), host, 0, ssl=context), tls, host

@@ -1,0 +1,294 @@
+"""Whether there is a network, in network namespaces: links, addresses and routes come and go."""
+
+import contextlib
+import functools
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from harness import PATIENCE_S, Build, Failed, Probe, Suite, expect
+from namespaces import SERVER, Wire, refusal
+from servers import Peer, Servers, frame
+
+#: Of a change, until it is told; a third of it is the longest that is waited for others.
+PROMPTLY_S = 1.0
+#: Tries again at once, and often.
+QUICKLY = "10,40,0"
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    reason = refusal()
+    if reason is not None:
+        print(f"skipped: reachability in network namespaces: {reason}", flush=True)
+        return
+    for test in (link_goes_and_comes, address_goes_and_comes, route_goes_and_comes):
+        suite.add(test.__name__.replace("_", " "), functools.partial(test, build))
+    for grind in (False, True):
+        name = "cable is cut" + (", valgrind" if grind else "")
+        suite.add(name, functools.partial(cable_is_cut, build, grind))
+    suite.add("more news than the kernel keeps", functools.partial(overrun, build))
+    suite.add("changes are told in time", functools.partial(changes_are_prompt, build))
+    suite.add("netlink is forbidden", functools.partial(netlink_is_forbidden, build))
+    for scenario in (
+        websocket_comes_back,
+        websocket_starts_without_a_network,
+        websocket_to_this_machine,
+        websocket_without_netlink,
+    ):
+        suite.add(scenario.__name__.replace("_", " "), functools.partial(scenario, build, servers))
+
+
+class Watcher:
+    """Tests/Integration/reachability.c in a namespace: what it says, line by line."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self._lines: queue.Queue[str] = queue.Queue()
+        self.log: list[str] = []
+        self._threads = [
+            threading.Thread(target=self._read_lines, daemon=True),
+            threading.Thread(target=self._read_log, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read_lines(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.strip())
+
+    def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        self.log.extend(self.process.stderr)
+
+    def expect(self, line: str) -> None:
+        try:
+            found = self._lines.get(timeout=PATIENCE_S)
+        except queue.Empty:
+            raise Failed(f"expected {line!r}, nothing is said: {''.join(self.log)}") from None
+        expect(found == line, f"expected {line!r}, received {found!r}: {''.join(self.log)}")
+
+    def end(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        code = self.process.wait(PATIENCE_S)
+        for thread in self._threads:
+            thread.join()
+        expect(code == 0, f"exit code {code}: {''.join(self.log)}")
+        expect(self._lines.empty(), "more was said")
+
+
+@contextlib.contextmanager
+def watcher(build: Build, wire: Wire, *prefix: str, valgrind: bool = False) -> Iterator[Watcher]:
+    program = build.helper("reachability")
+    made = Watcher(
+        [*wire.inside, *prefix, *build.command(program, valgrind)], build.environment(valgrind)
+    )
+    try:
+        yield made
+        made.end()
+    finally:
+        if made.process.poll() is None:
+            made.process.kill()
+            made.process.wait()
+
+
+# By itself
+
+
+def link_goes_and_comes(build: Build) -> None:
+    with Wire() as wire, watcher(build, wire) as watch:
+        watch.expect("online")
+        for _ in range(2):
+            wire.client("ip link set c0 down")
+            watch.expect("offline")
+            # Its address is there again with it, and so is the way to the network it is in.
+            wire.client("ip link set c0 up")
+            watch.expect("online")
+        # The loopback is no network.
+        wire.client("ip link set c0 down")
+        watch.expect("offline")
+        wire.client("ip link set lo down; ip link set lo up; ip link del c0")
+
+
+def address_goes_and_comes(build: Build) -> None:
+    with Wire() as wire, watcher(build, wire) as watch:
+        watch.expect("online")
+        wire.client("ip addr flush dev c0 scope global")
+        watch.expect("offline")
+        # Link-local addresses lead to no name.
+        wire.client("ip addr add 169.254.7.7/16 dev c0; ip addr add 2001:db8::2/64 dev c0")
+        watch.expect("online")
+
+
+def route_goes_and_comes(build: Build) -> None:
+    with Wire() as wire, watcher(build, wire) as watch:
+        watch.expect("online")
+        # All but the link-local ones.
+        wire.client("ip route del default; ip route del 10.77.0.0/24")
+        watch.expect("offline")
+        wire.client("ip route add unreachable 198.51.100.0/24")
+        wire.client("ip route add 203.0.113.0/24 dev c0")
+        watch.expect("online")
+
+
+def cable_is_cut(build: Build, valgrind: bool) -> None:
+    """The link stays up, without a carrier."""
+    with Wire() as wire, watcher(build, wire, valgrind=valgrind) as watch:
+        watch.expect("online")
+        wire.server("ip link set s0 down")
+        watch.expect("offline")
+        wire.server("ip link set s0 up")
+        watch.expect("online")
+
+
+def overrun(build: Build) -> None:
+    """The kernel drops what a program that stands still does not read (ENOBUFS)."""
+    with Wire() as wire, watcher(build, wire) as watch:
+        watch.expect("online")
+        watch.process.send_signal(signal.SIGSTOP)
+        try:
+            batch = "".join(
+                f"addr add 10.{78 + number // 200}.{number % 200}.1/32 dev c0\n"
+                for number in range(2000)
+            )
+            subprocess.run([*wire.inside, "ip", "-batch", "-"], input=batch, text=True, check=True)
+            wire.client("ip link set c0 down")
+        finally:
+            watch.process.send_signal(signal.SIGCONT)
+        watch.expect("offline")
+        wire.client("ip link set c0 up")
+        watch.expect("online")
+
+
+def changes_are_prompt(build: Build) -> None:
+    """A machine that is busy with other things may be late: the best of some counts."""
+    with Wire() as wire, watcher(build, wire) as watch:
+        watch.expect("online")
+        best = {"down": PATIENCE_S * 1.0, "up": PATIENCE_S * 1.0}
+        for _ in range(4):
+            for change, line in (("down", "offline"), ("up", "online")):
+                start = time.monotonic()
+                wire.client(f"ip link set c0 {change}")
+                watch.expect(line)
+                best[change] = min(best[change], time.monotonic() - start)
+        for change, took in best.items():
+            expect(took < PROMPTLY_S, f"link {change} was told after {took:.2f} s")
+
+
+def netlink_is_forbidden(build: Build) -> None:
+    """Everything counts as reachable then, and one line says so however many ask."""
+    with Wire() as wire:
+        wire.client("ip link set c0 down")
+        forbidding = str(build.helper("without_netlink"))
+        with watcher(build, wire, forbidding) as watch:
+            watch.expect("online")
+        warnings = [line for line in watch.log if line.startswith("log 2 ")]
+        expect(len(warnings) == 1, f"warnings: {warnings}")
+        expect("always" in warnings[0] and "Permission denied" in warnings[0], warnings[0])
+
+
+# With a connection
+
+
+async def echo(peer: Peer) -> None:
+    await peer.send(peer.answer())
+    while True:
+        opcode, payload = await peer.read_frame()
+        await peer.send(frame(opcode, payload))
+        if opcode == 8:
+            return
+
+
+def echoes(probe: Probe, seed: int) -> None:
+    checksum = probe.ask(f"text 100 {seed}", "sent (.*)")[1]
+    probe.expect(f"text 100 {checksum}")
+
+
+def websocket_comes_back(build: Build, servers: Servers) -> None:
+    """The cable is cut under it: it waits, tries nothing, and comes back by itself."""
+    with Wire() as wire:
+        url = servers.script(echo, host=SERVER, at=wire.listen())
+        with Probe(
+            build, url, prefix=wire.inside, reconnect=QUICKLY, ping_interval_ms=200,
+            pong_timeout_ms=300, open_timeout_ms=2000, log=4,
+        ) as probe:  # fmt: skip
+            probe.expect("open .*")
+            echoes(probe, 1)
+            wire.client("ip link set c0 down")
+            probe.expect("error RT_ERROR_(TIMEOUT|CONNECTION_LOST) .*")
+            probe.expect("lost [0-9]+ attempt 0 in -1")
+            # Nothing is said, so that nothing is tried.
+            probe.tell("state")
+            probe.expect("state 5")
+            wire.client(f"ip link set c0 up; ip route add default via {SERVER}")
+            probe.expect("attempt 0")
+            # The neighbours may have to find each other first.
+            while not (line := probe.next()).startswith("open "):
+                expect(line.startswith(("error ", "lost ", "attempt ")), f"received {line!r}")
+            echoes(probe, 2)
+            probe.close()
+
+
+def websocket_starts_without_a_network(build: Build, servers: Servers) -> None:
+    """The first attempt is made in any case: its failure tells what is the matter."""
+    with Wire() as wire:
+        wire.client("ip link set c0 down")
+        url = servers.script(echo, host=SERVER, at=wire.listen())
+        with Probe(build, url, prefix=wire.inside, reconnect="10,40,1", log=4) as probe:
+            probe.expect("error RT_ERROR_CONNECT .*")
+            probe.expect("lost 1006 attempt 0 in -1")
+            wire.client("ip link set c0 up")
+            probe.expect("attempt 0")
+            probe.expect("open .*")
+            echoes(probe, 1)
+            probe.close()
+
+
+def drops(visits: list[int]) -> Callable[[Peer], object]:
+    async def script(peer: Peer) -> None:
+        visits.append(1)
+        if len(visits) > 2:
+            await echo(peer)
+        await peer.send(peer.answer())
+
+    return script
+
+
+def websocket_to_this_machine(build: Build, servers: Servers) -> None:
+    """It needs no network."""
+    with Wire() as wire:
+        wire.client("ip link set c0 down")
+        url = servers.script(drops([]), at=wire.listen(at_client=True))
+        with Probe(build, url, prefix=wire.inside, reconnect=QUICKLY, log=4) as probe:
+            for attempt in (1, 2):
+                probe.expect("open .*")
+                probe.expect("error RT_ERROR_CONNECTION_LOST .*")
+                probe.expect(f"lost 1006 attempt {attempt} in {attempt * 10}")
+                probe.expect(f"attempt {attempt}")
+            probe.expect("open .*")
+            probe.close()
+
+
+def websocket_without_netlink(build: Build, servers: Servers) -> None:
+    """Attempts are made, and counted, as if there were a network."""
+    with Wire() as wire:
+        wire.client("ip link set c0 down")
+        url = servers.script(echo, host=SERVER, at=wire.listen())
+        prefix = [*wire.inside, os.fspath(build.helper("without_netlink"))]
+        with Probe(build, url, prefix=prefix, reconnect=QUICKLY, log=4) as probe:
+            for attempt, delay_ms in ((1, 10), (2, 20), (3, 40)):
+                probe.expect("error RT_ERROR_CONNECT .*")
+                probe.expect(f"lost 1006 attempt {attempt} in {delay_ms}")
+                probe.expect(f"attempt {attempt}")

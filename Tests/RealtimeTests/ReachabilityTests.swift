@@ -1,0 +1,47 @@
+import Realtime
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ReachabilityTests {
+    @Test func changesAreAwaited() async throws {
+        let reachability = try Reachability(.manual)
+        #expect(reachability.isOnline)
+        var changes = reachability.changes.makeAsyncIterator()
+        for expected in [false, true, false] {
+            try reachability.setOnline(expected)
+            #expect(await changes.next() == expected)
+            #expect(reachability.isOnline == expected)
+        }
+        try reachability.setMode(.always)
+        #expect(await changes.next() == true)
+    }
+
+    @Test func eachIsToldAndTheLatestIsKept() async throws {
+        let reachability = try Reachability(.manual)
+        let (told, report) = AsyncStream.makeStream(of: Bool.self)
+        let kept = reachability.changes
+        reachability.onChange { report.yield($0) }
+        var iterator = told.makeAsyncIterator()
+        for expected in [false, true, false] {
+            try reachability.setOnline(expected)
+            #expect(await iterator.next() == expected)
+        }
+        var latest = kept.makeAsyncIterator()
+        #expect(await latest.next() == false)
+    }
+
+    @Test func changesEndWithTheirObject() async throws {
+        var reachability: Reachability? = try Reachability(.always)
+        let changes = try #require(reachability).changes
+        reachability = nil
+        for await change in changes { Issue.record("told \(change)") }
+    }
+
+    @Test func aConnectionTakesNoneOfAnotherLoop() async throws {
+        var options = WebSocket.Options()
+        options.reconnect = Backoff()
+        options.reachability = try Reachability(on: Loop())
+        await #expect(throws: RealtimeError.self) {
+            try await WebSocket.connect("ws://127.0.0.1:1/", options: options)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+"""Network namespaces for tests: a client's and a server's, joined by a cable that can be cut.
+
+with Wire() as wire:
+    wire.client("ip link set c0 down")
+    program = [*wire.inside, "program"]      # runs where the client is
+    listener = wire.listen()                 # a socket where the server is
+
+Nothing outside of them is touched, and they go with this process, however it ends.
+"""
+
+import ctypes
+import os
+import socket
+import subprocess
+import threading
+
+CLIENT = "10.77.0.2"
+SERVER = "10.77.0.1"
+_CLONE_NEWNET = 0x40000000
+
+
+class Namespace:
+    """One that lasts as long as a process that waits for the end of its input."""
+
+    def __init__(self) -> None:
+        self._keeper = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", "echo ready; exec cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._keeper.stdout is not None and self._keeper.stderr is not None
+        if not self._keeper.stdout.readline():
+            raise PermissionError(self._keeper.stderr.read().strip())
+        self.pid = self._keeper.pid
+        self.path = f"/proc/{self.pid}/ns/net"
+
+    def close(self) -> None:
+        self._keeper.communicate("")
+
+    def run(self, command: str) -> None:
+        """Runs commands that are separated by semicolons."""
+        for line in command.split(";"):
+            subprocess.run(["nsenter", f"--net={self.path}", *line.split()], check=True)
+
+    def socket(self) -> socket.socket:
+        """A socket belongs to the namespace in which it was made, whoever uses it."""
+        made: list[socket.socket | OSError] = []
+
+        def make() -> None:
+            libc = ctypes.CDLL(None, use_errno=True)
+            with open(self.path) as namespace:
+                if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+                    made.append(OSError(ctypes.get_errno(), "setns"))
+                    return
+            made.append(socket.socket())
+
+        # The namespace is a thread's, and this one ends.
+        thread = threading.Thread(target=make)
+        thread.start()
+        thread.join()
+        if isinstance(made[0], OSError):
+            raise made[0]
+        return made[0]
+
+
+class Wire:
+    """The two namespaces, with addresses, up, and the server as the client's default route."""
+
+    def __enter__(self) -> "Wire":
+        self._client = Namespace()
+        self._server = Namespace()
+        self.inside = ["nsenter", f"--net={self._client.path}"]
+        self.client(
+            "ip link set lo up;"
+            f"ip link add c0 type veth peer name s0 netns {self._server.pid};"
+            f"ip addr add {CLIENT}/24 dev c0; ip link set c0 up"
+        )
+        self.server(f"ip addr add {SERVER}/24 dev s0; ip link set s0 up")
+        self.client(f"ip route add default via {SERVER}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        self._server.close()
+
+    def client(self, command: str) -> None:
+        self._client.run(command)
+
+    def server(self, command: str) -> None:
+        self._server.run(command)
+
+    def listen(self, *, at_client: bool = False) -> socket.socket:
+        """A socket of the server's, or of the client's loopback, for a server to accept from."""
+        made = (self._client if at_client else self._server).socket()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(("127.0.0.1" if at_client else SERVER, 0))
+        return made
+
+
+def refusal() -> str | None:
+    """Why there can be no namespaces here; None when there can."""
+    if os.geteuid() != 0:
+        return "not root"
+    try:
+        with Wire():
+            return None
+    except (OSError, subprocess.CalledProcessError) as error:
+        return str(error)
