@@ -115,8 +115,8 @@ private final class Listeners: Sendable {
 
     func tell(_ isOnline: Bool) {
         let (handler, streams) = contents.withLock { ($0.handler, Array($0.streams.values)) }
-        handler?(isOnline)
         for stream in streams { stream.yield(isOnline) }
+        handler?(isOnline)
     }
 
     func finish() {
