@@ -12,7 +12,7 @@ package protocol Scenario {
 package enum Simulation {
     /// Each protocol joins here.
     package static var scenarios: [any Scenario.Type] {
-        [ReconnectionScenario.self, WebSocketScenario.self]
+        [ReconnectionScenario.self, WebSocketScenario.self, EventSourceScenario.self]
     }
 
     package struct Verdict {

@@ -1,0 +1,330 @@
+import Session
+import Wire
+
+/// Calls the machine and the parser in the order that `EventSourceDriver` does, and checks what
+/// they do.
+final class EventClient {
+    private let world: World
+    private let plan: EventPlan
+    private var server: EventServer
+    private var configuration: EventSourceConfiguration
+    private var session: EventSourceSession
+    private var parser: EventStreamParser
+    private var random: Random
+    private var alarm: World.Alarm?
+    /// Of the attempt under way: what came of an older one is not told.
+    private var attempt = 0
+    private var isClosed = false
+    private var isFatal = false
+    private var isOnline = true
+    /// When the network came back.
+    private var onlineSince: Instant
+    private var delivered = 0
+    // Rule C9, by our own count.
+    private var base: Duration
+    private var failures = 0
+    private var hasDispatched = false
+    private var openedAt: Instant?
+    private var requestStarted: Instant?
+    private var earliest: Instant
+
+    init(_ world: World, _ plan: EventPlan, _ server: EventServer) throws(RealtimeError) {
+        self.world = world
+        self.plan = plan
+        self.server = server
+        random = world.random.split()
+        configuration = try EventSourceConfiguration(url: "http://a.test/events")
+        configuration.retryInitial = plan.reconnectionTime
+        configuration.maxDelay = plan.maxDelay
+        configuration.maxReconnects = plan.maxReconnects
+        configuration.responseTimeout = plan.responseTimeout
+        configuration.idleTimeout = plan.idleTimeout
+        for status in [429, 503] { try configuration.addRetryStatus(status) }
+        session = EventSourceSession(configuration, lastEventID: "")
+        parser = EventStreamParser()
+        base = plan.reconnectionTime
+        onlineSince = world.now
+        earliest = world.now
+    }
+
+    func start() {
+        session.start(now: world.now)
+        arm()
+        var online = true
+        for time in plan.flaps {
+            online.toggle()
+            let isOnline = online
+            world.after(time) { [self] in setOnline(isOnline) }
+        }
+        for time in plan.restarts { world.after(time) { [self] in restart() } }
+        if let time = plan.closesAt { world.after(time) { [self] in close() } }
+    }
+
+    func check() {
+        world.count(delivered == plan.events.count ? "all delivered" : "ended before")
+        guard !isClosed, !isFatal else { return }
+        world.require(
+            delivered == plan.events.count, "\(delivered) of \(plan.events.count) events came")
+    }
+
+    private func uniform() -> Double { Double(random.next() >> 11) * 0x1p-53 }
+
+    private func arm() {
+        alarm?.cancel()
+        guard let due = session.wakeUp else { return }
+        world.require(due >= world.now, "wants to be called in the past")
+        alarm = world.at(due) { [self] in timeReached() }
+    }
+
+    private func timeReached() {
+        switch session.timeReached(
+            world.now, requestStarted: requestStarted, random: uniform())
+        {
+        case .nothing: arm()
+        case .begin: begin()
+        case .failed(let failure):
+            world.count(
+                openedAt == nil ? "no answer in time" : "silent for too long")
+            drop()
+            tell(failure, least: .zero)
+        }
+    }
+
+    private func begin() {
+        world.require(isOnline, "an attempt without a network")
+        world.require(!isClosed && !isFatal, "an attempt behind the end")
+        world.require(world.now >= earliest, "an attempt before its time")
+        session.beginAttempt(configuration, now: world.now)
+        world.trace("client", "attempt with \(session.request.values("Last-Event-ID"))")
+        send()
+    }
+
+    private func send() {
+        drop()
+        attempt += 1
+        openedAt = nil
+        hasDispatched = false
+        requestStarted = world.now
+        let number = attempt
+        let answer = server.answer(session.request, world)
+        arm()
+        world.after(random.milliseconds(0...200)) { [self] in
+            guard number == attempt else { return }
+            take(answer, number)
+        }
+    }
+
+    private func take(_ answer: EventAnswer, _ number: Int) {
+        switch answer {
+        case .silent: return
+        case .unreachable:
+            ended(HTTPFailure(RealtimeError(.connect, "refused"), precedesRequest: true))
+        case .status(let status, let fields):
+            received(ResponseHead(status: status, fields: fields))
+        case .stream(let chunks, let end):
+            let type = HeaderField(name: "Content-Type", value: "text/event-stream")
+            received(ResponseHead(status: 200, fields: [type]))
+            guard number == attempt, openedAt != nil else { return }
+            play(chunks[...], end, number)
+        }
+    }
+
+    private func received(_ head: ResponseHead) {
+        let answer = session.received(
+            head, canAuthorize: plan.needsToken, now: world.now, wallClock: 0, random: uniform())
+        world.trace("server", "\(head.status)")
+        switch answer {
+        case .open:
+            openedAt = world.now
+            arm()
+        case .again:
+            world.count("redirected")
+            send()
+        case .unauthorized:
+            world.require(session.wakeUp == nil, "a time limit while credentials are fetched")
+            drop()
+            world.after(random.milliseconds(0...5000)) { [self] in authorize(head) }
+        case .failed(let failure):
+            drop()
+            let isPassing = head.status == 429 || head.status == 503
+            if !isPassing { world.count("fatal refusal") }
+            world.require(failure.isFatal == !isPassing || isExhausted(failure), "\(failure)")
+            let asked = retryAfter(head, wallClock: 0) ?? .zero
+            tell(failure, least: min(asked, .seconds(300)))
+        }
+    }
+
+    private func authorize(_ head: ResponseHead) {
+        guard session.isAuthorizing, !isClosed else { return }
+        if plan.givesToken {
+            world.count("credentials given")
+            try? configuration.setHeader(name: "Authorization", value: "Bearer good")
+            session.authorized(configuration, now: world.now)
+            send()
+        } else {
+            world.count("credentials refused")
+            tell(session.unauthorized(head), least: .zero)
+        }
+    }
+
+    private func play(
+        _ chunks: ArraySlice<(Duration, [UInt8])>, _ end: HTTPFailure??, _ number: Int
+    ) {
+        guard let (delay, bytes) = chunks.first else {
+            guard let end else { return }
+            return ended(end)
+        }
+        world.after(delay) { [self] in
+            guard number == attempt else { return }
+            session.received(now: world.now)
+            arm()
+            read(bytes)
+            guard number == attempt else { return }
+            play(chunks.dropFirst(), end, number)
+        }
+    }
+
+    private func read(_ bytes: [UInt8]) {
+        let number = attempt
+        bytes.withUnsafeBytes { input in
+            var used = 0
+            do throws(RealtimeError) {
+                while number == attempt {
+                    switch try parser.next(input, &used) {
+                    case .needMoreBytes: return learnID()
+                    case .comment: world.fail("a comment nobody listens to")
+                    case .retry(let milliseconds):
+                        base = .milliseconds(milliseconds)
+                        session.setReconnectionTime(milliseconds: milliseconds)
+                    case .event:
+                        learnID()
+                        deliver()
+                    }
+                }
+            } catch {
+                world.fail("the stream is refused: \(error)")
+            }
+        }
+    }
+
+    private func learnID() {
+        session.lastEventID = String(decoding: parser.lastEventID, as: UTF8.self)
+    }
+
+    private func deliver() {
+        session.dispatched()
+        hasDispatched = true
+        world.require(!isClosed && !isFatal, "an event behind the end")
+        let data = String(decoding: parser.data, as: UTF8.self)
+        guard delivered < plan.events.count else { return world.fail("an event too many") }
+        world.require(
+            data == plan.events[delivered]
+                && session.lastEventID == String(delivered + 1) && parser.hasID,
+            "event \(session.lastEventID) with \(data.debugDescription) behind \(delivered)")
+        delivered += 1
+        // A while longer, for what might come too often; then nothing is left to see.
+        if delivered == plan.events.count { world.after(.seconds(120)) { [self] in close() } }
+    }
+
+    private func ended(_ failure: HTTPFailure?) {
+        let told = session.ended(failure, now: world.now, random: uniform())
+        drop()
+        tell(told, least: .zero)
+    }
+
+    private func drop() {
+        attempt += 1
+        parser.endBody()
+    }
+
+    private func isExhausted(_ failure: EventSourceSession.Failure) -> Bool {
+        failure.error.code == .reconnectsExhausted
+    }
+
+    private func tell(_ failure: EventSourceSession.Failure, least: Duration) {
+        world.trace("client", "\(failure.error.message); again in \(failure.retryIn as Any)")
+        let isStable =
+            openedAt.map { hasDispatched || world.now - $0 >= configuration.stableTime } ?? false
+        if isStable { failures = 0 } else if isOnline { failures += 1 }
+        openedAt = nil
+        if failure.isFatal {
+            isFatal = true
+            world.require(session.state == .closed && session.wakeUp == nil, "goes on behind it")
+            if isExhausted(failure) {
+                world.count("reconnects exhausted")
+                world.require(
+                    plan.maxReconnects > 0 && failures > plan.maxReconnects, "gave up too early")
+            }
+            return arm()
+        }
+        world.require(session.state == .connecting, "not connecting")
+        world.require(
+            plan.maxReconnects == 0 || failures <= plan.maxReconnects, "goes on beyond the limit")
+        if let delay = failure.retryIn {
+            world.require(isOnline, "a time is told without a network")
+            check(delay, least)
+            earliest = world.now + delay
+        } else {
+            world.require(!isOnline, "no time is told")
+            world.count("waited for the network")
+        }
+        arm()
+    }
+
+    /// C9.
+    private func check(_ delay: Duration, _ least: Duration) {
+        let low = base / .seconds(1)
+        var range = low...(low * 1.2)
+        if failures > 1 {
+            world.count("longer delays")
+            let cap = max(plan.maxDelay / .seconds(1), low)
+            var full = max(low, 0.25)
+            for _ in 1..<failures { full = min(full * 2, max(cap, full)) }
+            full = min(full, cap)
+            range = max(low, full / 2)...max(low, full)
+        }
+        let floor = least / .seconds(1)
+        let seconds = delay / .seconds(1)
+        world.require(
+            seconds >= max(range.lowerBound, floor) - 1e-6
+                && seconds <= max(range.upperBound, floor) + 1e-6,
+            "waits \(seconds) s where \(range) and at least \(floor) is allowed")
+    }
+
+    // MARK: The user and the network
+
+    private func setOnline(_ online: Bool) {
+        guard !isClosed, !isFatal else { return }
+        world.trace("network", online ? "comes" : "goes")
+        isOnline = online
+        let wasWaiting = session.isWaiting
+        session.setOnline(online, now: world.now, random: uniform())
+        if online, wasWaiting {
+            earliest = world.now
+            let due = session.wakeUp.map { $0 - world.now }
+            world.require(due.map { $0 <= .seconds(1) } ?? false, "waits though there is a network")
+        }
+        arm()
+    }
+
+    private func restart() {
+        guard !isClosed, !isFatal, !session.isAuthorizing else { return }
+        world.count("restarted")
+        drop()
+        openedAt = nil
+        session.restart(now: world.now)
+        earliest = world.now
+        world.require(!isOnline || session.wakeUp == world.now, "waits though it was restarted")
+        arm()
+    }
+
+    private func close() {
+        guard !isFatal, !isClosed else { return }
+        world.count("closed")
+        isClosed = true
+        session.close()
+        drop()
+        world.require(session.wakeUp == nil, "wants to be called behind the end")
+        arm()
+    }
+}
