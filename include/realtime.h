@@ -1980,6 +1980,17 @@ rt_status rt_eventsource_set_bearer_token(rt_eventsource *eventsource, const cha
 rt_status rt_eventsource_set_network(rt_eventsource *eventsource, rt_network *network);
 
 /**
+ * Who says whether an attempt makes sense: while there is no network none is made and none is
+ * counted, and when there is one again it follows within a second. It is kept alive, and not
+ * copied. NULL is the default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_reachability(
+    rt_eventsource *eventsource, rt_reachability *reachability);
+
+/**
  * The id that the first request sends, whatever an id file says; "" for none. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.

@@ -155,6 +155,10 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     /// Whether the server can be reached is asked here; nil asks the loop's own.
     package func setReachability(_ reachability: Reachability?) throws {
+        guard reachability.map({ $0.loop === loop }) ?? true else {
+            throw RealtimeError(
+                .invalidArgument, "the reachability belongs to another loop than the event source")
+        }
         try configure { _ in self.reachability = reachability }
     }
 

@@ -82,6 +82,7 @@ public final class EventSource: Sendable, AsyncSequence {
         let mailbox = Mailbox<Event>(options.maxBufferedEvents, options.maxBufferedBytes)
         self.mailbox = mailbox
         try connection.configure { try options.apply(to: &$0) }
+        try connection.setReachability(options.reachability?.engine)
         try options.addHandlers(to: connection)
         try connection.setHandlers { handlers in
             handlers.failed = { failure in

@@ -18,6 +18,8 @@ extension EventSource {
         /// with, or nil when there are none, which is fatal.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
         public var network = Network()
+        /// Who says whether an attempt makes sense; nil asks the loop's own.
+        public var reachability: Reachability?
 
         /// The id that the first request sends, whatever the id file says; nil for the file's.
         public var lastEventID: String?

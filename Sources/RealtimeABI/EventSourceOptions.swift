@@ -107,6 +107,20 @@ public func rt_eventsource_set_network(
     change(eventsource) { $0.network = try NetworkHandle.borrow(network).configuration }
 }
 
+/// Who says whether an attempt makes sense: while there is no network none is made and none is
+/// counted, and when there is one again it follows within a second. It is kept alive, and not
+/// copied. NULL is the default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before
+/// start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_reachability")
+public func rt_eventsource_set_reachability(
+    _ eventsource: rt_eventsource?, _ reachability: rt_reachability?
+) -> rt_status {
+    source(eventsource) {
+        try $0.setReachability(reachability.map { try Reachability.borrow($0) })
+    }
+}
+
 /// The id that the first request sends, whatever an id file says; "" for none. Before start. Since
 /// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.

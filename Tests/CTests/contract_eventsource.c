@@ -306,6 +306,31 @@ static void attempts_are_asked_for(rt_loop *loop) {
   end(loop, &s, SETTERS + 1);
 }
 
+static void the_network_is_waited_for(rt_loop *loop) {
+  seen s;
+  rt_loop *other = new_loop();
+  rt_reachability *offline, *foreign;
+  rt_eventsource *source = make(loop, "/events/2", &s);
+  CHECK_OK(rt_reachability_new(loop, RT_REACHABILITY_MANUAL, &offline));
+  CHECK_OK(rt_reachability_new(other, RT_REACHABILITY_MANUAL, &foreign));
+  CHECK_STATUS(rt_eventsource_set_reachability(source, foreign), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_reachability_set_online(offline, false));
+  CHECK_OK(rt_eventsource_set_reachability(source, NULL));
+  CHECK_OK(rt_eventsource_set_reachability(source, offline));
+  CHECK_OK(rt_eventsource_on_request(source, on_request, &s, on_destroy));
+  s.retry_max = 1;
+  CHECK_OK(rt_eventsource_start(source));
+  settle(loop);
+  CHECK(s.asked == 0 && rt_eventsource_get_state(source) == RT_EVENTSOURCE_CONNECTING);
+  CHECK_OK(rt_reachability_set_online(offline, true));
+  TURN_UNTIL(loop, s.messages + s.odd == 2);
+  CHECK(s.asked == 1);
+  end(loop, &s, SETTERS + 1);
+  rt_reachability_free(offline);
+  rt_reachability_free(foreign);
+  rt_loop_free(other);
+}
+
 static void errors_are_kept_for_their_handler(rt_loop *loop) {
   seen s;
   rt_eventsource *source = make(loop, "/tokens", &s);
@@ -351,6 +376,7 @@ int main(int argc, char **argv) {
   events_come_in_order(loop);
   handlers_may_do_anything(loop);
   attempts_are_asked_for(loop);
+  the_network_is_waited_for(loop);
   errors_are_kept_for_their_handler(loop);
   ids_survive_a_run(loop);
   rt_loop_free(loop);

@@ -846,6 +846,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_eventsource_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_eventsource_set_reachability": (
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
     "rt_eventsource_set_last_event_id": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -1267,6 +1271,8 @@ class Library:
     rt_eventsource_set_bearer_token: Callable[[Any, bytes | None], int]
     # (eventsource, network)
     rt_eventsource_set_network: Callable[[Any, Any], int]
+    # (eventsource, reachability)
+    rt_eventsource_set_reachability: Callable[[Any, Any], int]
     # (eventsource, id)
     rt_eventsource_set_last_event_id: Callable[[Any, bytes | None], int]
     # (eventsource, name)
