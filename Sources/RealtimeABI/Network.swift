@@ -208,7 +208,7 @@ public func rt_network_set_tcp_keep_alive_ms(
 public func rt_network_set_receive_buffer_bytes(
     _ network: rt_network?, _ bytes: Int
 ) -> rt_status {
-    change(network) { try $0.setReceiveBufferBytes(bytes) }
+    change(network) { try $0.setReceiveBufferBytes(size(bytes, "bytes")) }
 }
 
 private func change(

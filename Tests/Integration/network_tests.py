@@ -237,8 +237,9 @@ def unix_socket_with_tls(make: Callable[..., Probe], servers: Servers) -> None:
 
 
 def missing_unix_socket(make: Callable[..., Probe], servers: Servers) -> None:
-    with make("ws://localhost/", unix_socket=servers.folder / "nothing") as probe:
-        fails(probe, "RT_ERROR_CONNECT")
+    path = servers.folder / "nothing"
+    with make("ws://localhost/", unix_socket=path) as probe:
+        fails(probe, "RT_ERROR_CONNECT", text=str(path))
 
 
 def resolve_does_not_leak(make: Callable[..., Probe], servers: Servers) -> None:

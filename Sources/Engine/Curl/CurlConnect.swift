@@ -44,7 +44,7 @@ final class CurlConnect: CurlUser {
         self.multi = multi
         self.owner = owner
         keepsCurl = url.isSecure || CurlNetwork.mayTunnelInTLS(network)
-        displayName = url.displayName
+        displayName = url.displayName + (network.unixSocket.map { " by the socket \($0)" } ?? "")
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         configure(url)
