@@ -62,6 +62,7 @@ OPTIONS = [
     ({"compression": Deflate(server_max_window_bits=16)}, "RT_ERROR_INVALID_ARGUMENT", "server"),
 ]
 WRONG_TYPES = [
+    {"cookies": "name=value"},
     {"subprotocols": "chat"},
     {"subprotocols": [b"chat"]},
     {"additional_headers": {"A": b"x"}},

@@ -227,7 +227,12 @@ def test_networks_that_cannot_be(server, options, culprit):
 
 
 def test_networks_of_the_wrong_type(server):
-    for options in ({"pinned_public_keys": "sha256//x"}, {"no_proxy": "a,b"}, {"proxy": 3}):
+    for options in (
+        {"pinned_public_keys": "sha256//x"},
+        {"no_proxy": "a,b"},
+        {"proxy": 3},
+        {"resolve": [("h", 1, "192.0.2.1")]},
+    ):
         with pytest.raises(TypeError):
             connect(server.url, network=Network(**options))
     with pytest.raises(TypeError, match="a Network is expected"):

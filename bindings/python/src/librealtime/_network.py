@@ -115,6 +115,9 @@ class Network:
         if self.unix_socket is not None:
             name = path(self.unix_socket, "unix_socket")
             check(lib.rt_network_set_unix_socket(network, name))
+        if not isinstance(self.resolve, Mapping):
+            kind = type(self.resolve).__name__
+            raise TypeError(f"resolve is a {kind}; a mapping is expected")
         for (host, port), address in self.resolve.items():
             name = text(host, "a host of resolve")
             at = text(address, "an address of resolve")

@@ -119,6 +119,8 @@ _HEADER = rt_status.ERROR_INVALID_HEADER
 
 
 def _cookie(cookies: Mapping[str, str]) -> bytes:
+    if not isinstance(cookies, Mapping):
+        raise TypeError(f"cookies is a {type(cookies).__name__}; a mapping is expected")
     pairs = []
     for name, value in cookies.items():
         encoded = text(name, "a cookie's name", _HEADER), text(value, f"cookie {name}", _HEADER)
