@@ -43,13 +43,13 @@ def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 @pytest.fixture(autouse=True)
 def no_leaks() -> Iterator[None]:
     """After each test the library holds no key of ours, and no descriptor is left open."""
-    from librealtime import _callbacks
+    from librealtime import _registry
 
     gc.collect()
     before = set(os.listdir("/proc/self/fd"))
     yield
     gc.collect()
-    assert not _callbacks._entries
+    assert not _registry._entries
     leaked = {
         name: target
         for name in set(os.listdir("/proc/self/fd")) - before

@@ -347,7 +347,7 @@ class Connection(BaseConnection):
 
     def _was_collected(self) -> None:
         super()._was_collected()
-        self._reactor.connection_was_collected()
+        self._reactor.was_collected()
 
 
 def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ._abi import rt_jitter, rt_status
-from ._callbacks import Handle
 from ._loader import lib
+from ._registry import Handle
 from ._values import invalid, limit, milliseconds
 from .exceptions import check
 

@@ -15,11 +15,12 @@ from ._abi import (
     rt_websocket_statistics,
 )
 from ._batch import Message
-from ._callbacks import Handle, attach, new_websocket
+from ._callbacks import attach, new_websocket
 from ._inbox import Inbox
 from ._loader import lib
 from ._options import Options
-from ._reconnect import Attempt, Lost
+from ._reconnect import WEBSOCKET, Attempt, Lost
+from ._registry import Handle
 from ._response import Response
 from ._state import Handlers, Ping, State
 from ._statistics import (
@@ -201,7 +202,7 @@ class BaseConnection:
         handle, on_reconnect = self._handle, self._handlers.on_reconnect
         if on_reconnect is None or handle is None:
             return True
-        return on_reconnect(Attempt(handle, attempt)) is not False
+        return on_reconnect(Attempt(handle, attempt, WEBSOCKET)) is not False
 
     def _closed(self, code: int, reason: str, clean: bool) -> None:
         self.close_code = code

@@ -1,22 +1,14 @@
-"""From C to Python: one trampoline for each callback type, kept for ever.
-
-A connection's user data is an integer, the key of a weak reference to it: memory that C holds is
-never an address of Python's. The library calls ``destroy`` once for each callback that was set;
-with the last one the key goes.
-"""
+"""From C to a WebSocket connection: one trampoline for each callback type, kept for ever."""
 
 from __future__ import annotations
 
 import ctypes
-import itertools
-import sys
-import weakref
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from . import _abi
 from ._batch import Message, decode
 from ._loader import lib
+from ._registry import Handle, Registration, find
 from ._response import Response
 from .exceptions import check
 
@@ -42,61 +34,15 @@ class Target(Protocol):
         """Keeps what a callback raised until the dispatch is over."""
 
 
-class Handle:
-    """Owns a handle of the C interface; given back when nobody refers to it any more.
-
-    Passed to C as it is, so that a call on another thread keeps it alive. The library may free
-    a handle on any thread.
-    """
-
-    __slots__ = ("__weakref__", "_as_parameter_", "_free")
-
-    def __init__(self, address: int | None, free: Callable[[Any], None]) -> None:
-        self._as_parameter_ = address
-        self._free = free
-
-    # The default outlives the module at interpreter exit, when memory is given back anyway.
-    def __del__(self, _is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not _is_finalizing():
-            self._free(self._as_parameter_)
-
-
-def new_loop() -> Handle:
-    out = ctypes.c_void_p()
-    check(lib.rt_loop_new(ctypes.byref(out)))
-    return Handle(out.value, lib.rt_loop_free)
-
-
 def new_websocket(loop: Handle, url: bytes) -> Handle:
     out = ctypes.c_void_p()
     check(lib.rt_websocket_new(loop, url, ctypes.byref(out)))
     return Handle(out.value, lib.rt_websocket_free)
 
 
-class _Entry:
-    __slots__ = ("reference", "uses")
-
-    def __init__(self, target: Target) -> None:
-        self.reference = weakref.ref(target)
-        # One for each callback that is set. A list, since destroy may run on any thread, and taking
-        # one out of a list needs no lock.
-        self.uses: list[None] = []
-
-
-_entries: dict[int, _Entry] = {}
-_keys = itertools.count(1)
-
-
 def _target(key: int) -> Target | None:
-    entry = _entries.get(key)
-    return None if entry is None else entry.reference()
-
-
-def _destroy(key: int) -> None:
-    uses = _entries[key].uses
-    uses.pop()
-    if not uses:
-        _entries.pop(key, None)
+    target: Target | None = find(key)
+    return target
 
 
 def _on_open(subprotocol: bytes, extensions: bytes, key: int) -> None:
@@ -198,7 +144,6 @@ def _on_pong(round_trip_us: int, key: int) -> None:
 
 
 # Kept as long as the process lives: C may call them at any time.
-_DESTROY = _abi.rt_destroy_fn(_destroy)
 _ALWAYS = (
     (lib.rt_websocket_on_open, _abi.rt_websocket_open_fn(_on_open)),
     (lib.rt_websocket_on_error, _abi.rt_websocket_error_fn(_on_error)),
@@ -217,10 +162,7 @@ _RECONNECTING = (
 
 def attach(websocket: Handle, target: Target, *, in_pieces: bool, reconnects: bool) -> None:
     """Sets the callbacks of a connection that was not started; `target` is referred to weakly."""
-    key = next(_keys)
-    entry = _entries[key] = _Entry(target)
+    registration = Registration(target)
     trampolines = _ALWAYS + (_IN_PIECES if in_pieces else _WHOLE)
     for setter, trampoline in trampolines + (_RECONNECTING if reconnects else ()):
-        # A setter that fails destroys its user data, too.
-        entry.uses.append(None)
-        check(setter(websocket, trampoline, key, _DESTROY))
+        registration.set(setter, websocket, trampoline)

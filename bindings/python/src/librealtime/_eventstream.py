@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Union
 
 from . import _abi
-from ._callbacks import Handle
 from ._events import ServerSentEvent
 from ._loader import lib
+from ._registry import Handle
 from ._values import limit, text
 from .exceptions import check
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ._abi import rt_ip_version, rt_status, rt_tls_version
-from ._callbacks import Handle
 from ._loader import lib
+from ._registry import Handle
 from ._values import StrPath, invalid, milliseconds, number, path, strings, text
 from .exceptions import InvalidProxy, InvalidURI, check
 
@@ -70,8 +70,8 @@ class Network:
     tcp_keep_alive: float | None = None
     receive_buffer: int | None = None
 
-    def apply(self, websocket: Handle) -> None:
-        """Sets it on a connection, which takes a copy."""
+    def make(self) -> Handle:
+        """The C interface's; who is given it takes a copy."""
         out = ctypes.c_void_p()
         check(lib.rt_network_new(ctypes.byref(out)))
         network = Handle(out.value, lib.rt_network_free)
@@ -84,7 +84,7 @@ class Network:
         if self.receive_buffer is not None:
             size = number(self.receive_buffer, "receive_buffer", 1, 2**31 - 1)
             check(lib.rt_network_set_receive_buffer_bytes(network, size))
-        check(lib.rt_websocket_set_network(websocket, network))
+        return network
 
     def _apply_trust(self, network: Handle) -> None:
         if self.ca_file is not None:

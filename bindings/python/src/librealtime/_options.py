@@ -8,11 +8,11 @@ from typing import Any, Union
 
 from ._abi import VERSION, rt_status
 from ._backoff import Backoff
-from ._callbacks import Handle
 from ._loader import lib
 from ._network import Network
 from ._reachability import Reachability
 from ._reconnect import header
+from ._registry import Handle
 from ._values import invalid, limit, milliseconds, number, strings, text
 from .exceptions import check
 
@@ -207,7 +207,7 @@ class Options:
         else:
             raise invalid(f'compression is {self.compression!r}; "deflate", Deflate() or None')
         if self.network is not None:
-            self.network.apply(websocket)
+            check(lib.rt_websocket_set_network(websocket, self.network.make()))
         if self.reconnect is not None:
             if not isinstance(self.reconnect, Backoff):
                 kind = type(self.reconnect).__name__

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Literal
 
 from ._abi import rt_reachability_mode
-from ._callbacks import Handle, new_loop
 from ._loader import lib
+from ._registry import Handle, new_loop
 from ._values import invalid
 from .exceptions import check
 

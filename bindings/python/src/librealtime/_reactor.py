@@ -6,14 +6,11 @@ import asyncio
 import contextlib
 import os
 import weakref
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from ._callbacks import Handle, new_loop
 from ._loader import lib
+from ._registry import Handle, new_loop
 from .exceptions import RealtimeError, check, from_status
-
-if TYPE_CHECKING:
-    from ._asyncio import Connection
 
 _ATTRIBUTE = "_librealtime_reactor"
 
@@ -22,8 +19,15 @@ _ATTRIBUTE = "_librealtime_reactor"
 LINGER_S = 60.0
 
 
+class Member(Protocol):
+    """What lives on a reactor: a connection, an event source."""
+
+    def fail(self, error: RealtimeError) -> None:
+        """The library's loop itself failed: nothing works any more."""
+
+
 class Reactor:
-    """One for each asyncio loop that has connections; given back a while after the last of them.
+    """One for each asyncio loop that has any; given back a while after the last of them.
 
     The asyncio loop refers to it, by the reader and by an attribute, and nothing else does: what
     is forgotten together with its loop is collected together with it.
@@ -35,12 +39,12 @@ class Reactor:
         self._fd = lib.rt_loop_fd(self.handle)
         check(self._fd)
         self._process = os.getpid()
-        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-        self._held: set[Connection] = set()
+        self._members: weakref.WeakSet[Member] = weakref.WeakSet()
+        self._held: set[Member] = set()
         self._is_dispatching = False
         self._is_broken = False
         self._linger: asyncio.TimerHandle | None = None
-        self.errors: list[tuple[Connection, BaseException]] = []
+        self.errors: list[tuple[Member, BaseException]] = []
         loop.add_reader(self._fd, self._dispatch)
         setattr(loop, _ATTRIBUTE, self)
 
@@ -52,27 +56,27 @@ class Reactor:
             return reactor
         return Reactor(loop)
 
-    def add(self, connection: Connection) -> None:
+    def add(self, member: Member) -> None:
         if self._linger is not None:
             self._linger.cancel()
             self._linger = None
-        self._connections.add(connection)
+        self._members.add(member)
 
-    def remove(self, connection: Connection) -> None:
-        self._connections.discard(connection)
-        self._held.discard(connection)
+    def remove(self, member: Member) -> None:
+        self._members.discard(member)
+        self._held.discard(member)
         self.release_when_idle()
 
-    def hold(self, connection: Connection) -> None:
-        """Keeps alive a connection that a task waits for: asyncio refers to tasks weakly."""
-        self._held.add(connection)
+    def hold(self, member: Member) -> None:
+        """Keeps alive what a task waits for: asyncio refers to tasks weakly."""
+        self._held.add(member)
 
-    def let_go(self, connection: Connection) -> None:
-        self._held.discard(connection)
+    def let_go(self, member: Member) -> None:
+        self._held.discard(member)
 
     def release_when_idle(self) -> None:
-        """Gives the loop back when no connection came for a while; never inside a dispatch."""
-        if self._connections or self._is_dispatching or self.handle is None:
+        """Gives the loop back when nothing came for a while; never inside a dispatch."""
+        if self._members or self._is_dispatching or self.handle is None:
             return
         if self._is_broken or self.loop.is_closed():
             self._give_back()
@@ -81,13 +85,13 @@ class Reactor:
 
     def _give_back(self) -> None:
         self._linger = None
-        if not self._connections and self.handle is not None:
+        if not self._members and self.handle is not None:
             self._unwatch()
             if getattr(self.loop, _ATTRIBUTE, None) is self:
                 delattr(self.loop, _ATTRIBUTE)
             self.handle = None
 
-    def connection_was_collected(self) -> None:
+    def was_collected(self) -> None:
         """On any thread: the collector runs where it likes."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self.loop.call_soon_threadsafe(self.release_when_idle)
@@ -114,14 +118,14 @@ class Reactor:
         """Nothing works any more, in a forked process for example: tell everyone."""
         self._is_broken = True
         self._unwatch()
-        for connection in list(self._connections):
-            connection.fail(error)
+        for member in list(self._members):
+            member.fail(error)
 
     def _report_errors(self) -> None:
         """What callbacks raised; only what must end the program is raised on, as asyncio does."""
         fatal: BaseException | None = None
         errors, self.errors = self.errors, []
-        for connection, error in errors:
+        for member, error in errors:
             if not isinstance(error, Exception):
                 fatal = fatal or error
                 continue
@@ -129,7 +133,7 @@ class Reactor:
                 {
                     "message": "a callback of a connection failed",
                     "exception": error,
-                    "connection": connection,
+                    "connection": member,
                 }
             )
         if fatal is not None:

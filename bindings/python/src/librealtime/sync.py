@@ -8,8 +8,6 @@ and only then.
 from __future__ import annotations
 
 import inspect
-import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -19,14 +17,14 @@ from typing import TYPE_CHECKING
 from ._abi import rt_status
 from ._base import BaseConnection
 from ._batch import Message
-from ._callbacks import Handle, new_loop
 from ._connector import Connector
-from ._loader import lib
+from ._driven import Driven
 from ._options import Options
 from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, iterable
+from ._registry import Handle, new_loop
 from ._state import Handlers
-from .exceptions import ConnectionClosedOK, InvalidState, check, from_status
+from .exceptions import ConnectionClosedOK, InvalidState, from_status
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
@@ -35,13 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection", "connect", "reconnect"]
 
-_logger = logging.getLogger("librealtime")
 
-#: The longest wait in one call of the library, whose clock counts in 32 bits.
-_LONGEST_TURN_MS = 2**31 - 1
-
-
-class Connection(BaseConnection):
+class Connection(Driven, BaseConnection):
     """A blocking WebSocket connection. Any thread may use it, several at once.
 
     ``for message in connection`` ends when the connection is closed in order, and raises
@@ -49,11 +42,7 @@ class Connection(BaseConnection):
     """
 
     def __init__(self, loop: Handle, options: Options, handlers: Handlers) -> None:
-        # A lock that cannot be nested: a turn gives it back wholly while the library waits.
-        self._condition = threading.Condition(threading.Lock())
-        # The thread inside the library; the others wait for the condition.
-        self._driver: int | None = None
-        self._errors: list[BaseException] = []
+        self._prepare_driving()
         # Sending in pieces goes on over several calls; a thread may do so once at a time.
         self._sending = threading.RLock()
         super().__init__(loop, options, handlers)
@@ -263,9 +252,6 @@ class Connection(BaseConnection):
     ) -> None:
         self.close(1000 if kind is None else 1011)
 
-    def _is_inside_callback(self) -> bool:
-        return self._driver == threading.get_ident()
-
     def _more(self, messages: Sized, timeout: float | None) -> None:
         """Waits until a message has come; the lock is held."""
         if self._calls_back:
@@ -276,54 +262,6 @@ class Connection(BaseConnection):
             raise self._closed_error()
         if not self._drive(lambda: len(messages) > 0 or self._is_closed, timeout):
             raise TimeoutError(f"no message within {timeout} s")
-
-    def _until(self, is_ready: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Drives the connection, or waits for the thread that does; False when time is up."""
-        with self._condition:
-            return self._drive(is_ready, timeout)
-
-    def _drive(self, is_ready: Callable[[], bool], timeout: float | None) -> bool:
-        """The same with the lock held."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while not is_ready():
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if self._is_inside_callback():
-                raise InvalidState(
-                    rt_status.ERROR_REENTRANT, "a callback cannot wait for its own connection"
-                )
-            if self._driver is not None:
-                self._condition.wait(left)
-            elif left is None:
-                self._turn(-1)
-            else:
-                self._turn(min(math.ceil(left * 1000), _LONGEST_TURN_MS))
-            if left == 0 and not is_ready():
-                return False
-        return True
-
-    def _turn(self, timeout_ms: int) -> None:
-        """One dispatch of the library's loop, with our lock given back meanwhile."""
-        if self._loop_handle is None:
-            return
-        self._driver = threading.get_ident()
-        self._condition.release()
-        try:
-            # No name for it here: a traceback that is kept would keep the loop's descriptors.
-            status = lib.rt_loop_dispatch(self._loop_handle, timeout_ms)
-        finally:
-            self._condition.acquire()
-            self._driver = None
-            self._condition.notify_all()
-        check(status)
-        if self._errors:
-            self._raise_errors()
-
-    def _raise_errors(self) -> None:
-        """Raises what a callback raised; further ones of the same turn are logged."""
-        errors, self._errors = self._errors, []
-        for error in errors[1:]:
-            _logger.error("another callback of the same turn failed", exc_info=error)
-        raise errors[0]
 
     # Inside a dispatch.
 
@@ -348,9 +286,6 @@ class Connection(BaseConnection):
 
     def _changed(self) -> None:
         """Whoever waits looks again after the turn."""
-
-    def _keep(self, error: BaseException) -> None:
-        self._errors.append(error)
 
 
 class reconnect(Connector):  # noqa: N801

@@ -1,0 +1,86 @@
+"""Blocking use: the thread that waits drives the library's loop, the others wait for it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+
+from ._abi import rt_status
+from ._loader import lib
+from ._registry import Handle
+from .exceptions import InvalidState, check
+
+_logger = logging.getLogger("librealtime")
+
+#: The longest wait in one call of the library, whose clock counts in 32 bits.
+_LONGEST_TURN_MS = 2**31 - 1
+
+
+class Driven:
+    """What has a loop of its own, driven by whoever waits for it."""
+
+    _loop_handle: Handle | None
+
+    def _prepare_driving(self) -> None:
+        # A lock that cannot be nested: a turn gives it back wholly while the library waits.
+        self._condition = threading.Condition(threading.Lock())
+        # The thread inside the library; the others wait for the condition.
+        self._driver: int | None = None
+        self._errors: list[BaseException] = []
+
+    def _is_inside_callback(self) -> bool:
+        return self._driver == threading.get_ident()
+
+    def _until(self, is_ready: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Drives the connection, or waits for the thread that does; False when time is up."""
+        with self._condition:
+            return self._drive(is_ready, timeout)
+
+    def _drive(self, is_ready: Callable[[], bool], timeout: float | None) -> bool:
+        """The same with the lock held."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not is_ready():
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if self._is_inside_callback():
+                raise InvalidState(
+                    rt_status.ERROR_REENTRANT, "a callback cannot wait for its own connection"
+                )
+            if self._driver is not None:
+                self._condition.wait(left)
+            elif left is None:
+                self._turn(-1)
+            else:
+                self._turn(min(math.ceil(left * 1000), _LONGEST_TURN_MS))
+            if left == 0 and not is_ready():
+                return False
+        return True
+
+    def _turn(self, timeout_ms: int) -> None:
+        """One dispatch of the library's loop, with our lock given back meanwhile."""
+        if self._loop_handle is None:
+            return
+        self._driver = threading.get_ident()
+        self._condition.release()
+        try:
+            # No name for it here: a traceback that is kept would keep the loop's descriptors.
+            status = lib.rt_loop_dispatch(self._loop_handle, timeout_ms)
+        finally:
+            self._condition.acquire()
+            self._driver = None
+            self._condition.notify_all()
+        check(status)
+        if self._errors:
+            self._raise_errors()
+
+    def _raise_errors(self) -> None:
+        """Raises what a callback raised; further ones of the same turn are logged."""
+        errors, self._errors = self._errors, []
+        for error in errors[1:]:
+            _logger.error("another callback of the same turn failed", exc_info=error)
+        raise errors[0]
+
+    def _keep(self, error: BaseException) -> None:
+        self._errors.append(error)
