@@ -1,9 +1,13 @@
-"""WebSocket connections by librealtime.
+"""WebSocket connections and event streams by librealtime.
 
     async with librealtime.connect("wss://example.org/") as ws:
         await ws.send("hello")
         async for message in ws:
             print(message)
+
+    async with librealtime.EventSource("https://example.org/events") as source:
+        async for event in source:
+            print(event.data)
 
 ``librealtime.sync`` has the same without asyncio.
 """
@@ -13,6 +17,9 @@ from ._abi import VERSION
 from ._asyncio import Connection, connect
 from ._backoff import Backoff
 from ._events import ServerSentEvent
+from ._eventsource import EventSource
+from ._eventsource_options import RESILIENT, basic_auth
+from ._eventsource_parameters import ErrorEvent, ReadyState
 from ._eventstream import EventStreamParser
 from ._log import set_log_level
 from ._network import Network
@@ -38,12 +45,17 @@ from .exceptions import (
     InvalidURI,
     ProxyError,
     RealtimeError,
+    ReconnectsExhausted,
     SecurityError,
+    StoreError,
+    StreamEnded,
+    StreamRefused,
 )
 
 __version__ = VERSION
 
 __all__ = [
+    "RESILIENT",
     "Attempt",
     "Backoff",
     "BufferFull",
@@ -55,6 +67,8 @@ __all__ = [
     "ConnectionClosedOK",
     "ConnectionTimeout",
     "Deflate",
+    "ErrorEvent",
+    "EventSource",
     "EventStreamParser",
     "Headers",
     "InvalidArgument",
@@ -68,12 +82,18 @@ __all__ = [
     "Network",
     "ProxyError",
     "Reachability",
+    "ReadyState",
     "RealtimeError",
+    "ReconnectsExhausted",
     "Response",
     "SecurityError",
     "ServerSentEvent",
     "State",
     "Statistics",
+    "StoreError",
+    "StreamEnded",
+    "StreamRefused",
+    "basic_auth",
     "connect",
     "process_exception",
     "set_log_level",

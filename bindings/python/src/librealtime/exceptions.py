@@ -30,7 +30,11 @@ __all__ = [
     "InvalidURI",
     "ProxyError",
     "RealtimeError",
+    "ReconnectsExhausted",
     "SecurityError",
+    "StoreError",
+    "StreamEnded",
+    "StreamRefused",
 ]
 
 #: Close codes of an end that is no failure: normal, going away, a close frame without a code.
@@ -147,6 +151,35 @@ class ConnectionClosedError(ConnectionClosed):
     """It was closed with another code, or broke; ``status`` and ``message`` tell the cause."""
 
 
+class StreamRefused(RealtimeError):
+    """The server's answer begins no event stream: its status, or its content type.
+
+    :ivar http_status: of the answer.
+    """
+
+    def __init__(self, status: int, message: str, http_status: int = 0) -> None:
+        super().__init__(status, message)
+        self.http_status = http_status
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.status, self.message, self.http_status)
+
+
+class ReconnectsExhausted(ConnectFailed):
+    """As many reconnects in a row as ``max_reconnects`` allows did not hold."""
+
+
+class StoreError(RealtimeError, OSError):
+    """The file that keeps ids cannot be used, or is damaged."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status, message)
+
+
+class StreamEnded(RealtimeError):
+    """The stream ended in order, or the event source is closed."""
+
+
 _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_INVALID_ARGUMENT: InvalidArgument,
     rt_status.ERROR_STATE: InvalidState,
@@ -170,6 +203,10 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_TIMEOUT: ConnectionTimeout,
     rt_status.ERROR_HANDSHAKE: InvalidHandshake,
     rt_status.ERROR_HTTP_STATUS: InvalidHandshake,
+    rt_status.ERROR_CONTENT_TYPE: StreamRefused,
+    rt_status.ERROR_NO_CONTENT: StreamRefused,
+    rt_status.ERROR_RECONNECTS_EXHAUSTED: ReconnectsExhausted,
+    rt_status.ERROR_STORE: StoreError,
     rt_status.ERROR_REDIRECT: SecurityError,
     rt_status.ERROR_INSECURE_REDIRECT: SecurityError,
 }

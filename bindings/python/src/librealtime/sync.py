@@ -1,4 +1,4 @@
-"""The blocking face: ``librealtime.sync.connect``, with the names of the asyncio one.
+"""The blocking face: ``sync.connect`` and ``sync.EventSource``, with the names of the asyncio one.
 
 The thread that waits drives the connection, without holding the interpreter's lock; there is no
 thread behind it. So pings are answered and messages taken in while a call of the connection runs,
@@ -19,6 +19,7 @@ from ._base import BaseConnection
 from ._batch import Message
 from ._connector import Connector
 from ._driven import Driven
+from ._eventsource_sync import EventSource
 from ._options import Options
 from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, iterable
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
-__all__ = ["Connection", "connect", "reconnect"]
+__all__ = ["Connection", "EventSource", "connect", "reconnect"]
 
 
 class Connection(Driven, BaseConnection):

@@ -1,0 +1,214 @@
+"""The parameters of an event source, the same for both faces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Callable, Literal, Optional
+
+from ._abi import rt_eventsource_state
+from ._events import ServerSentEvent
+from ._eventsource_options import (
+    Credentials,
+    HeaderProvider,
+    Ids,
+    Limits,
+    OnRequest,
+    OnStore,
+    Options,
+    Request,
+    Retrying,
+    Timing,
+)
+from ._network import Network, chosen_network
+from ._options import HeadersLike
+from ._reachability import Reachability
+from ._values import StrPath
+from .exceptions import RealtimeError
+
+EventHandler = Callable[[ServerSentEvent], object]
+OnOpen = Optional[Callable[[], object]]
+OnEvent = Optional[EventHandler]
+OnError = Optional[Callable[["ErrorEvent"], object]]
+OnComment = Optional[Callable[[str], object]]
+
+
+class ReadyState(IntEnum):
+    """Where an event source stands, with the standard's numbers."""
+
+    CONNECTING = rt_eventsource_state.CONNECTING
+    OPEN = rt_eventsource_state.OPEN
+    CLOSED = rt_eventsource_state.CLOSED
+
+
+@dataclass(frozen=True)
+class ErrorEvent:
+    """An attempt that failed, or a stream that ended; for ``on_error``.
+
+    :ivar error: what happened; a stream that ended in order has the status RT_ERROR_CLOSED.
+    :ivar http_status: of the answer; 0 without one.
+    :ivar fatal: whether the event source is closed now; else it connects again.
+    :ivar retry_in: seconds until the next attempt; None when there is none, or it waits for the
+        network.
+    :ivar attempt: the number of that attempt, from 1 since the last connection that was stable.
+    """
+
+    error: RealtimeError
+    http_status: int
+    fatal: bool
+    retry_in: float | None
+    attempt: int
+
+
+@dataclass
+class Handlers:
+    """The caller's functions, all called inside a dispatch."""
+
+    on_open: OnOpen
+    on_error: OnError
+    on_message: OnEvent
+    on_any: OnEvent
+    on_comment: OnComment
+    on_request: OnRequest
+    header_provider: HeaderProvider
+    credentials: Credentials
+    on_store: OnStore
+
+
+class Parameters:
+    """It begins to connect when it is made; events wait for the first handler or iteration.
+
+    Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+
+    :param url: ``http://`` or ``https://``; a user and password in it become a basic Authorization.
+    :param on_open: called when a stream begins.
+    :param on_error: called with an ``ErrorEvent`` when an attempt fails or a stream ends.
+    :param on_message: called with each event of the type "message", named or not.
+    :param on_any: called with every event, after the listeners of its type.
+    :param on_comment: called with each comment, as it is read.
+    :param on_request: called with an ``Attempt`` before each attempt, whose URL and headers it may
+        change; it closes the event source by returning False.
+
+    :param method: default GET.
+    :param content: the body, sent with each attempt. Default None.
+    :param headers: a mapping or pairs. Default None.
+    :param auth: user and password for a basic Authorization header. Default None.
+    :param bearer_token: for an Authorization header. Default None.
+    :param header_provider: called with the number of each attempt, from 1 since the last that was
+        stable; the headers it returns are laid over the others for that attempt. Default None.
+    :param credentials: called with the status when the server answers 401 or 407, once an attempt:
+        returns headers, with which the request is sent again, or None, which is fatal. In asyncio
+        it may be a coroutine function. Default None.
+    :param max_redirects: how many are followed, 0 to 20; on the way to another origin headers are
+        left behind. Default 20.
+    :param allow_insecure_redirects: whether one may lead from https to http. Default False.
+    :param safe_headers: names of headers that go along to another origin. Default ().
+
+    :param last_event_id: what the first request sends, whatever the id file says. Default None.
+    :param id_query_param: a query parameter that the id is sent as, too. Default None.
+    :param id_file: a file that keeps the last id between runs, for any number of event sources and
+        processes. Default None.
+    :param store_key: under what this one's id is kept there. Default None: its URL.
+    :param on_store: called with the key and the id that is to be kept, at most once a second and
+        at the end.
+
+    :param reconnect: whether it comes back; without, iteration ends with the stream. Default True.
+    :param max_reconnects: how many in a row may end before they are stable. Default None.
+    :param reconnection_time: before a reconnect until the server sets another. Default 3.
+    :param max_delay: the longest delay, to which failures in a row grow. Default 30.
+    :param stable_time: how long a connection without an event must last before failures are counted
+        anew. Default 10.
+    :param retry_statuses: HTTP statuses that it comes back from; ``RESILIENT`` has those that pass.
+        Default ().
+
+    :param connect_timeout: to a ready connection. Default 15.
+    :param response_timeout: from the request to the answer's head. Default 30.
+    :param idle_timeout: how long nothing may come, comments included. Default None.
+
+    :param compression: asks for compressed streams. Default True.
+    :param http2: offers HTTP/2 over TLS. Default True.
+    :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
+    :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
+        network's. Default None.
+    :param proxy: the URL of a proxy, or None for no proxy; goes before the network's. Default True:
+        as the network says.
+    :param reachability: a ``Reachability``: while it is offline no attempt is made and none is
+        counted. Default None: as the kernel tells.
+    :param max_line_size: the longest line; above it: a fatal error. Default 64 MiB.
+    :param max_event_size: the most data of one event; above it: a fatal error. Default 64 MiB.
+    :param max_queue: how many events may wait to be taken before receiving pauses. Default 1024.
+    :param max_queue_bytes: the same by their size. Default 8 MiB.
+    """
+
+    def __init_subclass__(cls) -> None:
+        """``help`` shows the parameters with each of them."""
+        cls.__doc__ = f"{cls.__doc__}\n    {Parameters.__doc__}"
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        on_open: OnOpen = None,
+        on_error: OnError = None,
+        on_message: OnEvent = None,
+        on_any: OnEvent = None,
+        on_comment: OnComment = None,
+        on_request: OnRequest = None,
+        # The request.
+        method: str = "GET",
+        content: str | bytes | None = None,
+        headers: HeadersLike | None = None,
+        auth: tuple[str, str] | None = None,
+        bearer_token: str | None = None,
+        header_provider: HeaderProvider = None,
+        credentials: Credentials = None,
+        max_redirects: int = 20,
+        allow_insecure_redirects: bool = False,
+        safe_headers: Iterable[str] = (),
+        # Ids.
+        last_event_id: str | None = None,
+        id_query_param: str | None = None,
+        id_file: StrPath | None = None,
+        store_key: str | None = None,
+        on_store: OnStore = None,
+        # Coming back.
+        reconnect: bool = True,
+        max_reconnects: int | None = None,
+        reconnection_time: float = 3,
+        max_delay: float = 30,
+        stable_time: float = 10,
+        retry_statuses: Iterable[int] = (),
+        # Time limits.
+        connect_timeout: float | None = 15,
+        response_timeout: float | None = 30,
+        idle_timeout: float | None = None,
+        # The network and limits.
+        compression: bool = True,
+        http2: bool = True,
+        network: Network | None = None,
+        ca_file: StrPath | None = None,
+        proxy: str | Literal[True] | None = True,
+        reachability: Reachability | None = None,
+        max_line_size: int | None = 2**26,
+        max_event_size: int | None = 2**26,
+        max_queue: int | None = 1024,
+        max_queue_bytes: int | None = 2**23,
+    ) -> None:
+        options = Options(
+            url,
+            Request(method, content, headers, auth, bearer_token, max_redirects,
+                    allow_insecure_redirects, safe_headers),
+            Ids(last_event_id, id_query_param, id_file, store_key),
+            Retrying(reconnect, max_reconnects, reconnection_time, max_delay, stable_time,
+                     retry_statuses),
+            Timing(connect_timeout, response_timeout, idle_timeout),
+            Limits(max_line_size, max_event_size, max_queue, max_queue_bytes),
+            compression, http2, chosen_network(network, ca_file, proxy), reachability,
+        )  # fmt: skip
+        handlers = Handlers(on_open, on_error, on_message, on_any, on_comment, on_request,
+                            header_provider, credentials, on_store)  # fmt: skip
+        self._make(options, handlers)
+
+    def _make(self, options: Options, handlers: Handlers) -> None:
+        raise NotImplementedError
