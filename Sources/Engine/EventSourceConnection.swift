@@ -204,7 +204,8 @@ package final class EventSourceConnection: @unchecked Sendable {
         guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else {
             throw RealtimeError(.state, "the event source was started before")
         }
-        loop.perform { [self] in begin() }
+        // In the next turn: what is told of an id file would be told inside this call.
+        loop.enqueue { [self] in begin() }
     }
 
     /// Drops the connection and reconnects at once (C13); also when credentials have come.
@@ -240,7 +241,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     package func resume() throws(RealtimeError) {
         try loop.checkUsable()
         let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused != 0 { loop.perform { [self] in pauseChanged() } }
+        // In the next turn, as handlers are called by turns alone, and none inside another.
+        if old & Gate.paused != 0 { loop.enqueue { [self] in pauseChanged() } }
     }
 
     /// Takes the id away that is stored for this source (C14).

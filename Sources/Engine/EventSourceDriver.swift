@@ -32,6 +32,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         reachability = reachability ?? (try? loop.defaultReachability())
         reachability?.add(self)
         session.setOnline(isReachable, now: Loop.now(), random: 0)
+        session.setPaused(!mayDeliver, now: Loop.now())
         session.start(now: Loop.now())
         self.session = session
         updateTimer()
@@ -326,11 +327,14 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     func handlersChanged() {
         takeHandlers()
         parser.tellsComments = handlers.comment != nil
-        if let failure = untold, let error = handlers.error, !isClosed {
-            untold = nil
-            error(failure)
-            if failure.isFatal { dropHandlers() }
-        }
+        if untold != nil, handlers.error != nil { loop.enqueue { [self] in tellUntold() } }
+    }
+
+    private func tellUntold() {
+        guard let failure = untold, let error = handlers.error, !isClosed else { return }
+        untold = nil
+        error(failure)
+        if failure.isFatal { dropHandlers() }
     }
 
     // MARK: Time
@@ -370,6 +374,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     }
 
     func pauseChanged() {
+        session?.setPaused(!mayDeliver, now: Loop.now())
+        updateTimer()
         guard transfer != nil else { return }
         if mayDeliver {
             readHeld()

@@ -388,4 +388,17 @@ private func failure(_ answer: EventSourceSession.Answer) -> EventSourceSession.
         #expect(told.error.code == .timeout)
         #expect(driver.session.state == .connecting)
     }
+
+    @Test func silenceDoesNotCountWhileNothingIsWanted() throws {
+        var driver = Driver(try configuration { $0.idleTimeout = .seconds(5) })
+        driver.begin()
+        _ = driver.answer(good)
+        driver.session.setPaused(true, now: driver.now)
+        #expect(driver.session.wakeUp == nil)
+        driver.now = driver.now + .seconds(60)
+        driver.session.setPaused(false, now: driver.now)
+        #expect(driver.session.wakeUp == driver.now + .seconds(5))
+        driver.session.setPaused(false, now: driver.now + .seconds(1))
+        #expect(driver.session.wakeUp == driver.now + .seconds(5))
+    }
 }

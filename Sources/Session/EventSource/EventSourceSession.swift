@@ -80,6 +80,8 @@ package struct EventSourceSession: Sendable {
     private var askedForCredentials = false
     private var isOnline = true
     private var lastByteAt = Instant(nanoseconds: 0)
+    /// The caller wants nothing now, so that what the server sends is not seen.
+    private var isPaused = false
     private var name: String { request.url.displayName }
 
     package init(_ configuration: EventSourceConfiguration, lastEventID: String) {
@@ -236,6 +238,12 @@ package struct EventSourceSession: Sendable {
     /// Bytes of the stream have come, comments too.
     package mutating func received(now: Instant) { lastByteAt = now }
 
+    /// The caller wants no events now, or wants them again: silence counts from then on.
+    package mutating func setPaused(_ paused: Bool, now: Instant) {
+        if isPaused, !paused { lastByteAt = now }
+        isPaused = paused
+    }
+
     /// An event was dispatched.
     package mutating func dispatched() { hasDispatched = true }
 
@@ -321,7 +329,8 @@ package struct EventSourceSession: Sendable {
         case .connecting(let since):
             configuration.responseTimeout > .zero ? since + configuration.responseTimeout : nil
         case .open:
-            configuration.idleTimeout > .zero ? lastByteAt + configuration.idleTimeout : nil
+            configuration.idleTimeout > .zero && !isPaused
+                ? lastByteAt + configuration.idleTimeout : nil
         case .waiting(let until): until
         case .idle, .offline, .authorizing, .closed: nil
         }
