@@ -25,6 +25,11 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     // The loop's owner only.
     @exclusivity(unchecked) var handlers = EventSourceHandlers()
+    // Those that each event needs, by themselves: the whole struct would be copied for each.
+    @exclusivity(unchecked) var onMessage: EventSourceHandlers.Event?
+    @exclusivity(unchecked) var onAny: EventSourceHandlers.Event?
+    @exclusivity(unchecked) var onEvent: EventSourceHandlers.Event?
+    @exclusivity(unchecked) var hasListeners = false
     @exclusivity(unchecked) var session: EventSourceSession?
     @exclusivity(unchecked) var parser = EventStreamParser(limits: EventStreamParser.Limits())
     var transfer: HTTPTransfer?
@@ -39,8 +44,11 @@ package final class EventSourceConnection: @unchecked Sendable {
     var mayReconfigure = false
     /// An error that nobody has heard yet.
     var untold: EventSourceSession.Failure?
-    /// The id as the parser knew it last.
-    var knownID: [UInt8] = []
+    /// Grows with each transfer that is dropped: bytes of an older one are not read on.
+    @exclusivity(unchecked) var attemptNumber = 0
+    @exclusivity(unchecked) var hasDispatched = false
+    /// `EventStreamParser.idCount` when the id was taken notice of.
+    var knownIDs: UInt64 = 0
     /// Inside `read`; and its parser is to be told of the body's end behind it.
     var isReading = false
     var endsBody = false
@@ -104,7 +112,11 @@ package final class EventSourceConnection: @unchecked Sendable {
     package var url: String { configuration.url.text }
 
     /// Of the last event, or of the option; "" for none.
-    package var lastEventID: String { shared.withLock { $0.lastEventID } }
+    package var lastEventID: String {
+        // A handler asks for its own event's.
+        if loop.isOwner, isReading { noteID() }
+        return shared.withLock { $0.lastEventID }
+    }
 
     /// Where the stream comes from, after redirects.
     package var origin: String { shared.withLock { $0.origin } }
@@ -183,7 +195,13 @@ package final class EventSourceConnection: @unchecked Sendable {
     package var listenedTypes: [[UInt8]] { sharedHandlers.withLock { $0.types } }
 
     /// The handlers as they are now, for the loop's thread.
-    func takeHandlers() { handlers = sharedHandlers.withLock { $0 } }
+    func takeHandlers() {
+        handlers = sharedHandlers.withLock { $0 }
+        onMessage = handlers.message
+        onAny = handlers.any
+        onEvent = handlers.sink
+        hasListeners = !handlers.listeners.isEmpty
+    }
 
     /// Lets go of all handlers: nothing is told any more.
     func dropHandlers() {
@@ -191,7 +209,7 @@ package final class EventSourceConnection: @unchecked Sendable {
             defer { handlers = EventSourceHandlers() }
             return handlers
         }
-        handlers = EventSourceHandlers()
+        takeHandlers()
         withExtendedLifetime(old) {}
     }
 

@@ -23,9 +23,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             }
         }
         var session = EventSourceSession(configuration, lastEventID: initial ?? "")
-        knownID = Array((initial ?? "").utf8)
         parser = EventStreamParser(
-            limits: configuration.limits, lastEventID: knownID,
+            limits: configuration.limits, lastEventID: Array((initial ?? "").utf8),
             tellsComments: handlers.comment != nil)
         publish { $0.lastEventID = initial ?? "" }
         // Without a monitor everything counts as reachable.
@@ -97,6 +96,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     private func dropTransfer() {
         transfer?.close()
         transfer = nil
+        attemptNumber += 1
+        hasDispatched = false
         held.removeAll(keeping: 0)
         heldEnd = nil
         endBody()
@@ -204,22 +205,21 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     /// Reads on in the stream, until it is closed, paused or begun anew.
     /// - Returns: how many bytes were used.
     private func read(_ input: UnsafeRawBufferPointer) -> Int {
-        let transfer = transfer
+        let attempt = attemptNumber
         var used = 0
         isReading = true
         defer {
             isReading = false
+            noteID()
             if endsBody {
                 endsBody = false
                 parser.endBody()
             }
         }
         do throws(RealtimeError) {
-            while mayDeliver, transfer === self.transfer {
+            while mayDeliver, attempt == attemptNumber {
                 switch try parser.next(input, &used) {
-                case .needMoreBytes:
-                    noteID()
-                    return used
+                case .needMoreBytes: return used
                 case .event: deliver()
                 case .comment(let text): handlers.comment?(text)
                 case .retry(let milliseconds):
@@ -236,17 +236,19 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     }
 
     private func deliver() {
-        session?.dispatched()
-        // Before its handlers, which may ask for it; it is stored when they have returned, or
-        // close.
-        if parser.hasID { noteID() }
-        tell(
-            EventSourceEvent(
-                id: parser.id, type: parser.type, data: parser.data, hasID: parser.hasID))
+        if !hasDispatched {
+            hasDispatched = true
+            session?.dispatched()
+        }
+        let event = EventSourceEvent(
+            id: parser.id, type: parser.type, data: parser.data, hasID: parser.hasID)
+        if let onMessage, parser.isMessage { onMessage(event) }
+        if hasListeners { tellListeners(event) }
+        if let onAny, !isClosed { onAny(event) }
+        if let onEvent, !isClosed { onEvent(event) }
     }
 
-    private func tell(_ event: EventSourceEvent) {
-        if event.type.elementsEqual("message".utf8) { handlers.message?(event) }
+    private func tellListeners(_ event: EventSourceEvent) {
         for listener in handlers.listeners where event.type.elementsEqual(listener.type) {
             guard !isClosed else { return }
             // One that was removed meanwhile, by itself or another, is not called.
@@ -255,33 +257,23 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             }
             listener.handle(event)
         }
-        if !isClosed { handlers.any?(event) }
-        if !isClosed { handlers.sink?(event) }
     }
 
-    /// Ids come with events, and in blocks without data.
-    private func noteID() {
-        if learnID() { storeID() }
-    }
-
-    /// - Returns: whether it is another id.
-    private func learnID() -> Bool {
-        let id = parser.lastEventID
-        guard id != knownID else { return false }
-        knownID = id
-        let text = String(decoding: id, as: UTF8.self)
-        session?.lastEventID = text
-        publish { $0.lastEventID = text }
-        return true
+    /// Takes notice of the last id, behind the handlers of its event: at the end of each read, and
+    /// when they ask or close.
+    func noteID() {
+        guard parser.idCount != knownIDs else { return }
+        knownIDs = parser.idCount
+        let id = String(decoding: parser.lastEventID, as: UTF8.self)
+        guard id != session?.lastEventID else { return }
+        session?.lastEventID = id
+        publish { $0.lastEventID = id }
+        guard store != nil || handlers.storeID != nil else { return }
+        unstored.id = id
+        updateTimer()
     }
 
     // MARK: Ids that are kept
-
-    private func storeID() {
-        guard store != nil || handlers.storeID != nil else { return }
-        unstored.id = session?.lastEventID
-        updateTimer()
-    }
 
     /// After the callback of its event, at most once a second, and at the end (C14).
     private func writeID() {
@@ -400,6 +392,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     }
 
     func closeNow() {
+        noteID()
         writeID()
         session?.close()
         dropTransfer()

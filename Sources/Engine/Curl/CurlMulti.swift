@@ -25,6 +25,9 @@ final class CurlMulti: TimerTarget, LoopSource {
     private let timer = LoopTimer()
     private var users: [UnsafeMutableRawPointer: any CurlUser] = [:]
     private var news: [any CurlUser] = []
+    /// Storage for what comes, lent to one user after the other.
+    private var spare = ByteBuffer()
+    private static let spareBytes = 512 << 10
     private var isScheduled = false
     private var isOpen = true
     private let forkGeneration = rt_fork_generation()
@@ -63,6 +66,19 @@ final class CurlMulti: TimerTarget, LoopSource {
         guard !isActing, !isScheduled else { return }
         isScheduled = true
         loop.schedule(self)
+    }
+
+    /// Lends storage to a buffer that has none.
+    func lend(_ buffer: inout ByteBuffer) {
+        if buffer.capacity == 0 { swap(&buffer, &spare) }
+    }
+
+    /// Takes the storage of an empty buffer back.
+    func takeBack(_ buffer: inout ByteBuffer) {
+        guard buffer.isEmpty, buffer.capacity > 0 else { return }
+        if spare.capacity < buffer.capacity { swap(&buffer, &spare) }
+        buffer.removeAll(keeping: 0)
+        spare.removeAll(keeping: CurlMulti.spareBytes)
     }
 
     /// Whether this is a forked child's copy: its connections are the parent's, and closing TLS

@@ -83,9 +83,9 @@ final class HTTPTransfer: CurlUser {
     private var uploadWaits = false
 
     /// Undelivered bytes above which libcurl is told to wait.
-    private static let heldBytes = 1 << 20
-    /// Storage that is kept between deliveries.
-    private static let keptBytes = 16 << 10
+    private static let heldBytes = 256 << 10
+    /// One read of libcurl's. What a small read does not touch costs no memory.
+    private static let readBytes = 64 << 10
 
     init(
         _ request: HTTPRequest, _ options: Options, multi: CurlMulti,
@@ -226,11 +226,12 @@ final class HTTPTransfer: CurlUser {
             var chunk = ByteBuffer()
             swap(&chunk, &body)
             owner?.received(chunk.readable, by: self)
-            if isOpen, body.isEmpty {
-                chunk.removeAll(keeping: HTTPTransfer.keptBytes)
+            if body.isEmpty {
+                chunk.removeAll(keeping: Int.max)
                 swap(&chunk, &body)
             }
         }
+        multi.takeBack(&body)
     }
 
     private func failure(_ result: CURLcode) -> HTTPFailure? {
@@ -264,6 +265,7 @@ final class HTTPTransfer: CurlUser {
         _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
         _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         _ = rt_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, HTTPTransfer.readBytes)
         let version =
             options.offersHTTP2 ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
         _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, version)
@@ -381,6 +383,7 @@ final class HTTPTransfer: CurlUser {
             me.isHeld = true
             return Int(CURL_WRITEFUNC_PAUSE)
         }
+        if me.body.isEmpty { me.multi.lend(&me.body) }
         me.body.append(UnsafeRawBufferPointer(start: data, count: count))
         me.note()
         return count

@@ -70,15 +70,19 @@ package struct EventStreamParser: ~Copyable {
     private var hasDigits = false
     private var wasTold = false
 
-    /// The id of the last block that ended: raw bytes, "" for none.
-    package private(set) var lastEventID: [UInt8]
+    /// The id of the last block that ended, with a NUL behind it.
+    private var idBytes = ByteBuffer()
+    private var idIsASCII = true
     /// The id of the block that is read, when a line gave it one.
     private var pendingID = ByteBuffer()
+    private var pendingIsASCII = true
     private var hasPendingID = false
-    /// What `id` is, once it was asked for.
+    /// What `id` is when it is not ASCII, once it was asked for.
     private var idText = ByteBuffer()
     private var idIsFit = false
 
+    /// How many blocks had an id: changes whenever `lastEventID` may have.
+    package private(set) var idCount: UInt64 = 0
     /// Whether the event just told had an id line of its own.
     package private(set) var hasID = false
     /// The last valid reconnection time, in milliseconds.
@@ -91,8 +95,10 @@ package struct EventStreamParser: ~Copyable {
         limits: Limits = Limits(), lastEventID: [UInt8] = [], tellsComments: Bool = false
     ) {
         self.limits = limits
-        self.lastEventID = lastEventID
         self.tellsComments = tellsComments
+        lastEventID.withUnsafeBytes { idBytes.append($0) }
+        idIsASCII = lastEventID.allSatisfy { $0 < 0x80 }
+        idBytes.reserve(1)[0] = 0
     }
 
     /// Of the event just told: UTF-8, with a NUL behind it; "message" when the stream named none.
@@ -100,15 +106,24 @@ package struct EventStreamParser: ~Copyable {
         typeBytes.isEmpty ? EventStreamParser.message : typeBytes.readable
     }
 
+    /// Whether the event just told is of that type.
+    package var isMessage: Bool {
+        typeBytes.isEmpty || typeBytes.readable.elementsEqual(EventStreamParser.message)
+    }
+
     /// Of the event just told: UTF-8, with a NUL behind it.
     package var data: UnsafeRawBufferPointer { dataBytes.readable }
+
+    /// The id of the last block that ended: raw bytes, "" for none.
+    package var lastEventID: [UInt8] { Array(idBytes.readable) }
 
     /// `lastEventID` as UTF-8, with a NUL behind it; valid until the next call of `next`.
     package var id: UnsafeRawBufferPointer {
         mutating get {
+            if idIsASCII { return idBytes.readable }
             if !idIsFit {
                 idText.removeAll(keeping: EventStreamParser.keptStorage)
-                lastEventID.withUnsafeBytes { idText.append($0) }
+                idText.append(idBytes.readable)
                 EventStreamParser.makeFit(&idText, isASCII: false)
                 idIsFit = true
             }
@@ -211,6 +226,19 @@ package struct EventStreamParser: ~Copyable {
                 try checkLine(part.count)
                 try add(UnsafeRawBufferPointer(rebasing: part[start...]), to: .data, isASCII)
                 dataBytes.append(0x0A)
+                return nil
+            }
+            if part.count >= 3, part[0] == 0x69, part[1] == 0x64, part[2] == 0x3A {
+                let start = part.count > 3 && part[3] == 0x20 ? 4 : 3
+                try checkLine(part.count)
+                let value = UnsafeRawBufferPointer(rebasing: part[start...])
+                try check(0, value.count, limits.name, "id", "max_name_bytes")
+                if !value.contains(0) {
+                    pendingID.removeAll(keeping: EventStreamParser.keptStorage)
+                    pendingID.append(value)
+                    pendingIsASCII = isASCII
+                    hasPendingID = true
+                }
                 return nil
             }
         }
@@ -322,6 +350,7 @@ package struct EventStreamParser: ~Copyable {
         case .id:
             if !scratch.readable.contains(0) {
                 swap(&pendingID, &scratch)
+                pendingIsASCII = false
                 hasPendingID = true
             }
         case .retry:
@@ -345,9 +374,10 @@ package struct EventStreamParser: ~Copyable {
         hasID = hasPendingID
         if hasPendingID {
             hasPendingID = false
-            // In its place: a list that nobody else holds is not allocated anew.
-            lastEventID.removeAll(keepingCapacity: true)
-            lastEventID.append(contentsOf: pendingID.readable)
+            idCount += 1
+            swap(&idBytes, &pendingID)
+            idBytes.reserve(1)[0] = 0
+            idIsASCII = pendingIsASCII
             idIsFit = false
         }
         if dataBytes.isEmpty {
@@ -372,6 +402,7 @@ package struct EventStreamParser: ~Copyable {
         text.reserve(1)[0] = 0
     }
 
+    @inline(__always)
     private func checkLine(_ count: Int) throws(RealtimeError) {
         try check(0, count, limits.line, "line", "max_line_bytes")
     }
