@@ -70,7 +70,8 @@ class Server:
         path = row.path.format(n=count)
         if row.tls:
             return f"wss://localhost:{self.tls_port}{path}"
-        return f"ws://127.0.0.1:{self.port}{path}"
+        scheme = "http" if row.mode == "events" else "ws"
+        return f"{scheme}://127.0.0.1:{self.port}{path}"
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from bench.rows import CPU, FACES, IDLE, P50, P99, PEAK, TARGETS, Row, Target
 TABLES = (
     ("Receive flood, CPU ns per message", CPU, ("receive-64", "receive-256-json",
      "receive-256-unicode", "receive-4k", "receive-64k", "receive-1m")),
+    ("Event stream, CPU ns per event", CPU, ("events-228", "events-4k")),
     ("permessage-deflate flood, CPU ns per message", CPU, ("deflate-270-kept",
      "deflate-270-reset", "deflate-4k-kept", "deflate-4k-reset")),
     ("Send, CPU ns per message", CPU, ("send-64", "send-4k", "send-1m")),

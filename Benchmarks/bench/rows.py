@@ -37,6 +37,10 @@ def _deflate(name: str, title: str, kind: str, first: int) -> Row:
     return Row(name, title, "deflate", f"/flood/{kind}/{{n}}", first)
 
 
+def _events(name: str, title: str, kind: str, first: int) -> Row:
+    return Row(name, title, "events", f"/flood/{kind}/{{n}}", first)
+
+
 IDLE_CONNECTIONS = 10_000
 
 ROWS = (
@@ -56,6 +60,8 @@ ROWS = (
     Row("echo-64", "echo 64 B, one in flight", "echo", "/echo", 1000, 64),
     Row("connect", "connect and close", "connect", "/idle", 100),
     Row("connect-tls", "connect and close, TLS", "connect", "/idle", 50, tls=True),
+    _events("events-228", "events of 228 B", "event228", 20_000),
+    _events("events-4k", "events of 4 KiB", "event4k", 5000),
     Row("idle", "idle connections", "idle", "/idle", 0, count=IDLE_CONNECTIONS),
     Row("idle-deflate", "idle after a compressed message", "greet", "/greet", 0,
         count=IDLE_CONNECTIONS),
@@ -90,6 +96,10 @@ _SWIFT = "swift/release/bench-librealtime"
 FACES = (
     Face("floor", "floor", "floor", "bin/bench-floor",
          _same("receive", "deflate", "send", "echo", "connect", "idle")),
+    Face("floor-events", "floor, libcurl and memchr", "floor", "bin/bench-floor-events",
+         _same("events")),
+    Face("c-events", "librealtime, C EventSource", "ours", "bin/bench-librealtime-events",
+         _same("events")),
     Face("floor-rcvbuf", "floor, SO_RCVBUF 256 KiB", "floor", "bin/bench-floor",
          {"receive": "receive-rcvbuf"}),
     Face("floor-each", "floor, one write a message", "reference", "bin/bench-floor",
@@ -171,6 +181,10 @@ TARGETS = (
     _floor("echo 64 B, p99", "echo-64", 1.05, P99),
     _floor("connect and close", "connect", 2.0),
     _floor("connect and close, TLS", "connect-tls", 1.1),
+    Target("events of 228 B", "events-228", CPU, 2.0, ("c-events",), ("floor-events",),
+           "libcurl and memchr"),
+    Target("events of 4 KiB", "events-4k", CPU, 2.0, ("c-events",), ("floor-events",),
+           "libcurl and memchr"),
     Target("idle connection, bytes", "idle", IDLE, 1536),
     Target("idle after a compressed message, bytes", "idle-deflate", IDLE, 45 * 1024),
     Target("peak RSS with 1 MiB messages, KiB", "receive-1m", PEAK, 12 * 1024),

@@ -49,11 +49,26 @@ static bool choose_mode(struct connection *c, const char *path) {
   return true;
 }
 
+/// The whole answer to a request for events: it floods at once.
+static bool stream_events(struct connection *c) {
+  static const char answer[] =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
+      "Connection: close\r\n\r\n";
+  free(c->text);
+  c->text = NULL;
+  c->text_length = 0;
+  return connection_send(c, answer, sizeof answer - 1) && connection_flood(c);
+}
+
 static bool shake_hands(struct connection *c) {
   char path[128], key[64], accept[32], answer[512];
   const char *head = (const char *)c->text;
   const char *found = strcasestr(head, "\r\nSec-WebSocket-Key:");
-  if (sscanf(head, "GET %127s", path) != 1 || !found) return false;
+  if (sscanf(head, "GET %127s", path) != 1) return false;
+  if (!found) {
+    if (!choose_mode(c, path) || !c->flood || !c->flood->is_events) return false;
+    return stream_events(c);
+  }
   if (sscanf(found + 20, " %63[^\r]", key) != 1 || !choose_mode(c, path)) return false;
   ws_accept(key, accept);
   const char *extension = "";

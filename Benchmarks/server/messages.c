@@ -108,6 +108,9 @@ struct kind {
   bool is_compressed, has_context;
 };
 
+/// In the place of an opcode: the message is the data of an event.
+enum { EVENT = 0 };
+
 static const struct kind kinds[] = {
     {"text64", write_ascii, 64, WS_TEXT, 0, false, false},
     {"json256", write_json, 256, WS_TEXT, 0, false, false},
@@ -119,8 +122,22 @@ static const struct kind kinds[] = {
     {"json270-reset", write_small, 512, WS_TEXT, 4096, true, false},
     {"json4k-kept", write_large, 8192, WS_TEXT, 512, true, true},
     {"json4k-reset", write_large, 8192, WS_TEXT, 512, true, false},
+    {"event228", write_json, 228, EVENT, 0, false, false},
+    {"event4k", write_json, 4096, EVENT, 0, false, false},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+enum { MAX_EVENT_HEAD = 32 };
+
+static void append_event(struct frames *to, size_t i, const uint8_t *payload, size_t length) {
+  char *at = (char *)to->bytes + to->wire[i];
+  int head = sprintf(at, "id: %zu\ndata: ", i + 1);
+  memcpy(at + head, payload, length);
+  memcpy(at + head + length, "\n\n", 2);
+  to->wire[i + 1] = to->wire[i] + (size_t)head + length + 2;
+  to->payload[i + 1] = to->payload[i] + length;
+  to->checksum[i + 1] = to->checksum[i] + payload[length - 1];
+}
 
 static void append(
     struct frames *to, size_t i, const uint8_t *payload, size_t length, const uint8_t *wire,
@@ -150,7 +167,7 @@ static size_t compress_message(
 static struct frames build(const struct kind *kind, size_t count, z_stream *stream) {
   static uint8_t payload[MAX_PAYLOAD + 1], packed[MAX_PAYLOAD];
   struct frames made = {
-      .bytes = allocate(count * (kind->size + WS_MAX_HEADER)),
+      .bytes = allocate(count * (kind->size + WS_MAX_HEADER + MAX_EVENT_HEAD)),
       .count = count,
       .wire = allocate((count + 1) * sizeof *made.wire),
       .payload = allocate((count + 1) * sizeof *made.payload),
@@ -160,6 +177,10 @@ static struct frames build(const struct kind *kind, size_t count, z_stream *stre
   uint8_t first = WS_FIN | kind->opcode;
   for (size_t i = 0; i < count; i++) {
     size_t length = kind->write(payload, kind->size, i);
+    if (kind->opcode == EVENT) {
+      append_event(&made, i, payload, length);
+      continue;
+    }
     if (!kind->is_compressed) {
       append(&made, i, payload, length, payload, length, first);
       continue;
@@ -177,6 +198,7 @@ static void make(struct flood *flood, const struct kind *kind) {
   if (!count) count = 1;
   flood->is_compressed = kind->is_compressed;
   flood->has_context = kind->has_context;
+  flood->is_events = kind->opcode == EVENT;
   z_stream stream = {0};
   if (deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) exit(1);
   flood->first = build(kind, count, &stream);

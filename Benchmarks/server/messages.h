@@ -22,6 +22,8 @@ struct flood {
   struct frames again;
   bool is_compressed;
   bool has_context;
+  /// Events of a stream over HTTP rather than frames.
+  bool is_events;
 };
 
 /// Bytes on the wire, bytes of payload and the sum of the last byte of each of `count` messages.

@@ -1,0 +1,43 @@
+// Event streams by librealtime's C interface.
+#include <realtime.h>
+
+#include "meter.h"
+
+static rt_loop *loop;
+
+static void check(rt_status status) {
+  if (status != RT_OK) meter_fail(rt_last_error());
+}
+
+static void on_event(
+    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
+    size_t data_length, bool had_id, void *user) {
+  (void)id, (void)id_length, (void)event, (void)event_length, (void)had_id;
+  if (!meter_message(data, data_length)) return;
+  meter_stop();
+  check(rt_eventsource_close(user));
+  check(rt_loop_stop(loop));
+}
+
+static void on_error(
+    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
+    uint32_t attempt, void *user) {
+  (void)status, (void)http_status, (void)fatal, (void)retry_in_ms, (void)attempt, (void)user;
+  meter_fail(message);
+}
+
+int main(int argc, char **argv) {
+  rt_eventsource *source;
+  task_read(argc, argv);
+  if (!task_is("events")) return NOT_SUPPORTED;
+  check(rt_loop_new(&loop));
+  check(rt_eventsource_new(loop, task.url, &source));
+  check(rt_eventsource_on_message(source, on_event, source, NULL));
+  check(rt_eventsource_on_error(source, on_error, NULL, NULL));
+  meter_start();
+  check(rt_eventsource_start(source));
+  check(rt_loop_run(loop));
+  rt_eventsource_free(source);
+  rt_loop_free(loop);
+  meter_report();
+}
