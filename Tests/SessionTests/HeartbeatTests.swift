@@ -53,3 +53,47 @@ private func pong(_ heartbeat: inout Heartbeat, _ payload: [UInt8], _ now: Insta
     #expect(heartbeat.wakeUp == at(40))
     #expect(heartbeat.timeReached(at(44)) == .timedOut)
 }
+
+@Test func whileMuchWaitsThePeerHasToTakeSomeOfIt() {
+    var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(20), now: at(0))
+    for second in [20, 40, 60] as [UInt64] {
+        #expect(heartbeat.timeReached(at(second), isCrowded: true) == .nothing)
+        #expect(heartbeat.wakeUp == at(second + 20))
+        heartbeat.progressed()
+    }
+    #expect(heartbeat.timeReached(at(80), isCrowded: true) == .nothing)
+    #expect(heartbeat.timeReached(at(100), isCrowded: true) == .timedOut)
+    #expect(heartbeat.isPingOwed)
+}
+
+@Test func aPingThatWasOwedIsSentWhenLittleWaits() {
+    var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(15), now: at(0))
+    #expect(heartbeat.timeReached(at(20), isCrowded: true) == .nothing)
+    heartbeat.progressed()
+    guard case .ping(let payload) = heartbeat.timeReached(at(35)) else {
+        Issue.record("no ping")
+        return
+    }
+    #expect(!heartbeat.isPingOwed)
+    #expect(pong(&heartbeat, payload, at(49)) == .seconds(14))
+    #expect(heartbeat.wakeUp == at(55))
+}
+
+@Test func aPingThatWasSentIsAwaitedHoweverMuchIsTaken() {
+    var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(30), now: at(0))
+    _ = heartbeat.timeReached(at(20))
+    #expect(heartbeat.timeReached(at(40), isCrowded: true) == .nothing)
+    heartbeat.progressed()
+    #expect(heartbeat.timeReached(at(50), isCrowded: true) == .timedOut)
+}
+
+@Test func theTimeoutOfAPingThatWasOwedBeginsWhenItIsSent() {
+    var heartbeat = Heartbeat(interval: .seconds(20), timeout: .seconds(30), now: at(0))
+    #expect(heartbeat.timeReached(at(20), isCrowded: true) == .nothing)
+    guard case .ping = heartbeat.timeReached(at(40)) else {
+        Issue.record("no ping")
+        return
+    }
+    #expect(heartbeat.timeReached(at(69)) != .timedOut)
+    #expect(heartbeat.timeReached(at(70)) == .timedOut)
+}

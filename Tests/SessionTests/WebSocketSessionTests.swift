@@ -283,6 +283,26 @@ private let close1000: [UInt8] = [0x88, 2, 0x03, 0xE8]
         #expect(error.message.contains("peer.test"))
     }
 
+    /// Nobody was asked: a peer that takes what it is sent, however slowly, is alive.
+    @Test func aLongSendIsNoSilenceOfThePeer() throws {
+        var peer = try Peer {
+            $0.pingInterval = .milliseconds(20)
+            $0.pongTimeout = .milliseconds(20)
+        }
+        let message = [UInt8](repeating: 0, count: 1 << 20)
+        try message.withUnsafeBytes { try peer.session.send(.binary, $0, compression: .never) }
+        for time in stride(from: 20, through: 200, by: 20) as StrideThrough<UInt64> {
+            #expect(peer.session.timeReached(at(time)) == .nothing)
+            peer.session.didWrite(1000)
+        }
+        #expect(peer.session.timeReached(at(220)) == .nothing)
+        guard case .failed(let error, .internalError) = peer.session.timeReached(at(240)) else {
+            Issue.record("a peer that takes nothing is not given up")
+            return
+        }
+        #expect(error.message.contains("took nothing within 20 ms (pong_timeout)"))
+    }
+
     @Test func aPingOfTheCallersIsMeasured() throws {
         var peer = try Peer()
         let payload: [UInt8] = [9, 9, 9]

@@ -26,6 +26,9 @@ struct Heartbeat: Sendable {
     private var nextPing: Instant?
     private var deadline: Instant?
     private var isPaused = false
+    /// A ping was due and not sent, so that the deadline is for what waits to be sent.
+    private(set) var isPingOwed = false
+    private var hasProgress = false
     private var outstanding: [Outstanding] = []
     /// Pings are numbered from 1.
     private(set) var lastNumber: UInt64 = 0
@@ -42,15 +45,29 @@ struct Heartbeat: Sendable {
         return deadline.map { min($0, nextPing) } ?? nextPing
     }
 
-    mutating func timeReached(_ now: Instant) -> OnTime {
-        if let deadline, !isPaused, now >= deadline { return .timedOut }
+    /// - Parameter isCrowded: much waits to be sent. A ping would come behind it, and a peer that
+    ///   does not read would be sent pings without end: none is sent, and within the timeout the
+    ///   peer must take some of it instead.
+    mutating func timeReached(_ now: Instant, isCrowded: Bool = false) -> OnTime {
+        if let deadline, !isPaused, now >= deadline {
+            guard isPingOwed, hasProgress else { return .timedOut }
+            self.deadline = nil
+            nextPing = now
+        }
         guard let due = nextPing, now >= due else { return .nothing }
         nextPing = now + interval
         // While paused no pong can be read: a ping would only grow the peer's buffers.
         if isPaused { return .nothing }
-        if timeout > .zero, deadline == nil { deadline = now + timeout }
-        return .ping(remember(ownPayload(), now))
+        if timeout > .zero, deadline == nil || (isPingOwed && !isCrowded) {
+            deadline = now + timeout
+            isPingOwed = isCrowded
+            hasProgress = false
+        }
+        return isCrowded ? .nothing : .ping(remember(ownPayload(), now))
     }
+
+    /// The peer took some of what waits to be sent.
+    mutating func progressed() { hasProgress = true }
 
     /// The payload to send for a ping of the caller's, whose number is `lastNumber` then.
     mutating func ping(_ payload: UnsafeRawBufferPointer, now: Instant) -> [UInt8] {

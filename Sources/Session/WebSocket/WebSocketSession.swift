@@ -367,6 +367,7 @@ package struct WebSocketSession: ~Copyable {
     /// The transport took `count` bytes of `outgoing`.
     package mutating func didWrite(_ count: Int) {
         outgoing.consume(count)
+        if count > 0 { heartbeat.progressed() }
         if outgoing.isEmpty, let payload = delayedPong, state == .open {
             delayedPong = nil
             payload.withUnsafeBytes {
@@ -401,14 +402,13 @@ package struct WebSocketSession: ~Copyable {
                         + " \(idleTimeout.readable) (idle_timeout)"),
                 .goingAway)
         }
-        switch heartbeat.timeReached(now) {
+        let isCrowded = outgoing.count > WebSocketSession.crowdedBytes
+        switch heartbeat.timeReached(now, isCrowded: isCrowded) {
         case .nothing: return .nothing
         case .ping(let payload):
             // Now and then is often enough for giving memory back.
             reader.releaseIdleMemory()
             writer.releaseIdleMemory()
-            // A peer that does not read would be sent pings without end.
-            guard outgoing.count <= WebSocketSession.crowdedBytes else { return .nothing }
             sendPing(payload)
             return .pinged
         case .timedOut:
@@ -417,8 +417,8 @@ package struct WebSocketSession: ~Copyable {
             return .failed(
                 RealtimeError(
                     .timeout,
-                    "\(peerName) did not answer a ping within"
-                        + " \(pongTimeout.readable) (pong_timeout)"),
+                    "\(peerName) \(heartbeat.isPingOwed ? "took nothing" : "did not answer a ping")"
+                        + " within \(pongTimeout.readable) (pong_timeout)"),
                 .internalError)
         }
     }

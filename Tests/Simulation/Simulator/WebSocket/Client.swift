@@ -200,6 +200,7 @@ final class Client: EndpointOwner {
             switch endpoint.write(UnsafeRawBufferPointer(rebasing: waiting.prefix(share))) {
             case .bytes(let count):
                 session.value.didWrite(count)
+                if count > 0 { guardian.wrote() }
                 share -= count
             case .wouldBlock: isWriteBlocked = true
             case .failed:
@@ -314,13 +315,14 @@ final class Client: EndpointOwner {
 
     private func sessionTimeReached() {
         guard let session else { return }
+        let waiting = session.value.outgoing.count
         switch session.value.timeReached(world.now) {
         case .nothing: break
         case .pinged:
             guardian.pinged(byHeartbeat: true)
             queued()
         case .failed(let error, let code):
-            guardian.timedOut(code)
+            guardian.timedOut(code, waiting: waiting)
             report(error)
             flush()
             return finish(User.Ending(code: code, reason: "", isClean: false))

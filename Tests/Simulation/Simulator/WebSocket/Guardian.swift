@@ -7,7 +7,7 @@ final class Guardian {
     /// A simulated loop calls a timer so much too late at most.
     static let latestMicroseconds = 3000
     private static let lateness = Duration.milliseconds(10)
-    /// What the session may queue on its own, whatever comes: pongs up to its crowded mark.
+    /// What the session may queue on its own, whatever comes: up to its crowded mark.
     private static let ownBytes = 64 << 10
 
     private let world: World
@@ -30,6 +30,8 @@ final class Guardian {
     private var closingSince: Instant?
     /// Since when a ping of the session's own waits for a pong.
     private var unansweredSince: Instant?
+    /// When the peer last took bytes.
+    private var lastProgress: Instant
     /// When the last message came, or receiving began.
     private var lastMessage: Instant
     private var pingCount = 0
@@ -39,6 +41,7 @@ final class Guardian {
         self.world = world
         self.plan = plan
         lastMessage = world.now
+        lastProgress = world.now
     }
 
     // MARK: Told by the client
@@ -89,9 +92,12 @@ final class Guardian {
         }
     }
 
+    func wrote() { lastProgress = world.now }
+
     func writeFailed() { world.count("write failed") }
 
-    func timedOut(_ code: CloseCode) {
+    /// - Parameter waiting: bytes that the peer had not taken. A ping is not sent behind many.
+    func timedOut(_ code: CloseCode, waiting: Int) {
         timeoutCode = code
         world.require(!plan.isGentle, "a timeout with \(code) although the peer is well")
         let since: Instant?
@@ -99,7 +105,8 @@ final class Guardian {
         switch code {
         case .internalError:
             world.count("pong timeout")
-            (since, limit) = (unansweredSince, options.pongTimeout)
+            let stuckSince = waiting > Guardian.ownBytes ? lastProgress : nil
+            (since, limit) = (unansweredSince ?? stuckSince, options.pongTimeout)
         case .goingAway:
             world.count("idle timeout")
             (since, limit) = (lastMessage, options.idleTimeout)
