@@ -23,9 +23,11 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             }
         }
         var session = EventSourceSession(configuration, lastEventID: initial ?? "")
-        parser = EventStreamParser(
+        // Swapped: to assign would leak the storage of the first one (Swift 6.3.1).
+        var fresh = EventStreamParser(
             limits: configuration.limits, lastEventID: Array((initial ?? "").utf8),
             tellsComments: handlers.comment != nil)
+        swap(&parser, &fresh)
         publish { $0.lastEventID = initial ?? "" }
         // Without a monitor everything counts as reachable.
         reachability = reachability ?? (try? loop.defaultReachability())

@@ -37,6 +37,9 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
             test = functools.partial(subscribes, build, nchan, scheme, grind)
             suite.add(f"example subscribe: {where}", test)
     suite.add("example subscribe: a gap is told", functools.partial(tells_a_gap, build, nchan))
+    for grind in (False, True):
+        test = functools.partial(reads_events, build, nchan, grind)
+        suite.add(f"example events{', valgrind' if grind else ''}", test)
     suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
     refusals(suite, build, servers)
     suite.add("examples' Makefile: pkg-config", functools.partial(makes, build, servers))
@@ -80,6 +83,22 @@ def subscribes(build: Build, nchan: Nchan, scheme: str, grind: bool) -> None:
         publisher.join()
     expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
     expect(f"ok: {COUNT} of {COUNT}" in result.stdout, f"printed {result.stdout!r}")
+
+
+def reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
+    """Two runs share a file of ids: the second goes on where the first one stopped."""
+    channel = f"events_{int(grind)}"
+    for number in range(5):
+        nchan.publish(channel, f"number {number}")
+    url, ids = nchan.url(f"/ps/{channel}", "http"), build.folder / f"ids_{int(grind)}"
+    data = []
+    for count in (3, 2):
+        result = build.run(build.example("events"), url, str(count), str(ids), valgrind=grind)
+        expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+        lines = [line.split(" ", 2) for line in result.stdout.splitlines()]
+        expect(all(event == "message" for _, event, _ in lines), f"printed {result.stdout!r}")
+        data += [text for _, _, text in lines]
+    expect(data == [f"number {number}" for number in range(5)], f"received {data}")
 
 
 def makes(build: Build, servers: Servers) -> None:
