@@ -7,10 +7,17 @@ package struct HTTPFailure: Error, Sendable {
     package let precedesRequest: Bool
     /// Trying again would end the same way: a public key that is not the pinned one.
     package let isFinal: Bool
+    /// A connection that was kept from an earlier exchange died before a byte of the answer (R6),
+    /// and the request's body could not be sent again without its owner.
+    package let isStale: Bool
 
-    package init(_ error: RealtimeError, precedesRequest: Bool = false, isFinal: Bool = false) {
+    package init(
+        _ error: RealtimeError, precedesRequest: Bool = false, isFinal: Bool = false,
+        isStale: Bool = false
+    ) {
         self.error = error
         self.precedesRequest = precedesRequest
         self.isFinal = isFinal
+        self.isStale = isStale
     }
 }
