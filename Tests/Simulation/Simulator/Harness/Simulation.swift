@@ -12,7 +12,10 @@ package protocol Scenario {
 package enum Simulation {
     /// Each protocol joins here.
     package static var scenarios: [any Scenario.Type] {
-        [ReconnectionScenario.self, WebSocketScenario.self, EventSourceScenario.self]
+        [
+            ReconnectionScenario.self, WebSocketScenario.self, EventSourceScenario.self,
+            RESTScenario.self,
+        ]
     }
 
     package struct Verdict {

@@ -1,0 +1,220 @@
+package import Wire
+
+// What an exchange brought, and what follows from it (R1 to R7).
+extension RESTSession {
+    /// The head of an answer.
+    /// - Parameters:
+    ///   - wallClock: seconds since 1970, for a Retry-After that is a date (G9).
+    ///   - random: uniform in [0, 1).
+    package mutating func received(
+        _ head: ResponseHead, of id: ID, now: Instant, wallClock: Int64, random: Double
+    ) -> Reception {
+        guard var entry = entries[id], case .running(isAnswered: false) = entry.state else {
+            return .discard
+        }
+        entry.head = head
+        entry.retryAfter = Wire.retryAfter(head, wallClock: wallClock)
+        do throws(RealtimeError) {
+            entry.state =
+                try next(&entry, head, now, random).map { .draining($0) }
+                ?? .running(isAnswered: true)
+        } catch {
+            entries[id] = entry
+            act(.abort(id))
+            finish(entry, error, now: now)
+            return .discard
+        }
+        entries[id] = entry
+        alarms.set(id, entry.alarm)
+        if case .running = entry.state { return .deliver }
+        return .discard
+    }
+
+    /// What follows an answer; nil when it is the last.
+    private func next(
+        _ entry: inout RESTEntry, _ head: ResponseHead, _ now: Instant, _ random: Double
+    ) throws(RealtimeError) -> RESTEntry.Next? {
+        var redirected = entry.request
+        if try entry.redirects.follow(head, &redirected, from: entry.origin, entry.policy.redirects)
+        {
+            entry.request = redirected
+            if !redirected.url.hasSameOrigin(as: entry.origin) { entry.usesCredential = false }
+            guard entry.canSendBody else {
+                throw RealtimeError(
+                    .redirect, "\(entry.name) was redirected, and its body cannot be had again")
+            }
+            return .redirect
+        }
+        guard entry.canSendBody else { return nil }
+        switch head.status {
+        case 401 where renewsCredentials && entry.usesCredential && !entry.wasAuthorized:
+            return .authorize
+        case 421 where !entry.wasMisdirected:
+            entry.wasMisdirected = true
+            entry.needsFreshConnection = true
+            return .replay
+        default:
+            guard RetryRules.repeats(entry.request, status: head.status) else { return nil }
+            return delay(&entry, now, random).map { .retry(at: now + $0) }
+        }
+    }
+
+    /// The time until the next attempt (R1); nil when there is none (R2).
+    private func delay(
+        _ entry: inout RESTEntry, _ now: Instant, _ random: Double
+    ) -> Duration? {
+        let asked = entry.retryAfter ?? .zero
+        guard entry.attempts < entry.policy.attempts, asked <= entry.policy.retryAfterLimit,
+            let delay = entry.backoff.failed(now: now, random: random, least: asked)
+        else { return nil }
+        if let deadline = entry.deadline, now + delay >= deadline { return nil }
+        return delay
+    }
+
+    /// Bytes of a streamed request body were taken from the caller.
+    package mutating func bodyUsed(_ id: ID) { entries[id]?.bodyIsUsed = true }
+
+    /// An exchange is over.
+    /// - Parameter failure: nil when the answer is whole, or what was left of it is not wanted.
+    package mutating func ended(
+        _ id: ID, _ failure: HTTPFailure?, now: Instant, random: Double
+    ) {
+        guard let entry = entries[id], entry.holdsPlace else { return }
+        switch entry.state {
+        case .draining(let next) where !entry.isTimedOut: proceed(entry, next, now)
+        case .running(isAnswered: true) where failure == nil:
+            finish(entry, refusal(entry), hasBody: true, now: now)
+        case .running, .draining:
+            let missing = RealtimeError(.connectionLost, "\(entry.name) ended without an answer")
+            failed(entry, failure ?? HTTPFailure(missing), now, random)
+        case .queued, .waiting, .authorizing: return
+        }
+    }
+
+    /// An exchange cannot go on, by the caller's doing or a limit: no other follows.
+    package mutating func failed(_ id: ID, _ error: RealtimeError, now: Instant) {
+        guard let entry = entries[id], entry.holdsPlace else { return }
+        act(.abort(id))
+        finish(entry, error, now: now)
+    }
+
+    mutating func proceed(
+        _ old: RESTEntry, _ next: RESTEntry.Next, _ now: Instant
+    ) {
+        var entry = old
+        switch next {
+        case .retry(let time):
+            entry.state = .waiting(until: time)
+            leavePlace(entry, now)
+        case .redirect:
+            entry.isReplay = true
+            start(&entry, now)
+            store(entry)
+        case .replay:
+            entry.isReplay = true
+            entry.attemptEnd = nil
+            start(&entry, now)
+            store(entry)
+        case .authorize:
+            if entry.generation != generation {
+                // Someone else's question was answered meanwhile.
+                entry.isReplay = true
+                entry.attemptEnd = nil
+                entry.wasAuthorized = true
+                start(&entry, now)
+                return store(entry)
+            }
+            entry.state = .authorizing
+            if !isAuthorizing {
+                isAuthorizing = true
+                act(.authorize)
+            }
+            leavePlace(entry, now)
+        }
+    }
+
+    /// The exchange failed below HTTP.
+    private mutating func failed(
+        _ old: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: Double
+    ) {
+        var entry = old
+        entry.lastError = failure.error
+        let isReachable = lines[entry.line]?.isReachable ?? true
+        // A caller who was shown the head cannot be shown another.
+        let isTold =
+            if case .running(isAnswered: true) = entry.state { entry.streamsAnswer } else {
+                false
+            }
+        guard !isTold, RetryRules.mayPass(failure), entry.canSendBody else {
+            return finish(entry, failure.error, now: now)
+        }
+        if failure.isStale, !entry.wasStale {
+            entry.wasStale = true
+            entry.needsFreshConnection = true
+            return proceed(entry, .replay, now)
+        }
+        if failure.precedesRequest, !isReachable {
+            if entry.exchangeCounts { entry.attempts -= 1 } else { entry.isReplay = true }
+            entries[entry.id] = entry
+            return requeue(entry.id, now)
+        }
+        let repeats = failure.precedesRequest || RetryRules.repeats(entry.request, entry.policy)
+        guard repeats, let delay = delay(&entry, now, random) else {
+            entries[entry.id] = entry
+            return finish(entry, failure.error, now: now)
+        }
+        proceed(entry, .retry(at: now + delay), now)
+    }
+
+    /// It waits without an exchange: another may have its place.
+    private mutating func leavePlace(_ entry: RESTEntry, _ now: Instant) {
+        store(entry)
+        lines[entry.line]?.running -= 1
+        pump(entry.line, now)
+    }
+
+    private mutating func store(_ entry: RESTEntry) {
+        entries[entry.id] = entry
+        alarms.set(entry.id, entry.alarm)
+    }
+
+    /// The error of an answer that is not 2xx.
+    private func refusal(_ entry: RESTEntry) -> RealtimeError? {
+        guard let head = entry.head, !(200..<300).contains(head.status) else { return nil }
+        let reason = head.reason.isEmpty ? "" : " \(head.reason)"
+        let times = entry.attempts > 1 ? " at attempt \(entry.attempts)" : ""
+        return RealtimeError(
+            .httpStatus, "\(entry.name) was answered with \(head.status)\(reason)\(times)")
+    }
+
+    // MARK: Credentials
+
+    /// Sets the Authorization of requests that have none of their own, from their next exchange on.
+    package mutating func setCredential(_ value: String?) {
+        credential = value
+        generation += 1
+    }
+
+    /// Answers the question of `authorize`.
+    /// - Parameter isFresh: the credentials that hold now are worth another try.
+    package mutating func authorized(_ isFresh: Bool, now: Instant) {
+        guard isAuthorizing else { return }
+        isAuthorizing = false
+        let waiting = entries.values.filter {
+            if case .authorizing = $0.state { true } else { false }
+        }
+        for var entry in waiting.sorted(by: { $0.id < $1.id }) {
+            guard isFresh else {
+                let error = RealtimeError(
+                    .auth,
+                    "\(entry.name): the credentials were refused, and there are no fresh ones")
+                finish(entry, error, now: now)
+                continue
+            }
+            entry.wasAuthorized = true
+            entry.isReplay = true
+            entries[entry.id] = entry
+            requeue(entry.id, now)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package import Wire
+
+/// What holds for all requests of one client; the C ABI's `rt_rest_set_*`, with the same defaults.
+package struct RESTConfiguration: Sendable {
+    package enum Overflow: Int32, Sendable {
+        /// The new request fails.
+        case rejectNew = 0
+        /// The one that has waited longest fails.
+        case dropOldest = 1
+    }
+
+    /// What the paths of requests are resolved against.
+    package private(set) var base: HTTPURL?
+    /// Headers of every request, unless it has those of the name itself.
+    package private(set) var fields: [HeaderField] = []
+    package var policy = RESTPolicy()
+    package var network = NetworkConfiguration()
+    package var queueCapacity = 100
+    package var overflow = Overflow.rejectNew
+    /// Exchanges with one origin at a time.
+    package private(set) var perHost = 6
+    /// Codings are offered, and decoded.
+    package var decodes = true
+    package var offersHTTP2 = true
+
+    package init() {}
+
+    package mutating func setBase(_ url: String) throws(RealtimeError) {
+        let parsed = try HTTPURL(parsing: url, as: .http)
+        guard !parsed.target.utf8.contains(UInt8(ascii: "?")) else {
+            throw RealtimeError(
+                .invalidURL, "the base URL \(HTTPURL.redacted(url)) has a query")
+        }
+        base = parsed
+    }
+
+    package mutating func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
+        try HeaderField.validate(name: name, value: value)
+        fields.append(HeaderField(name: name, value: value))
+    }
+
+    /// Sets a header in the place of all of its name; nil takes it away.
+    package mutating func setHeader(_ name: String, _ value: String?) throws(RealtimeError) {
+        try HeaderField.validate(name: name, value: value ?? "")
+        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+        if let value { fields.append(HeaderField(name: name, value: value)) }
+    }
+
+    package mutating func setPerHost(_ count: Int) throws(RealtimeError) {
+        guard (1...1000).contains(count) else {
+            throw RealtimeError(
+                .invalidArgument, "\(count) requests a host, 1 to 1000 is expected")
+        }
+        perHost = count
+    }
+
+    /// Where a request goes: an absolute URL as it is, or a path below the base URL with exactly
+    /// one slash between.
+    package func url(_ path: String) throws(RealtimeError) -> HTTPURL {
+        guard let base, !isAbsolute(path) else {
+            return try HTTPURL(parsing: path, as: .http)
+        }
+        if path.isEmpty { return base }
+        var root = base.requestURL[...]
+        while root.utf8.last == UInt8(ascii: "/") { root = root.dropLast() }
+        let rest = path.drop { $0 == "/" }
+        let joint = rest.utf8.first == UInt8(ascii: "?") ? "" : "/"
+        let url = try HTTPURL(parsing: root + joint + rest, as: .http)
+        return url.withCredentials(of: base)
+    }
+
+    /// A request with the client's headers below its own.
+    package func complete(_ request: HTTPRequest) -> HTTPRequest {
+        var complete = request
+        complete.fields = fields
+        complete.overlay(request.fields)
+        return complete
+    }
+}
+
+/// Whether it has a scheme and an authority (RFC 3986 §4.3); a colon alone may be a path's.
+private func isAbsolute(_ path: String) -> Bool {
+    guard let end = path.utf8.firstIndex(where: { ":/?#".utf8.contains($0) }) else { return false }
+    return path.utf8[end...].starts(with: "://".utf8)
+}
+
+/// A method that can be sent (RFC 9110 §9.1).
+package func checkedMethod(_ method: String) throws(RealtimeError) -> String {
+    guard method.utf8.isToken, method.utf8.count <= 64, method != "CONNECT" else {
+        throw RealtimeError(
+            .invalidArgument, "the method \(method.quoted(upTo: 64)) is no token, or is CONNECT")
+    }
+    return method
+}

@@ -1,0 +1,147 @@
+import Wire
+
+/// One outstanding request.
+struct RESTEntry: Sendable {
+    enum State {
+        /// Waits for the network, for those before it, or for one of its origin's exchanges.
+        case queued
+        /// An exchange is under way, and what it brings may be the answer.
+        case running(isAnswered: Bool)
+        /// Its head said that another exchange follows; what is left of the body is dropped.
+        case draining(Next)
+        /// The delay before the next attempt.
+        case waiting(until: Instant)
+        /// Its credentials were refused: fresh ones are on their way.
+        case authorizing
+    }
+
+    /// What follows an answer that is not the last.
+    enum Next {
+        /// As part of the same attempt.
+        case redirect
+        /// Once more, not counted: a misdirected one on a connection of its own.
+        case replay
+        case authorize
+        case retry(at: Instant)
+    }
+
+    let id: UInt64
+    /// As it goes out next.
+    var request: HTTPRequest
+    let policy: RESTPolicy
+    let canRewind: Bool
+    let streamsAnswer: Bool
+    let isOrdered: Bool
+    /// The URL it was made with: whose credentials go along, and whose exchanges it is one of.
+    let origin: HTTPURL
+    let line: String
+
+    var state = State.queued
+    var redirects = Redirects()
+    var backoff: Backoff
+    /// When its time in the queue is over.
+    let expiry: Instant?
+    /// What is left of the deadline, and since when it runs; it stands still without a network.
+    var timeLeft: Duration
+    var clockStarted: Instant?
+    var attemptEnd: Instant?
+    /// The attempt was told to end; its end comes as any other.
+    var isTimedOut = false
+
+    var attempts = 0
+    /// The exchange under way is one of them.
+    var exchangeCounts = false
+    /// The next exchange is no attempt of its own.
+    var isReplay = false
+    var needsFreshConnection = false
+    // Each of these is done once.
+    var wasMisdirected = false
+    var wasStale = false
+    var wasAuthorized = false
+
+    /// It has no Authorization of its own, and is where the client's may be shown.
+    var usesCredential: Bool
+    /// Of the credentials it went out with.
+    var generation: UInt64 = 0
+    /// A streamed body is not at its beginning any more.
+    var bodyIsUsed = false
+    var head: ResponseHead?
+    var retryAfter: Duration?
+    /// Why the last attempt failed.
+    var lastError: RealtimeError?
+
+    init(
+        _ id: UInt64, _ request: RESTRequest, _ http: HTTPRequest, now: Instant
+    ) {
+        self.id = id
+        self.request = http
+        policy = request.policy
+        canRewind = request.canRewind
+        streamsAnswer = request.streamsAnswer
+        isOrdered = request.policy.orders(http.method)
+        origin = http.url
+        line = http.url.origin
+        backoff = Backoff(request.policy.backoff)
+        expiry = policy.queueTime > .zero ? now + policy.queueTime : nil
+        timeLeft = policy.deadline
+        usesCredential = http.values("Authorization").isEmpty
+    }
+
+    /// Whether it is one of its origin's exchanges.
+    var holdsPlace: Bool {
+        switch state {
+        case .running, .draining: true
+        case .queued, .waiting, .authorizing: false
+        }
+    }
+
+    var isQueued: Bool { if case .queued = state { true } else { false } }
+
+    /// A body that is the caller's stream can be sent now, or sent again.
+    var canSendBody: Bool {
+        guard bodyIsUsed, case .stream = request.body else { return true }
+        return canRewind
+    }
+
+    /// When the deadline is reached; nil without one, or while it stands still.
+    var deadline: Instant? {
+        guard policy.deadline > .zero, let clockStarted else { return nil }
+        return clockStarted + timeLeft
+    }
+
+    mutating func runClock(_ runs: Bool, now: Instant) {
+        if runs {
+            if clockStarted == nil { clockStarted = now }
+        } else if let started = clockStarted {
+            timeLeft = max(.zero, timeLeft - (now - started))
+            clockStarted = nil
+        }
+    }
+
+    /// When it must be looked at.
+    var alarm: Instant? {
+        let own: Instant? =
+            switch state {
+            case .queued: expiry
+            case .running: isTimedOut ? nil : attemptEnd
+            case .draining(.retry(let time)): attemptEnd.map { min($0, time) } ?? time
+            case .draining: isTimedOut ? nil : attemptEnd
+            case .waiting(let time): time
+            case .authorizing: nil
+            }
+        guard let own, let deadline else { return own ?? deadline }
+        return min(own, deadline)
+    }
+
+    /// For messages and the log: neither the query nor anybody's password.
+    var name: String {
+        let path = request.url.text.prefix { $0 != "?" }
+        return "\(request.method) \(path.count > 200 ? path.prefix(200) + "…" : path)"
+    }
+
+    func outcome(_ error: RealtimeError?, hasBody: Bool = false) -> RESTOutcome {
+        RESTOutcome(
+            error: error, head: head, url: request.url, attempts: attempts,
+            retryAfter: retryAfter, hasBody: hasBody)
+    }
+}

@@ -1,0 +1,146 @@
+import Wire
+
+/// The requests to one origin.
+struct RESTLine: Sendable {
+    /// One of them, which stands for all.
+    let url: HTTPURL
+    /// There is a network to it.
+    var isReachable: Bool
+    /// It came back, and nothing is sent before this time (R11).
+    var resumeAt: Instant?
+    /// Exchanges under way.
+    var running = 0
+    /// Requests of it that have not ended.
+    var members = 0
+    /// Unordered ones that wait to begin, first submitted first.
+    var waiting: [RESTSession.ID] = []
+
+    init(_ url: HTTPURL, isReachable: Bool, resumeAt: Instant? = nil) {
+        self.url = url
+        self.resumeAt = resumeAt
+        self.isReachable = isReachable
+    }
+}
+
+// Which request begins when (R10, R11).
+extension RESTSession {
+    /// A request is to begin as soon as it may, at its place among the others.
+    mutating func requeue(_ id: ID, _ now: Instant) {
+        guard var entry = entries.removeValue(forKey: id) else { return }
+        if entry.holdsPlace { lines[entry.line]?.running -= 1 }
+        enqueue(&entry)
+        entries[id] = entry
+        alarms.set(id, entry.alarm)
+        pump(entry.line, now)
+    }
+
+    mutating func enqueue(_ entry: inout RESTEntry) {
+        entry.state = .queued
+        if entry.isOrdered { return }
+        lines[entry.line]?.waiting.insert(sorted: entry.id)
+    }
+
+    /// Begins what may begin: on this line, and the first of the ordered ones wherever it goes.
+    mutating func pump(_ name: String, _ now: Instant) {
+        // A request that ends when it should begin must not nest: there may be thousands.
+        guard !isPumping else { return }
+        isPumping = true
+        while let id = next(name, now) ?? nextOrdered(now) { begin(id, now) }
+        isPumping = false
+    }
+
+    /// The first of the ordered ones, when it may begin.
+    private func nextOrdered(_ now: Instant) -> ID? {
+        guard let first = ordered.first, let entry = entries[first],
+            next(entry.line, now) == first
+        else { return nil }
+        return first
+    }
+
+    private func next(_ name: String, _ now: Instant) -> ID? {
+        guard let line = lines[name], line.isReachable, line.resumeAt.map({ $0 <= now }) ?? true,
+            line.running < perHost
+        else { return nil }
+        let plain = line.waiting.first
+        guard let first = ordered.first, let entry = entries[first], entry.line == name,
+            entry.isQueued
+        else { return plain }
+        return min(plain ?? first, first)
+    }
+
+    private mutating func begin(_ id: ID, _ now: Instant) {
+        guard var entry = entries[id] else { return }
+        if let deadline = entry.deadline, deadline <= now {
+            return finish(entry, passed(entry), now: now)
+        }
+        leaveQueue(entry)
+        lines[entry.line]?.running += 1
+        entry.attemptEnd = nil
+        start(&entry, now)
+        entries[id] = entry
+        alarms.set(id, entry.alarm)
+    }
+
+    /// Begins an exchange of a request that has a place for it.
+    mutating func start(_ entry: inout RESTEntry, _ now: Instant) {
+        entry.exchangeCounts = !entry.isReplay
+        if entry.exchangeCounts { entry.attempts += 1 }
+        entry.isReplay = false
+        entry.isTimedOut = false
+        if entry.attemptEnd == nil, entry.policy.attemptTimeout > .zero {
+            entry.attemptEnd = now + entry.policy.attemptTimeout
+        }
+        if entry.usesCredential {
+            entry.generation = generation
+            entry.request.set("Authorization", credential)
+        }
+        let rewinds = entry.bodyIsUsed
+        entry.bodyIsUsed = false
+        let isFresh = entry.needsFreshConnection
+        entry.needsFreshConnection = false
+        entry.head = nil
+        entry.retryAfter = nil
+        entry.state = .running(isAnswered: false)
+        act(.start(entry.id, entry.request, isFresh: isFresh, rewinds: rewinds))
+    }
+
+    private mutating func leaveQueue(_ entry: RESTEntry) {
+        counted.remove(sorted: entry.id)
+        if entry.isQueued, !entry.isOrdered { lines[entry.line]?.waiting.remove(sorted: entry.id) }
+    }
+
+    /// Ends a request, and begins what waited for that.
+    mutating func finish(
+        _ entry: RESTEntry, _ error: RealtimeError?, hasBody: Bool = false, now: Instant
+    ) {
+        guard let entry = entries.removeValue(forKey: entry.id) else { return }
+        alarms.set(entry.id, nil)
+        leaveQueue(entry)
+        if entry.isOrdered { ordered.remove(sorted: entry.id) }
+        if entry.holdsPlace { lines[entry.line]?.running -= 1 }
+        lines[entry.line]?.members -= 1
+        act(.finish(entry.id, entry.outcome(error, hasBody: hasBody)))
+        pump(entry.line, now)
+        if lines[entry.line]?.members == 0 { lines[entry.line] = nil }
+    }
+}
+
+extension [RESTSession.ID] {
+    /// Where an id belongs in an array in order.
+    private func firstIndex(after id: Element) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] < id { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    fileprivate mutating func insert(sorted id: Element) { insert(id, at: firstIndex(after: id)) }
+
+    fileprivate mutating func remove(sorted id: Element) {
+        let index = firstIndex(after: id)
+        if index < count, self[index] == id { remove(at: index) }
+    }
+}

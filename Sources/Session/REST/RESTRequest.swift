@@ -1,0 +1,36 @@
+package import Wire
+
+/// A request as its caller made it, with how it is tried.
+package struct RESTRequest: Sendable {
+    package var http: HTTPRequest
+    package var policy: RESTPolicy
+    /// A streamed body can be had from its beginning again.
+    package var canRewind: Bool
+    /// The caller is given the answer's body as it comes: once it has begun it is the last one.
+    package var streamsAnswer: Bool
+
+    package init(
+        _ http: HTTPRequest, _ policy: RESTPolicy = RESTPolicy(), canRewind: Bool = false,
+        streamsAnswer: Bool = false
+    ) {
+        self.http = http
+        self.policy = policy
+        self.canRewind = canRewind
+        self.streamsAnswer = streamsAnswer
+    }
+}
+
+/// How a request ended (R7): with an answer of 2xx when there is no error.
+package struct RESTOutcome: Sendable {
+    package var error: RealtimeError?
+    /// Of the last answer; nil when none came.
+    package var head: ResponseHead?
+    /// Where the last attempt went, after redirects.
+    package var url: HTTPURL
+    /// Those counted, the first one too; 0 when it never began.
+    package var attempts: Int
+    /// What the last answer asked for.
+    package var retryAfter: Duration?
+    /// The answer's body was received for the caller.
+    package var hasBody = false
+}

@@ -1,0 +1,271 @@
+package import Wire
+
+/// The requests of one client (sse-poll-rest.md, R1 to R12): when each is sent and sent again, in
+/// which order, and how it ends. It decides; its driver has the connections.
+///
+/// What is to be done comes from `nextAction`, in order: the driver does one after the other, and
+/// tells what came of it. So a request that waits for another's end begins behind the callback that
+/// tells that end.
+package struct RESTSession: Sendable {
+    /// In the order of submission.
+    package typealias ID = UInt64
+
+    package enum Action: Sendable {
+        /// Begins an exchange, on a connection of its own when `isFresh`; with `rewinds` the
+        /// streamed body is to begin anew.
+        case start(ID, HTTPRequest, isFresh: Bool, rewinds: Bool)
+        /// Drops the exchange; nothing of it is to be told any more.
+        case abort(ID)
+        /// The attempt's time is over: drop the exchange and tell its end, with whether the server
+        /// can have seen the request.
+        case timeOut(ID)
+        /// Asks whoever has the credentials for fresh ones; `authorized` tells the answer.
+        case authorize
+        /// The terminal callback: the last of this request.
+        case finish(ID, RESTOutcome)
+    }
+
+    /// What the body behind a head is for.
+    package enum Reception: Sendable {
+        /// It is the caller's.
+        case deliver
+        /// Another exchange follows; what is read of it keeps the connection usable.
+        case discard
+    }
+
+    let perHost: Int
+    private let queueCapacity: Int
+    private let overflow: RESTConfiguration.Overflow
+    var entries: [ID: RESTEntry] = [:]
+    var lines: [String: RESTLine] = [:]
+    /// Ordered requests that have not ended, first in first.
+    var ordered: [ID] = []
+    /// Those that count against the queue's capacity: submitted without a network, or behind an
+    /// ordered one, and not begun yet.
+    var counted: [ID] = []
+    var alarms = Alarms()
+    private var lastID: ID = 0
+    private var actions: [Action] = []
+    private var firstAction = 0
+    private var isClosed = false
+
+    /// A source of fresh credentials was set: a 401 is worth a question (R5).
+    package var renewsCredentials = false
+    /// The Authorization of the client, and how often it has changed.
+    var credential: String?
+    var generation: UInt64 = 0
+    var isAuthorizing = false
+    /// Requests begin one after the other, however many end in between.
+    var isPumping = false
+
+    /// The alarm of lines that come back; no request's.
+    private static let linesAlarm: ID = 0
+
+    package init(_ configuration: RESTConfiguration) {
+        perHost = configuration.perHost
+        queueCapacity = configuration.queueCapacity
+        overflow = configuration.overflow
+    }
+
+    // MARK: The caller
+
+    /// Takes a request in. What becomes of it, a full queue too, is told by actions.
+    /// - Parameters:
+    ///   - key: random text for an Idempotency-Key, should it need one.
+    ///   - isReachable: whether there is a network to its host.
+    package mutating func submit(
+        _ request: RESTRequest, key: @autoclosure () -> String, isReachable: Bool, now: Instant
+    ) -> ID {
+        lastID += 1
+        let id = lastID
+        var http = request.http
+        if request.policy.addsIdempotencyKey, !RetryRules.isIdempotent(http.method),
+            !RetryRules.isKeyed(http)
+        {
+            http.set("Idempotency-Key", key())
+        }
+        var entry = RESTEntry(id, request, http, now: now)
+        guard !isClosed else {
+            act(.finish(id, entry.outcome(RealtimeError(.closed, "the client is closed"))))
+            return id
+        }
+        let line = lines[entry.line] ?? RESTLine(http.url, isReachable: isReachable)
+        let fresh = RESTLine(http.url, isReachable: line.isReachable, resumeAt: line.resumeAt)
+        let isKept =
+            !line.isReachable || line.resumeAt != nil || entry.isOrdered && !ordered.isEmpty
+        if isKept, !makeRoom(for: entry, now) { return id }
+        if isKept { counted.append(id) }
+        entry.runClock(line.isReachable, now: now)
+        // Making room may have changed the line, or ended it with its last request.
+        if lines[entry.line] == nil { lines[entry.line] = fresh }
+        lines[entry.line]?.members += 1
+        if entry.isOrdered { ordered.append(id) }
+        let origin = entry.line
+        enqueue(&entry)
+        entries[id] = entry
+        alarms.set(id, entry.alarm)
+        pump(origin, now)
+        return id
+    }
+
+    /// - Returns: whether a request is still outstanding.
+    package func contains(_ id: ID) -> Bool { entries[id] != nil }
+
+    /// Ends a request; one that has ended is left alone.
+    package mutating func cancel(_ id: ID, now: Instant) {
+        guard let entry = entries[id] else { return }
+        drop(entry)
+        finish(entry, RealtimeError(.cancelled, "\(entry.name) was cancelled"), now: now)
+    }
+
+    /// Ends all of them; those submitted later end in the same way.
+    package mutating func close() {
+        isClosed = true
+        // Nothing begins any more, so that nothing is started in between.
+        let all = entries.values.sorted { $0.id < $1.id }
+        for entry in all {
+            drop(entry)
+            let error = RealtimeError(.closed, "the client was closed before \(entry.name) ended")
+            act(.finish(entry.id, entry.outcome(error)))
+            alarms.set(entry.id, nil)
+        }
+        entries = [:]
+        lines = [:]
+        ordered = []
+        counted = []
+        alarms.set(RESTSession.linesAlarm, nil)
+    }
+
+    /// Whether a request is waiting to begin.
+    package var queuedCount: Int { counted.count }
+
+    // MARK: The network
+
+    /// Hosts may have become reachable, or unreachable (R9).
+    /// - Parameter random: uniform in [0, 1), for the time until those that waited are sent (R11).
+    package mutating func reachabilityChanged(
+        now: Instant, random: Double, _ isReachable: (HTTPURL) -> Bool
+    ) {
+        for (name, line) in lines {
+            let reachable = isReachable(line.url)
+            guard reachable != line.isReachable else { continue }
+            lines[name]?.isReachable = reachable
+            lines[name]?.resumeAt =
+                reachable ? now + .nanoseconds(Int64(random * 1_000_000_000)) : nil
+        }
+        for id in Array(entries.keys) {
+            change(id) { entry, line in entry.runClock(line.isReachable, now: now) }
+        }
+        setLinesAlarm()
+    }
+
+    /// When `wake` is to be called; nil for never.
+    package mutating func wakeUp() -> Instant? { alarms.earliest() }
+
+    /// A time has come.
+    package mutating func wake(now: Instant) {
+        while let id = alarms.popDue(now) {
+            if id == RESTSession.linesAlarm {
+                resumeLines(now)
+            } else {
+                wake(id, now)
+            }
+        }
+    }
+
+    private mutating func resumeLines(_ now: Instant) {
+        let due = lines.filter { $0.value.resumeAt.map { $0 <= now } ?? false }
+        for name in due.keys { lines[name]?.resumeAt = nil }
+        for name in due.keys.sorted() { pump(name, now) }
+        setLinesAlarm()
+    }
+
+    private mutating func setLinesAlarm() {
+        alarms.set(RESTSession.linesAlarm, lines.values.compactMap(\.resumeAt).min())
+    }
+
+    private mutating func wake(_ id: ID, _ now: Instant) {
+        guard let entry = entries[id] else { return }
+        if let deadline = entry.deadline, deadline <= now {
+            drop(entry)
+            return finish(entry, passed(entry), now: now)
+        }
+        switch entry.state {
+        case .queued:
+            if let expiry = entry.expiry, expiry <= now {
+                let time = entry.policy.queueTime.readable
+                let error = RealtimeError(
+                    .expired, "\(entry.name) could not begin within \(time) (queue_ttl)")
+                return finish(entry, error, now: now)
+            }
+        case .waiting(let time):
+            if time <= now { return requeue(id, now) }
+        case .draining(.retry(let time)):
+            if time <= now {
+                act(.abort(id))
+                return requeue(id, now)
+            } else if let end = entry.attemptEnd, end <= now {
+                act(.abort(id))
+                return proceed(entry, .retry(at: time), now)
+            }
+        case .running, .draining:
+            if let end = entry.attemptEnd, end <= now, !entry.isTimedOut {
+                entries[id]?.isTimedOut = true
+                act(.timeOut(id))
+            }
+        case .authorizing: break
+        }
+        if let entry = entries[id] { alarms.set(id, entry.alarm) }
+    }
+
+    // MARK: Helpers
+
+    package mutating func nextAction() -> Action? {
+        guard firstAction < actions.count else { return nil }
+        let action = actions[firstAction]
+        firstAction += 1
+        if firstAction == actions.count {
+            actions.removeAll(keepingCapacity: true)
+            firstAction = 0
+        }
+        return action
+    }
+
+    mutating func act(_ action: Action) { actions.append(action) }
+
+    /// The deadline is over: the last attempt's failure is told, if there was one (R2).
+    func passed(_ entry: RESTEntry) -> RealtimeError {
+        let last = entry.lastError.map { "; last: \($0.message)" } ?? ""
+        return RealtimeError(
+            .deadline,
+            "\(entry.name) did not end within \(entry.policy.deadline.readable) (deadline)\(last)")
+    }
+
+    /// - Returns: false when the request had to be refused.
+    private mutating func makeRoom(for entry: RESTEntry, _ now: Instant) -> Bool {
+        guard counted.count >= queueCapacity else { return true }
+        func full(_ entry: RESTEntry) -> RealtimeError {
+            RealtimeError(
+                .queueFull,
+                "\(entry.name) found no place among \(queueCapacity) that wait (queue_capacity)")
+        }
+        if overflow == .dropOldest, let oldest = counted.first, let old = entries[oldest] {
+            finish(old, full(old), now: now)
+            return true
+        }
+        act(.finish(entry.id, entry.outcome(full(entry))))
+        return false
+    }
+
+    private mutating func drop(_ entry: RESTEntry) {
+        if entry.holdsPlace { act(.abort(entry.id)) }
+    }
+
+    /// Changes a request, and its alarm with it.
+    mutating func change(_ id: ID, _ body: (inout RESTEntry, RESTLine) -> Void) {
+        guard var entry = entries.removeValue(forKey: id) else { return }
+        if let line = lines[entry.line] { body(&entry, line) }
+        alarms.set(id, entry.alarm)
+        entries[id] = entry
+    }
+}

@@ -1,0 +1,257 @@
+import Session
+import Testing
+import Wire
+
+/// R8 to R12: order, the queue, the network, cancel and close.
+struct RESTQueueTests {
+    @Test func orderedRequestsGoOneAfterTheOther() throws {
+        let client = RESTClientModel()
+        for method in ["POST", "GET", "PUT", "DELETE"] {
+            _ = try client.submit(method, "http://\(method)/")
+        }
+        #expect(client.done() == ["start 1 POST http://POST/", "start 2 GET http://GET/"])
+        // While the first one waits for its next attempt, the others wait for it.
+        #expect(client.answer(1, 503) == [])
+        #expect(client.pass(.seconds(1)) == ["start 1 POST http://POST/"])
+        #expect(client.answer(1, 200) == ["finish 1 ok 200 (2)", "start 3 PUT http://PUT/"])
+        #expect(
+            client.answer(3, 404) == [
+                "finish 3 httpStatus 404 (1)", "start 4 DELETE http://DELETE/",
+            ])
+    }
+
+    /// Between two of one origin, one of another came to its end, and the last was forgotten.
+    @Test func theLineGoesOnBehindOneThatEndsBeforeItBegins() throws {
+        let client = RESTClientModel()
+        _ = try client.submit("POST", "http://a/") {
+            $0.attemptTimeout = .zero
+            $0.deadline = .zero
+        }
+        _ = try client.submit("POST", "http://b/")
+        _ = try client.submit("POST", "http://a/") { $0.deadline = .zero }
+        _ = client.done()
+        client.now = client.now + .seconds(60)
+        #expect(
+            client.answer(1, 200) == [
+                "finish 1 ok 200 (1)", "finish 2 deadline (0)", "start 3 POST http://a/",
+            ])
+    }
+
+    @Test func sixExchangesAnOrigin() throws {
+        let client = RESTClientModel()
+        for _ in 1...8 { _ = try client.submit() }
+        _ = try client.submit("GET", "http://other/")
+        #expect(client.done().count == 7)
+        #expect(client.answer(3, 200) == ["finish 3 ok 200 (1)", "start 7 GET http://h/"])
+        // One that waits for its next attempt gives its place away, and has the next free one.
+        #expect(client.answer(4, 503) == ["start 8 GET http://h/"])
+        #expect(client.pass(.seconds(1)) == [])
+        #expect(client.answer(5, 200) == ["finish 5 ok 200 (1)", "start 4 GET http://h/"])
+    }
+
+    @Test func withoutANetworkRequestsWaitInLine() throws {
+        let client = RESTClientModel()
+        client.isReachable = false
+        client.random = 0.5
+        _ = try client.submit("POST")
+        _ = try client.submit()
+        _ = try client.submit("POST")
+        #expect(client.done() == [])
+        // The deadline stands still.
+        #expect(client.pass(.seconds(3600)) == [])
+        #expect(client.setReachable(true) == [])
+        #expect(client.pass(.milliseconds(499)) == [])
+        #expect(
+            client.pass(.milliseconds(1)) == ["start 1 POST http://h/", "start 2 GET http://h/"])
+        #expect(client.answer(1, 200) == ["finish 1 ok 200 (1)", "start 3 POST http://h/"])
+    }
+
+    @Test func theQueueHasACapacity() throws {
+        let client = RESTClientModel()
+        client.isReachable = false
+        for _ in 1...100 { _ = try client.submit() }
+        #expect(client.done() == [])
+        _ = try client.submit()
+        #expect(client.done() == ["finish 101 queueFull (0)"])
+        client.session.cancel(7, now: client.now)
+        #expect(client.done() == ["finish 7 cancelled (0)"])
+        _ = try client.submit()
+        #expect(client.done() == [])
+        #expect(client.session.queuedCount == 100)
+    }
+
+    @Test func theOldestMayBeDroppedInstead() throws {
+        let client = RESTClientModel {
+            $0.queueCapacity = 2
+            $0.overflow = .dropOldest
+        }
+        client.isReachable = false
+        for _ in 1...3 { _ = try client.submit("POST") }
+        #expect(client.done() == ["finish 1 queueFull (0)"])
+        #expect(client.setReachable(true) == [])
+        #expect(client.pass(.zero) == ["start 2 POST http://h/"])
+    }
+
+    /// Its line ended with it, and came back with the id of what had been dropped.
+    @Test func theOldestOfALineMayBeItsLast() throws {
+        let client = RESTClientModel {
+            $0.queueCapacity = 1
+            $0.overflow = .dropOldest
+        }
+        client.isReachable = false
+        _ = try client.submit()
+        _ = try client.submit()
+        #expect(client.done() == ["finish 1 queueFull (0)"])
+        #expect(client.setReachable(true) == [])
+        #expect(client.pass(.zero) == ["start 2 GET http://h/"])
+    }
+
+    @Test func requestsThatWaitForAPlaceAloneAreNotLimited() throws {
+        let client = RESTClientModel { $0.queueCapacity = 1 }
+        for _ in 1...50 { _ = try client.submit() }
+        #expect(client.done().count == 6)
+        _ = try client.submit("POST", "http://other/")
+        _ = try client.submit("POST", "http://other/")
+        _ = try client.submit("POST", "http://other/")
+        #expect(client.done() == ["start 51 POST http://other/", "finish 53 queueFull (0)"])
+    }
+
+    @Test func whatFailsForWantOfANetworkGoesBackToItsPlace() throws {
+        let client = RESTClientModel()
+        let first = try client.submit("POST")
+        _ = try client.submit("POST")
+        _ = client.done()
+        #expect(client.setReachable(false) == [])
+        #expect(client.fail(first, .connect, precedes: true) == [])
+        #expect(client.pass(.seconds(100)) == [])
+        #expect(client.setReachable(true) == [])
+        #expect(client.pass(.zero) == ["start 1 POST http://h/"])
+        #expect(client.answer(first, 200) == ["finish 1 ok 200 (1)", "start 2 POST http://h/"])
+    }
+
+    @Test func aDelayThatEndsWithoutANetworkIsAWaitForIt() throws {
+        let client = RESTClientModel()
+        let id = try client.submit()
+        _ = client.done()
+        #expect(client.fail(id) == [])
+        #expect(client.setReachable(false) == [])
+        #expect(client.pass(.seconds(60)) == [])
+        #expect(client.setReachable(true) == [])
+        #expect(client.pass(.zero) == ["start 1 GET http://h/"])
+    }
+
+    @Test func theDeadlineCountsTimeWithANetworkAlone() throws {
+        let client = RESTClientModel()
+        _ = try client.submit {
+            $0.deadline = .seconds(3)
+            $0.attemptTimeout = .zero
+        }
+        _ = client.done()
+        #expect(client.pass(.seconds(2)) == [])
+        _ = client.setReachable(false)
+        #expect(client.pass(.seconds(50)) == [])
+        _ = client.setReachable(true)
+        #expect(client.pass(.milliseconds(999)) == [])
+        #expect(client.pass(.milliseconds(1)) == ["abort 1", "finish 1 deadline (1)"])
+    }
+
+    @Test func timeInTheQueueRunsAlways() throws {
+        let client = RESTClientModel()
+        client.isReachable = false
+        _ = try client.submit { $0.queueTime = .seconds(5) }
+        #expect(client.pass(.seconds(4)) == [])
+        #expect(client.pass(.seconds(1)) == ["finish 1 expired (0)"])
+    }
+
+    @Test func whatBeganDoesNotExpire() throws {
+        let client = RESTClientModel()
+        _ = try client.submit {
+            $0.queueTime = .seconds(1)
+            $0.attemptTimeout = .zero
+        }
+        _ = client.done()
+        #expect(client.pass(.seconds(2)) == [])
+    }
+
+    @Test func thousandsThatEndAtOnceDoNotNest() throws {
+        let client = RESTClientModel()
+        for _ in 1...20_000 {
+            _ = try client.submit { $0.deadline = .seconds(1) }
+        }
+        _ = client.done()
+        client.now = client.now + .seconds(2)
+        client.session.cancel(1, now: client.now)
+        let ended = client.done().filter { $0.hasPrefix("finish") }
+        #expect(ended.count == 20_000 - 5)
+    }
+
+    @Test func cancelIsToldOnce() throws {
+        let client = RESTClientModel()
+        let first = try client.submit("POST")
+        let second = try client.submit("POST")
+        _ = client.done()
+        client.session.cancel(first, now: client.now)
+        #expect(
+            client.done() == ["abort 1", "finish 1 cancelled (1)", "start 2 POST http://h/"])
+        client.session.cancel(first, now: client.now)
+        #expect(client.done() == [])
+        // What was under way when it was cancelled means nothing any more.
+        #expect(client.answer(first, 200) == [])
+        #expect(client.answer(second, 503) == [])
+        client.session.cancel(second, now: client.now)
+        #expect(client.done() == ["finish 2 cancelled 503 (1)"])
+        #expect(client.passToNext() == nil)
+    }
+
+    @Test func closeEndsAllInOrder() throws {
+        let client = RESTClientModel()
+        _ = try client.submit("POST")
+        _ = try client.submit("POST")
+        _ = try client.submit()
+        _ = client.done()
+        client.session.close()
+        #expect(
+            client.done() == [
+                "abort 1", "finish 1 closed (1)", "finish 2 closed (0)", "abort 3",
+                "finish 3 closed (1)",
+            ])
+        _ = try client.submit()
+        #expect(client.done() == ["finish 4 closed (0)"])
+        #expect(client.passToNext() == nil)
+    }
+
+    @Test(arguments: [
+        ("http://h/api", "users", "http://h/api/users"),
+        ("http://h/api/", "/users?x=1", "http://h/api/users?x=1"),
+        ("http://h", "", "http://h/"),
+        ("http://h/api", "?x=1", "http://h/api?x=1"),
+        ("http://h/api", "http://other/", "http://other/"),
+        ("http://h/api", "a:b", "http://h/api/a:b"),
+        ("http://[fe80::1]:81/", "a", "http://[fe80::1]:81/a"),
+    ])
+    func pathsAreBelowTheBase(base: String, path: String, whole: String) throws {
+        var configuration = RESTConfiguration()
+        try configuration.setBase(base)
+        #expect(try configuration.url(path).text == whole)
+    }
+
+    @Test func theBaseGivesItsCredentialsToItsPathsAlone() throws {
+        var configuration = RESTConfiguration()
+        try configuration.setBase("http://u:p@h/")
+        #expect(try configuration.url("a").user == "u")
+        #expect(try configuration.url("http://h/a").user == nil)
+        #expect(throws: RealtimeError.self) { try configuration.url("ftp://h/a") }
+        #expect(throws: RealtimeError.self) { try RESTConfiguration().url("a") }
+    }
+
+    @Test func aRequestsHeadersTakeThePlaceOfTheClients() throws {
+        var configuration = RESTConfiguration()
+        try configuration.addHeader("Accept", "a")
+        try configuration.addHeader("X-One", "1")
+        let url = try HTTPURL(parsing: "http://h/", as: .http)
+        let own = HTTPRequest("GET", url, fields: [HeaderField(name: "accept", value: "b")])
+        let names = configuration.complete(own).fields.map { "\($0.name)=\($0.value)" }
+        #expect(names == ["X-One=1", "accept=b"])
+        #expect(throws: RealtimeError.self) { try configuration.addHeader("Host", "x") }
+    }
+}

@@ -1,0 +1,369 @@
+import Session
+import Wire
+
+/// Watches what the REST machine does, with a reading of the rules of its own.
+final class RESTGuardian {
+    typealias ID = RESTSession.ID
+
+    /// What may come next of a request whose exchange is over.
+    enum Next: Equatable {
+        /// An exchange is under way, and says.
+        case unknown
+        /// Nothing: it must finish at once.
+        case end
+        case again
+        /// The same once more, not counted.
+        case replay
+        /// When there are fresh credentials.
+        case credentials
+        /// After a delay counted from this moment; of the attempt just over.
+        case retry(from: Instant, asked: Duration)
+        /// To its place in the queue.
+        case queue
+    }
+
+    final class Record {
+        let request: RESTPlan.Request
+        let submittedAt: Instant
+        var isReachable: Bool
+        /// Time with a network, up to `onlineSince`.
+        var online = Duration.zero
+        var onlineSince: Instant?
+        var isRunning = false
+        var isFinished = false
+        var isCancelled = false
+        var starts = 0
+        var attempts = 0
+        var retries = 0
+        var hops = 0
+        var startedAt: Instant?
+        var attemptAt: Instant?
+        var wasStale = false
+        var wasMisdirected = false
+        var wasAuthorized = false
+        /// It counts against the queue's capacity; nil when that hangs on when the network that
+        /// came back is used again, which is the machine's to choose.
+        var isKept: Bool? = false
+        var bodyIsUsed = false
+        var keepsOrigin = true
+        /// Of the credentials it went out with.
+        var generation = 0
+        var method: String
+        var next = Next.again
+        var head: ResponseHead?
+        var reception: RESTSession.Reception?
+        var failure: HTTPFailure?
+
+        init(_ request: RESTPlan.Request, _ now: Instant, isReachable: Bool) {
+            self.request = request
+            submittedAt = now
+            self.isReachable = isReachable
+            method = request.method
+            if isReachable { onlineSince = now }
+        }
+
+        func onlineTime(_ now: Instant) -> Duration {
+            online + (onlineSince.map { now - $0 } ?? .zero)
+        }
+
+        var isBodyGone: Bool {
+            request.streamsBody && bodyIsUsed && !request.canRewind && method == request.method
+        }
+
+        var mayRepeat: Bool {
+            // Another origin is not shown the key.
+            !["POST", "PATCH"].contains(method) || request.mayRepeat && keepsOrigin
+        }
+    }
+
+    let world: World
+    let plan: RESTPlan
+    var records: [ID: Record] = [:]
+    private var incoming: Record?
+    private var isFull = false
+    private var mayWait = true
+    private var oldest: ID?
+    private var cameBack: Instant?
+    /// Was submitted to a queue without a place: it must be refused at once.
+    private var taken: ID?
+    private var isAsking = false
+    private var generation = 0
+    private var isClosed = false
+
+    init(_ world: World, _ plan: RESTPlan) {
+        self.world = world
+        self.plan = plan
+    }
+
+    var outstanding: Int { records.values.count { !$0.isFinished } }
+
+    private func record(_ id: ID) -> Record? {
+        if let record = records[id] { return record }
+        // The machine tells of it inside the very submit.
+        if let incoming {
+            records[id] = incoming
+            self.incoming = nil
+            return records[id]
+        }
+        world.fail("\(id) is no request")
+        return nil
+    }
+
+    // MARK: The user
+
+    func willSubmit(_ request: RESTPlan.Request, isReachable: Bool) {
+        let record = Record(request, world.now, isReachable: isReachable)
+        let others = records.values.filter { !$0.isFinished }
+        let waitsForOrder = request.isOrdered && others.contains { $0.request.isOrdered }
+        let isBack = cameBack.map { world.now - $0 <= .seconds(1) } ?? false
+        let mayResume = isBack && request.host != RESTPlan.loopback
+        record.isKept = !isReachable || waitsForOrder ? true : mayResume ? nil : false
+        if waitsForOrder { world.count("order kept someone waiting") }
+        let waiting = records.filter { !$0.value.isFinished && $0.value.starts == 0 }
+        let kept = waiting.filter { $0.value.isKept == true }
+        let maybe = waiting.filter { $0.value.isKept == nil }
+        isFull = kept.count + maybe.count >= plan.configuration.queueCapacity
+        mayWait = record.isKept != true || kept.count < plan.configuration.queueCapacity
+        oldest = maybe.isEmpty ? kept.keys.min() : nil
+        incoming = record
+    }
+
+    func submitted(_ id: ID) {
+        _ = record(id)
+        if plan.configuration.overflow == .rejectNew {
+            taken = mayWait ? nil : id
+        }
+    }
+
+    func cancelled(_ id: ID) { record(id)?.isCancelled = true }
+
+    func closed() { isClosed = true }
+
+    func flapped(_ isOnline: Bool) {
+        if isOnline { cameBack = world.now }
+        for record in records.values where record.request.host != RESTPlan.loopback {
+            if let since = record.onlineSince { record.online += world.now - since }
+            record.onlineSince = isOnline ? world.now : nil
+            record.isReachable = isOnline
+        }
+    }
+
+    // MARK: Credentials
+
+    func asked() {
+        world.require(!isAsking, "asks for credentials while it asks")
+        isAsking = true
+    }
+
+    func answered(_ isFresh: Bool) {
+        isAsking = false
+        if isFresh { generation += 1 }
+        for record in records.values where record.next == .credentials && !record.isFinished {
+            if isFresh {
+                record.next = .replay
+            } else if !record.isRunning {
+                // One that has not read its refusal to the end will ask again.
+                record.next = .end
+            }
+        }
+    }
+
+    // MARK: The machine
+
+    func started(_ id: ID, _ request: HTTPRequest, rewinds: Bool) {
+        guard let record = record(id) else { return }
+        let now = world.now
+        world.require(!record.isFinished, "\(id) starts after its end")
+        world.require(!isClosed, "\(id) starts after close")
+        world.require(!record.isRunning, "\(id) starts twice")
+        let isOwnPlace = record.next == .replay || record.starts > 0 && record.next == .again
+        world.require(record.isReachable || isOwnPlace, "\(id) starts without a network")
+        let deadline = record.request.policy.deadline
+        world.require(
+            deadline == .zero || record.onlineTime(now) < deadline || isOwnPlace,
+            "\(id) starts after its deadline")
+        world.require(
+            record.next != .end,
+            "\(id) starts again after \(String(describing: record.head)) \(String(describing: record.failure))"
+        )
+        world.require(record.next != .credentials, "\(id) starts before there are credentials")
+        world.require(!record.isBodyGone || !isStream(request), "\(id) sends a body that is gone")
+        world.require(
+            !isStream(request) || rewinds == record.bodyIsUsed, "\(id) sends the rest of a body")
+        if rewinds { world.count("rewound a body") }
+        record.bodyIsUsed = false
+        checkOrder(id, record)
+        checkDelay(id, record)
+        let isCounted = record.next != .replay && (record.next != .again || record.starts == 0)
+        if isCounted {
+            record.attempts += 1
+            world.require(
+                record.attempts <= record.request.policy.attempts, "\(id): too many attempts")
+            record.attemptAt = now
+        } else if record.next == .replay {
+            world.count("replayed")
+            if record.head?.status == 401 { record.wasAuthorized = true }
+            record.attemptAt = now
+        }
+        record.next = .unknown
+        record.method = request.method
+        record.generation = generation
+        record.isRunning = true
+        record.starts += 1
+        record.startedAt = now
+        record.head = nil
+        record.failure = nil
+        record.reception = nil
+        let running = records.values.count {
+            $0.isRunning && $0.request.host == record.request.host
+        }
+        world.require(running <= plan.configuration.perHost, "\(running) exchanges with a host")
+        if running == plan.configuration.perHost { world.count("places kept someone waiting") }
+    }
+
+    private func isStream(_ request: HTTPRequest) -> Bool {
+        if case .stream = request.body { true } else { false }
+    }
+
+    private func checkOrder(_ id: ID, _ record: Record) {
+        if record.starts == 0 { checkLine(id, record) }
+        guard record.request.isOrdered else { return }
+        let earlier = records.filter { $0.key < id && $0.value.request.isOrdered }
+        world.require(
+            earlier.allSatisfy { $0.value.isFinished }, "\(id) overtakes those before it")
+    }
+
+    /// First in, first out, among those to one host that may begin.
+    private func checkLine(_ id: ID, _ record: Record) {
+        let first = records.filter { $0.value.request.isOrdered && !$0.value.isFinished }.keys.min()
+        let earlier = records.first { other, waiting in
+            other < id && waiting.starts == 0 && !waiting.isFinished
+                && waiting.request.host == record.request.host
+                && (!waiting.request.isOrdered || other == first)
+        }
+        if let earlier { world.fail("\(id) begins before \(earlier.key)") }
+    }
+
+    private func checkDelay(_ id: ID, _ record: Record) {
+        guard case .retry(let from, let asked) = record.next else { return }
+        let policy = record.request.policy
+        let whole = RESTGuardian.delay(policy, record.retries)
+        record.retries += 1
+        let waited = (world.now - from) / .seconds(1)
+        let least = max(whole / 2, asked / .seconds(1))
+        world.require(waited >= least - 1e-6, "\(id) waits \(waited) s, \(least) is the least")
+        // Without other reasons to wait it is not longer either.
+        if plan.flaps.isEmpty, plan.requests.count == 1 {
+            let most = max(whole, asked / .seconds(1))
+            world.require(waited <= most + 1e-6, "\(id) waits \(waited) s, \(most) is the most")
+        }
+        if asked / .seconds(1) > whole { world.count("waited for Retry-After") }
+        world.count(record.head == nil ? "retried a failure" : "retried a status")
+    }
+
+    /// R1's delay before jitter, in seconds.
+    static func delay(_ policy: RESTPolicy, _ retries: Int) -> Double {
+        let maximum = policy.backoff.maximum / .seconds(1)
+        var delay = min(policy.backoff.initial / .seconds(1), maximum)
+        for _ in 0..<retries { delay = min(delay * policy.backoff.factor, maximum) }
+        return delay
+    }
+
+    func aborted(_ id: ID) {
+        guard let record = record(id) else { return }
+        world.require(record.isRunning, "\(id) is aborted and does not run")
+        record.isRunning = false
+    }
+
+    func bodyUsed(_ id: ID) { record(id)?.bodyIsUsed = true }
+
+    // MARK: The server
+
+    func answered(_ id: ID, _ head: ResponseHead) {
+        guard let record = record(id) else { return }
+        record.head = head
+        record.next = RESTVerdict.next(record, head, plan, world.now)
+        // Others were given fresh ones meanwhile.
+        if record.next == .credentials, record.generation != generation { record.next = .replay }
+        if record.next == .again {
+            record.hops += 1
+            world.count("redirected")
+            if head.values("Location").first?.hasPrefix("http://b") == true,
+                record.request.host != "b"
+            {
+                record.keepsOrigin = false
+            }
+        }
+    }
+
+    func received(_ id: ID, _ reception: RESTSession.Reception) {
+        record(id)?.reception = reception
+    }
+
+    func ended(_ id: ID, _ failure: HTTPFailure?) {
+        guard let record = record(id) else { return }
+        record.isRunning = false
+        if let end = record.attemptAt, record.request.policy.attemptTimeout > .zero {
+            world.require(
+                world.now - end <= record.request.policy.attemptTimeout,
+                "\(id): an attempt lasts too long")
+        }
+        // What is left of a body that is dropped means nothing, unless time is over.
+        let isOver = record.reception == .deliver || record.head == nil
+        guard let failure, isOver || failure.error.code == .timeout else { return }
+        record.failure = failure
+        record.next = RESTVerdict.next(record, failure, world.now)
+        if record.next == .queue {
+            world.count("went back to the queue")
+            if record.attempts > 0, record.starts > 0 { RESTVerdict.uncount(record) }
+        }
+        if record.reception != .deliver { record.head = nil }
+    }
+
+    // MARK: The end
+
+    func finished(_ id: ID, _ outcome: RESTOutcome) {
+        guard let record = record(id) else { return }
+        world.require(!record.isFinished, "\(id) ends twice")
+        world.require(!record.isRunning, "\(id) ends with its exchange under way")
+        record.isFinished = true
+        let code = outcome.error.map { "\($0.code)" } ?? "ok"
+        world.count(code)
+        if !plan.isGentle, !isClosed, code != "queueFull", code != "cancelled" {
+            RESTVerdict.check(id, record, outcome, plan, world)
+        }
+        switch outcome.error?.code {
+        case .cancelled: world.require(record.isCancelled, "\(id) is cancelled by nobody")
+        case .closed: world.require(isClosed, "\(id) is closed by nobody")
+        case .queueFull: checkFull(id, record)
+        default: world.require(!isClosed, "\(id) ends with \(code) after close")
+        }
+        if plan.isGentle { world.require(outcome.error == nil, "\(id) fails: \(code)") }
+    }
+
+    private func checkFull(_ id: ID, _ record: Record) {
+        world.require(record.starts == 0, "\(id) began, and is found to be too many")
+        world.require(isFull, "\(id) finds no place in a queue that has one")
+        if plan.configuration.overflow == .dropOldest, let oldest {
+            world.require(id == oldest, "\(id) is dropped, \(oldest) is older")
+            world.count("dropped the oldest")
+        }
+    }
+
+    func checkQueue(_ count: Int) {
+        if let taken {
+            world.require(records[taken]?.isFinished ?? false, "\(taken) waits in a full queue")
+        }
+        taken = nil
+        world.require(
+            count <= plan.configuration.queueCapacity, "\(count) requests are in the queue")
+    }
+
+    /// Nothing is to happen any more.
+    func end() {
+        for (id, record) in records.sorted(by: { $0.key < $1.key }) {
+            world.require(record.isFinished, "\(id) never ends")
+        }
+        world.require(world.isIdle, "something is still to happen")
+    }
+}

@@ -1,0 +1,223 @@
+import Session
+import Wire
+
+/// Requests that are sent, fail, wait and are sent again (R1 to R12): the machine's driver, its
+/// user, the server and the network in one.
+package enum RESTScenario: Scenario {
+    package static let name = "rest"
+
+    package static var situations: [String] {
+        [
+            "ok", "httpStatus", "connectionLost", "connect", "timeout", "tls", "deadline",
+            "redirect", "auth", "queueFull", "expired", "cancelled", "closed", "retried a failure",
+            "retried a status", "waited for Retry-After", "redirected", "replayed",
+            "went back to the queue", "dropped the oldest", "rewound a body", "gentle",
+            "order kept someone waiting", "places kept someone waiting",
+        ]
+    }
+
+    package static func run(in world: World) {
+        let run = RESTRun(world)
+        run.begin()
+        world.run(until: world.now + .seconds(3600))
+        run.guardian.end()
+    }
+}
+
+final class RESTRun {
+    private let world: World
+    private var random: Random
+    private let plan: RESTPlan
+    private var session: RESTSession
+    let guardian: RESTGuardian
+    private var isOnline = true
+    private var alarm: World.Alarm?
+    /// What is still to come of an exchange under way.
+    private var exchanges: [RESTSession.ID: [World.Alarm]] = [:]
+    private var isActing = false
+
+    init(_ world: World) {
+        self.world = world
+        random = world.random.split()
+        plan = RESTPlan(&random)
+        session = RESTSession(plan.configuration)
+        session.renewsCredentials = plan.renews
+        session.setCredential("Bearer 1")
+        guardian = RESTGuardian(world, plan)
+        if plan.isGentle { world.count("gentle") }
+        world.trace("plan", "\(plan.requests.count) requests, \(plan.flaps.count) flaps")
+    }
+
+    func begin() {
+        for request in plan.requests {
+            world.after(request.at) { [self] in submit(request) }
+        }
+        for time in plan.flaps {
+            world.after(time) { [self] in flap() }
+        }
+        // The network comes back in the end.
+        if !plan.flaps.count.isMultiple(of: 2) {
+            world.after((plan.flaps.last ?? .zero) + .seconds(90)) { [self] in flap() }
+        }
+        if let time = plan.closeAt {
+            world.after(time) { [self] in
+                world.trace("user", "close")
+                guardian.closed()
+                session.close()
+                act()
+                world.require(guardian.outstanding == 0, "close left requests behind")
+            }
+        }
+    }
+
+    private func uniform() -> Double { Double(random.next() >> 11) * 0x1p-53 }
+
+    private func isReachable(_ url: HTTPURL) -> Bool { isOnline || url.host == RESTPlan.loopback }
+
+    private func submit(_ request: RESTPlan.Request) {
+        guard let url = try? HTTPURL(parsing: "http://\(request.host)/", as: .http) else {
+            return world.fail("a URL is refused")
+        }
+        var http = HTTPRequest(request.method, url)
+        if request.isKeyed { http.set("Idempotency-Key", "own") }
+        if request.streamsBody { http.body = .stream(length: nil) }
+        let reachable = isReachable(url)
+        guardian.willSubmit(request, isReachable: reachable)
+        let id = session.submit(
+            RESTRequest(
+                http, request.policy, canRewind: request.canRewind,
+                streamsAnswer: request.streamsAnswer),
+            key: "key", isReachable: reachable, now: world.now)
+        world.trace("user", "submit \(id) \(request.method) \(request.host)")
+        guardian.submitted(id)
+        act()
+        if let time = request.cancelAt {
+            world.after(time) { [self] in
+                guardian.cancelled(id)
+                session.cancel(id, now: world.now)
+                act()
+            }
+        }
+    }
+
+    private func flap() {
+        isOnline.toggle()
+        world.trace("network", isOnline ? "online" : "offline")
+        guardian.flapped(isOnline)
+        session.reachabilityChanged(now: world.now, random: uniform()) { isReachable($0) }
+        act()
+    }
+
+    /// Does what the machine wants done, as `RESTClient` does.
+    private func act() {
+        guard !isActing else { return }
+        isActing = true
+        while world.violation == nil, let action = session.nextAction() {
+            world.trace("machine", RESTRun.text(action))
+            switch action {
+            case .start(let id, let request, _, let rewinds):
+                guardian.started(id, request, rewinds: rewinds)
+                start(id, request)
+            case .abort(let id):
+                guardian.aborted(id)
+                drop(id)
+            case .timeOut(let id): timeOut(id)
+            case .authorize:
+                guardian.asked()
+                let isFresh = random.chance(70)
+                world.after(random.milliseconds(0...3000)) { [self] in
+                    world.trace("user", "credentials: \(isFresh)")
+                    guardian.answered(isFresh)
+                    if isFresh { session.setCredential("Bearer \(random.next())") }
+                    session.authorized(isFresh, now: world.now)
+                    act()
+                }
+            case .finish(let id, let outcome): guardian.finished(id, outcome)
+            }
+        }
+        isActing = false
+        guardian.checkQueue(session.queuedCount)
+        arm()
+    }
+
+    private static func text(_ action: RESTSession.Action) -> String {
+        switch action {
+        case .start(let id, let request, let isFresh, let rewinds):
+            "start \(id) \(request.method) \(request.url.text) fresh \(isFresh) rewinds \(rewinds)"
+        case .abort(let id): "abort \(id)"
+        case .timeOut(let id): "time out \(id)"
+        case .authorize: "authorize"
+        case .finish(let id, let outcome):
+            "finish \(id) after \(outcome.attempts): \(outcome.error?.message ?? "ok")"
+        }
+    }
+
+    private func arm() {
+        alarm?.cancel()
+        alarm = nil
+        guard let time = session.wakeUp() else { return }
+        alarm = world.at(time) { [self] in
+            session.wake(now: world.now)
+            act()
+        }
+    }
+
+    // MARK: Exchanges
+
+    private func drop(_ id: RESTSession.ID) {
+        for alarm in exchanges.removeValue(forKey: id) ?? [] { alarm.cancel() }
+    }
+
+    private func timeOut(_ id: RESTSession.ID) {
+        drop(id)
+        let failure = HTTPFailure(
+            RealtimeError(.timeout, "no answer in time"), precedesRequest: random.chance(20))
+        ended(id, failure)
+    }
+
+    private func start(_ id: RESTSession.ID, _ request: HTTPRequest) {
+        let fate = RESTFate.draw(plan, isOnline: isReachable(request.url), &random)
+        world.trace("server", "\(id): \(fate)")
+        if case .stream = request.body, random.chance(70) {
+            session.bodyUsed(id)
+            guardian.bodyUsed(id)
+        }
+        switch fate {
+        case .hangs:
+            exchanges[id] = []
+            // An attempt without a limit of its own ends in the end.
+            later(id, .seconds(120)) { [self] in
+                ended(id, HTTPFailure(RealtimeError(.connectionLost, "gone")))
+            }
+        case .fails(let failure, let time):
+            later(id, time) { [self] in ended(id, failure) }
+        case .answers(let status, let fields, let time, let body, let breaks):
+            later(id, time) { [self] in
+                let head = ResponseHead(status: status, fields: fields)
+                guardian.answered(id, head)
+                let reception = session.received(
+                    head, of: id, now: world.now, wallClock: 1_700_000_000, random: uniform())
+                guardian.received(id, reception)
+                act()
+                guard exchanges[id] != nil else { return }
+                later(id, body) { [self] in
+                    let broken = HTTPFailure(RealtimeError(.connectionLost, "broke off"))
+                    ended(id, breaks ? broken : nil)
+                }
+            }
+        }
+    }
+
+    private func later(
+        _ id: RESTSession.ID, _ time: Duration, _ body: @escaping () -> Void
+    ) {
+        exchanges[id, default: []].append(world.after(time, body))
+    }
+
+    private func ended(_ id: RESTSession.ID, _ failure: HTTPFailure?) {
+        exchanges[id] = nil
+        guardian.ended(id, failure)
+        session.ended(id, failure, now: world.now, random: uniform())
+        act()
+    }
+}

@@ -1,0 +1,106 @@
+import Session
+import Wire
+
+/// What must follow an exchange, by a second reading of R1 to R7.
+enum RESTVerdict {
+    typealias Record = RESTGuardian.Record
+
+    static func next(
+        _ record: Record, _ head: ResponseHead, _ plan: RESTPlan, _ now: Instant
+    ) -> RESTGuardian.Next {
+        let location = head.values("Location").first
+        if [301, 302, 303, 307, 308].contains(head.status),
+            record.request.policy.redirects.maximum > 0
+        {
+            let isPlace = location.map { !$0.isEmpty } ?? false
+            let mayHop = record.hops < record.request.policy.redirects.maximum
+            guard isPlace, mayHop else { return .end }
+            let dropsBody =
+                head.status == 303 && record.method != "HEAD" && record.method != "GET"
+                || head.status == 301 && record.method == "POST"
+            return record.isBodyGone && !dropsBody ? .end : .again
+        }
+        if record.isBodyGone { return .end }
+        if head.status == 401, plan.renews, record.keepsOrigin, !record.wasAuthorized {
+            return .credentials
+        }
+        if head.status == 421, !record.wasMisdirected {
+            record.wasMisdirected = true
+            return .replay
+        }
+        let repeats =
+            [408, 429, 503].contains(head.status)
+            || [425, 500, 502, 504].contains(head.status) && record.mayRepeat
+        guard repeats, record.attempts < record.request.policy.attempts else { return .end }
+        return retry(record, head, now)
+    }
+
+    private static func retry(
+        _ record: Record, _ head: ResponseHead?, _ now: Instant
+    ) -> RESTGuardian.Next {
+        let asked = Duration.seconds(
+            head?.values("Retry-After").first.flatMap { Int($0) } ?? 0)
+        guard asked <= record.request.policy.retryAfterLimit else { return .end }
+        return .retry(from: now, asked: asked)
+    }
+
+    static func next(
+        _ record: Record, _ failure: HTTPFailure, _ now: Instant
+    ) -> RESTGuardian.Next {
+        if record.reception == .deliver, record.request.streamsAnswer { return .end }
+        if failure.isFinal || record.isBodyGone { return .end }
+        if failure.isStale, !record.wasStale {
+            record.wasStale = true
+            return .replay
+        }
+        if failure.precedesRequest, !record.isReachable { return .queue }
+        let repeats =
+            failure.precedesRequest || record.mayRepeat || record.request.policy.retriesUnsafe
+        guard repeats, record.attempts < record.request.policy.attempts else { return .end }
+        return retry(record, record.head, now)
+    }
+
+    /// The attempt that failed for want of a network is none.
+    static func uncount(_ record: Record) { record.attempts -= 1 }
+
+    /// Whether a request may end so, and now.
+    static func check(
+        _ id: RESTSession.ID, _ record: Record, _ outcome: RESTOutcome, _ plan: RESTPlan,
+        _ world: World
+    ) {
+        let policy = record.request.policy
+        let online = record.onlineTime(world.now)
+        switch outcome.error?.code {
+        case .deadline:
+            world.require(
+                policy.deadline > .zero && online >= policy.deadline, "\(id): early deadline")
+            if case .retry(let from, let asked) = record.next, plan.flaps.isEmpty,
+                record.reception != .deliver
+            {
+                let least = max(
+                    RESTGuardian.delay(policy, record.retries) / 2, asked / .seconds(1))
+                let left = (policy.deadline - (from - record.submittedAt)) / .seconds(1)
+                world.require(least < left, "\(id) waits beyond its deadline (R2)")
+            }
+        case .expired:
+            world.require(
+                policy.queueTime > .zero && world.now - record.submittedAt >= policy.queueTime,
+                "\(id) expires early")
+        case .auth:
+            world.require(record.next == .end, "\(id) lacks credentials, and was given some")
+        case nil:
+            let status = record.head?.status ?? 0
+            world.require((200..<300).contains(status), "\(id) ends well with \(status)")
+        case .redirect, .insecureRedirect: world.require(record.next == .end, "\(id) gives up")
+        default:
+            // Given up: nothing may follow, or the deadline would cut it off.
+            guard case .retry(_, let asked) = record.next else {
+                return world.require(record.next == .end, "\(id) gives up before \(record.next)")
+            }
+            let longest = max(asked, policy.backoff.maximum)
+            world.require(
+                policy.deadline > .zero && online + longest >= policy.deadline,
+                "\(id) gives up, and had time")
+        }
+    }
+}
