@@ -14,6 +14,12 @@ protocol LoopSource: AnyObject {
     func loopClosed()
 }
 
+/// Something on a loop that must hear of its end, whatever it waits for.
+protocol LoopResident: AnyObject {
+    /// The loop is over; nothing of it runs afterwards.
+    func loopClosed()
+}
+
 /// An event loop: one epoll descriptor over sockets, a timerfd and an eventfd, and one libcurl
 /// multi handle. It does nothing by itself; whoever embeds it drives it with `dispatch` or `run`,
 /// or gives it a thread with `start`.
@@ -50,6 +56,7 @@ package final class Loop: @unchecked Sendable {
     private var freeSlots: [Int] = []
     @exclusivity(unchecked) private var scheduled: [any LoopSource] = []
     private var scheduledNow: [any LoopSource] = []
+    private var residents: [ObjectIdentifier: any LoopResident] = [:]
     private var curlMulti: CurlMulti?
     private var reachability: Reachability?
     let networkWatch = Mutex(NetworkWatch.none)
@@ -258,6 +265,15 @@ package final class Loop: @unchecked Sendable {
 
     func disarm(_ timer: LoopTimer) { timers.disarm(timer) }
 
+    /// Keeps `resident`, and tells it of the loop's end.
+    func addResident(_ resident: any LoopResident) {
+        residents[ObjectIdentifier(resident)] = resident
+    }
+
+    func removeResident(_ resident: any LoopResident) {
+        residents[ObjectIdentifier(resident)] = nil
+    }
+
     /// Watches a descriptor; the token is for `modify` and `remove`.
     func add(
         _ source: any LoopSource, descriptor socket: Int32, events: UInt32
@@ -384,6 +400,9 @@ package final class Loop: @unchecked Sendable {
         let waiting = scheduled
         scheduled = []
         for source in waiting { source.loopClosed() }
+        let residents = residents.values
+        self.residents = [:]
+        for resident in residents { resident.loopClosed() }
         curlMulti?.close()
         curlMulti = nil
         // It keeps the loop, as every object does.
