@@ -69,13 +69,20 @@ package struct RESTConfiguration: Sendable {
         return url.withCredentials(of: base)
     }
 
+    /// The Authorization among the headers: it is the session's to set, and to replace.
+    package var authorization: String? { fields.last(where: isAuthorization)?.value }
+
     /// A request with the client's headers below its own.
     package func complete(_ request: HTTPRequest) -> HTTPRequest {
         var complete = request
-        complete.fields = fields
+        complete.fields = fields.filter { !isAuthorization($0) }
         complete.overlay(request.fields)
         return complete
     }
+}
+
+private func isAuthorization(_ field: HeaderField) -> Bool {
+    field.name.equalsIgnoringASCIICase("Authorization")
 }
 
 /// Whether it has a scheme and an authority (RFC 3986 §4.3); a colon alone may be a path's.

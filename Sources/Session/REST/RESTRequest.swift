@@ -33,4 +33,16 @@ package struct RESTOutcome: Sendable {
     package var retryAfter: Duration?
     /// The answer's body was received for the caller.
     package var hasBody = false
+
+    package init(
+        error: RealtimeError?, head: ResponseHead? = nil, url: HTTPURL, attempts: Int = 0,
+        retryAfter: Duration? = nil, hasBody: Bool = false
+    ) {
+        self.error = error
+        self.head = head
+        self.url = url
+        self.attempts = attempts
+        self.retryAfter = retryAfter
+        self.hasBody = hasBody
+    }
 }

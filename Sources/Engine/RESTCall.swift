@@ -1,0 +1,204 @@
+import Session
+import Wire
+
+/// One request with its exchanges, one after the other. Made on any thread, used on the loop's.
+///
+/// Unchecked because it crosses threads once, through the loop's queue.
+final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
+    let number: UInt64
+    var id: RESTSession.ID = 0
+    let request: RESTRequest
+    private let client: RESTClient
+    private var handlers: RESTHandlers
+    private var transfer: HTTPTransfer?
+    private var body: [UInt8] = []
+    private var isDiscarding = false
+    private var discarded = 0
+    private var isPaused = false
+    private var httpVersion = 0
+    private var wantsBody = false
+    private var url: HTTPURL
+
+    /// What is read of an answer that is not wanted, so that its connection can be used again.
+    private static let discardLimit = 64 << 10
+    /// What is asked of a request body's source at a time.
+    private static let sourceBytes = 64 << 10
+
+    init(
+        _ client: RESTClient, _ number: UInt64, _ request: RESTRequest, _ handlers: RESTHandlers
+    ) {
+        self.client = client
+        self.number = number
+        self.request = request
+        self.handlers = handlers
+        url = request.http.url
+    }
+
+    /// The loop ended before it took the call: its caller is told all the same.
+    deinit {
+        guard let done = handlers.done else { return }
+        let error = RealtimeError(.closed, "the loop was freed")
+        done(
+            RESTResult(
+                outcome: RESTOutcome(error: error, url: url), body: [],
+                httpVersion: 0))
+    }
+
+    // MARK: For the driver
+
+    func start(_ request: HTTPRequest, isFresh: Bool, rewinds: Bool) {
+        drop()
+        body = []
+        isDiscarding = false
+        discarded = 0
+        wantsBody = false
+        url = request.url
+        let path = request.url.text.prefix { $0 != "?" }
+        Log.write(.debug, "REST \(number): \(request.method) \(path)")
+        if rewinds, case .stream = request.body, handlers.rewind?() != true {
+            let error = RealtimeError(.cancelled, "the request's body cannot be had again")
+            return client.session.failed(id, error, now: Loop.now())
+        }
+        let policy = self.request.policy
+        var options = HTTPTransfer.Options()
+        options.network = client.configuration.network
+        options.connectTimeout = policy.connectTimeout
+        options.decodes = client.configuration.decodes
+        options.offersHTTP2 = client.configuration.offersHTTP2
+        options.prefersSharing = options.offersHTTP2 && request.url.isSecure
+        options.takesFreshConnection = isFresh
+        options.reportsProgress = handlers.progress != nil
+        do throws(RealtimeError) {
+            let transfer = try HTTPTransfer(
+                request, options, multi: client.loop.curl(), owner: self)
+            if isPaused { transfer.pause(true) }
+            self.transfer = transfer
+        } catch {
+            let failure = HTTPFailure(error, precedesRequest: true)
+            client.session.ended(id, failure, now: Loop.now(), random: randomFraction())
+        }
+    }
+
+    func drop() {
+        transfer?.close()
+        transfer = nil
+    }
+
+    func timeOut() {
+        let precedes = transfer?.requestStarted == nil
+        drop()
+        let time = request.policy.attemptTimeout.readable
+        let error = RealtimeError(
+            .timeout, "\(url.displayName) did not answer within \(time) (attempt_timeout)")
+        end(HTTPFailure(error, precedesRequest: precedes))
+    }
+
+    func finish(_ outcome: RESTOutcome) {
+        drop()
+        Log.write(
+            .debug,
+            "REST \(number): "
+                + (outcome.error?.message ?? "\(outcome.head?.status ?? 0)"))
+        let done = handlers.done
+        handlers = RESTHandlers()
+        let result = RESTResult(
+            outcome: outcome, body: outcome.hasBody ? body : [],
+            httpVersion: outcome.head == nil ? 0 : httpVersion)
+        body = []
+        done?(result)
+    }
+
+    func pause(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        transfer?.pause(isPaused)
+    }
+
+    func resumeBody() {
+        guard wantsBody, let transfer else { return }
+        wantsBody(of: transfer)
+    }
+
+    private func end(_ failure: HTTPFailure?) {
+        client.session.ended(id, failure, now: Loop.now(), random: randomFraction())
+    }
+
+    private func fail(_ error: RealtimeError) {
+        client.session.failed(id, error, now: Loop.now())
+        client.act()
+    }
+
+    // MARK: HTTPTransferOwner
+
+    func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
+        httpVersion = transfer.httpVersion
+        let reception = client.session.received(
+            head, of: id, now: Loop.now(), wallClock: RESTClient.wallClock(),
+            random: randomFraction())
+        switch reception {
+        case .discard: isDiscarding = true
+        case .deliver:
+            handlers.head?(RESTHead(head: head, url: url, httpVersion: httpVersion))
+        }
+        client.act()
+    }
+
+    func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
+        if isDiscarding {
+            discarded += body.count
+            guard discarded > RESTCall.discardLimit else { return }
+            drop()
+            end(nil)
+            return client.act()
+        }
+        if let handle = handlers.body { return handle(body) }
+        let limit = request.policy.bodyLimit
+        guard limit == 0 || body.count <= limit - self.body.count else {
+            return fail(
+                RealtimeError(
+                    .tooLarge,
+                    "the answer of \(url.displayName) has more than \(limit) bytes"
+                        + " (max_body_bytes)"))
+        }
+        self.body += body
+    }
+
+    func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
+        self.transfer = nil
+        end(failure)
+        client.act()
+    }
+
+    func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {
+        handlers.progress?(
+            RESTProgress(
+                sent: progress.sent, toSend: progress.toSend, received: progress.received,
+                toReceive: progress.toReceive))
+    }
+
+    func wantsBody(of transfer: HTTPTransfer) {
+        wantsBody = false
+        client.session.bodyUsed(id)
+        // Not the loop's buffer: this may be inside a callback that was given a part of it.
+        withUnsafeTemporaryAllocation(byteCount: RESTCall.sourceBytes, alignment: 16) { space in
+            let step = handlers.source?(space) ?? .end
+            // The source may have cancelled the request.
+            guard transfer === self.transfer else { return }
+            take(step, space, transfer)
+        }
+    }
+
+    private func take(
+        _ step: RESTBodyStep, _ space: UnsafeMutableRawBufferPointer, _ transfer: HTTPTransfer
+    ) {
+        switch step {
+        case .bytes(let count):
+            guard count > 0, count <= space.count else { return transfer.endUpload(failed: true) }
+            transfer.upload(UnsafeRawBufferPointer(rebasing: space.prefix(count)))
+        case .end: transfer.endUpload()
+        case .wait: wantsBody = true
+        case .fail: transfer.endUpload(failed: true)
+        }
+    }
+
+    func loopClosed() { client.loopClosed() }
+}

@@ -1,0 +1,158 @@
+import CShims
+package import Session
+import Synchronization
+package import Wire
+
+/// Requests with retries on a loop: the hands to `RESTSession`'s brain. Calls come from any thread;
+/// the client's own work (RESTDriver.swift) happens on the loop's.
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and the
+/// configuration to the caller until the first request is sent.
+package final class RESTClient: @unchecked Sendable {
+    package let loop: Loop
+    @exclusivity(unchecked) package private(set) var configuration = RESTConfiguration()
+    @exclusivity(unchecked) private var initialCredential: String?
+
+    // Any thread.
+    private let isStarted = Atomic<Bool>(false)
+    private let isClosed = Atomic<Bool>(false)
+    private let lastNumber = Atomic<UInt64>(0)
+
+    // The loop's owner only.
+    @exclusivity(unchecked) var session: RESTSession
+    /// Outstanding ones by the number their caller knows, and by the session's.
+    var calls: [UInt64: RESTCall] = [:]
+    var callsByID: [RESTSession.ID: RESTCall] = [:]
+    let timer = LoopTimer()
+    var armedAt: Instant?
+    var isScheduled = false
+    var isResident = false
+    var isActing = false
+    var reachability: Reachability?
+    /// Asked for fresh credentials when they were refused.
+    var credentials: (() throws -> CredentialsAnswer)?
+
+    package init(base: String?, on loop: Loop) throws(RealtimeError) {
+        try loop.checkUsable()
+        self.loop = loop
+        if let base { try configuration.setBase(base) }
+        session = RESTSession(configuration)
+    }
+
+    // MARK: Options, before the first request
+
+    package func configure(_ change: (inout RESTConfiguration) throws -> Void) throws {
+        try checkNew("an option")
+        try change(&configuration)
+    }
+
+    package func setReachability(_ reachability: Reachability) throws(RealtimeError) {
+        try checkNew("a reachability")
+        guard reachability.loop === loop else {
+            throw RealtimeError(.invalidArgument, "the reachability is on another loop")
+        }
+        self.reachability = reachability
+    }
+
+    package func setCredentialsHandler(
+        _ handler: (() throws -> CredentialsAnswer)?
+    ) throws(RealtimeError) {
+        try checkNew("a callback")
+        credentials = handler
+    }
+
+    private func checkNew(_ what: String) throws(RealtimeError) {
+        try loop.checkUsable()
+        guard !isStarted.load(ordering: .acquiring) else {
+            throw RealtimeError(.state, "\(what) must be set before the first request is sent")
+        }
+    }
+
+    // MARK: Use, on any thread
+
+    /// Sets the Authorization of requests that have none of their own; nil for none. At any time.
+    package func setCredential(_ value: String?) throws(RealtimeError) {
+        try HeaderField.validate(name: "Authorization", value: value ?? "")
+        try loop.checkUsable()
+        guard isStarted.load(ordering: .acquiring) else { return initialCredential = value }
+        loop.perform { [self] in session.setCredential(value) }
+    }
+
+    /// Tells whether there are fresh credentials, after a handler's `.later`.
+    package func credentialsAreReady(_ areFresh: Bool) throws(RealtimeError) {
+        try loop.checkUsable()
+        loop.perform { [self] in
+            session.authorized(areFresh, now: Loop.now())
+            schedule()
+        }
+    }
+
+    /// Sends a request; its terminal callback comes later, exactly once.
+    /// - Returns: its number, for `cancel`.
+    package func send(_ builder: RESTRequestBuilder) throws(RealtimeError) -> UInt64 {
+        try loop.checkUsable()
+        guard !isClosed.load(ordering: .acquiring) else {
+            throw RealtimeError(.closed, "the client is closed")
+        }
+        let request = try builder.request()
+        start()
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        let call = RESTCall(self, number, request, builder.handlers)
+        loop.perform { [self] in submit(call) }
+        return number
+    }
+
+    private func start() {
+        guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        loop.perform { [self] in begin(initialCredential) }
+    }
+
+    /// Ends a request, whose terminal callback says so; one that has ended is left alone.
+    package func cancel(_ number: UInt64) throws(RealtimeError) {
+        try loop.checkUsable()
+        loop.perform { [self] in
+            guard let call = calls[number] else { return }
+            call.drop()
+            session.cancel(call.id, now: Loop.now())
+            schedule()
+        }
+    }
+
+    /// Stops, or goes on, handing over a streamed answer.
+    package func pause(_ number: UInt64, _ isPaused: Bool) throws(RealtimeError) {
+        try loop.checkUsable()
+        loop.perform { [self] in calls[number]?.pause(isPaused) }
+    }
+
+    /// The source of a request body has more.
+    package func resumeBody(_ number: UInt64) throws(RealtimeError) {
+        try loop.checkUsable()
+        loop.perform { [self] in calls[number]?.resumeBody() }
+    }
+
+    /// Ends all requests. On the loop's thread, and while nobody runs the loop, each has had its
+    /// terminal callback when this returns; else they have it in the loop's next turn.
+    package func close() {
+        guard !loop.isForked, !isClosed.exchange(true, ordering: .acquiringAndReleasing) else {
+            return
+        }
+        loop.perform { [self] in closeNow() }
+    }
+}
+
+extension RESTClient {
+    /// A version 4 UUID (RFC 9562 §5.4).
+    static func randomUUID() -> String {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        bytes.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+            text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

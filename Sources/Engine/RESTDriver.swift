@@ -1,0 +1,123 @@
+import CShims
+import Glibc
+import Session
+import Wire
+
+// What a REST client does on its loop's thread.
+extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserver {
+    func begin(_ credential: String?) {
+        session = RESTSession(configuration)
+        session.renewsCredentials = credentials != nil
+        session.setCredential(credential ?? configuration.authorization)
+        // Without a monitor everything counts as reachable.
+        reachability = reachability ?? (try? loop.defaultReachability())
+        reachability?.add(self)
+    }
+
+    func submit(_ call: RESTCall) {
+        call.id = session.submit(
+            call.request, key: RESTClient.randomUUID(),
+            isReachable: isReachable(call.request.http.url), now: Loop.now())
+        calls[call.number] = call
+        callsByID[call.id] = call
+        if !isResident {
+            isResident = true
+            loop.addResident(self)
+        }
+        schedule()
+    }
+
+    private func isReachable(_ url: HTTPURL) -> Bool {
+        reachability?.isReachable(url, by: configuration.network) ?? true
+    }
+
+    func reachabilityChanged() {
+        session.reachabilityChanged(now: Loop.now(), random: randomFraction()) {
+            isReachable($0)
+        }
+        act()
+    }
+
+    /// Has what is to be done done in the loop's turn: never inside a call of the user's (R8).
+    func schedule() {
+        guard !isScheduled, !isActing else { return }
+        isScheduled = true
+        loop.schedule(self)
+    }
+
+    func turn() {
+        isScheduled = false
+        act()
+    }
+
+    func ready(_ events: UInt32) {}
+
+    func timeReached(_ now: Instant) {
+        armedAt = nil
+        session.wake(now: now)
+        act()
+    }
+
+    /// Does what the session wants done. A callback in here may call anything; what follows from
+    /// that is done behind it.
+    func act() {
+        guard !isActing else { return }
+        isActing = true
+        while let action = session.nextAction() { perform(action) }
+        isActing = false
+        if calls.isEmpty, isResident {
+            isResident = false
+            loop.removeResident(self)
+        }
+        updateTimer()
+    }
+
+    private func updateTimer() {
+        let time = session.wakeUp()
+        guard time != armedAt else { return }
+        armedAt = time
+        if let time { loop.arm(timer, self, at: time) } else { loop.disarm(timer) }
+    }
+
+    private func perform(_ action: RESTSession.Action) {
+        switch action {
+        case .start(let id, let request, let isFresh, let rewinds):
+            callsByID[id]?.start(request, isFresh: isFresh, rewinds: rewinds)
+        case .abort(let id): callsByID[id]?.drop()
+        case .timeOut(let id): callsByID[id]?.timeOut()
+        case .authorize: askForCredentials()
+        case .finish(let id, let outcome):
+            guard let call = callsByID.removeValue(forKey: id) else { return }
+            calls[call.number] = nil
+            call.finish(outcome)
+        }
+    }
+
+    private func askForCredentials() {
+        Log.write(.info, "REST: the credentials were refused; asking for fresh ones")
+        var answer = CredentialsAnswer.none
+        do {
+            answer = try credentials?() ?? .none
+        } catch {
+            Log.write(.warning, "REST: no fresh credentials: \(error)")
+        }
+        switch answer {
+        case .none: session.authorized(false, now: Loop.now())
+        case .ready: session.authorized(true, now: Loop.now())
+        case .later: return
+        }
+    }
+
+    func closeNow() {
+        session.close()
+        // Also inside a callback: all are told before the call returns.
+        while let action = session.nextAction() { perform(action) }
+        act()
+        reachability?.remove(self)
+    }
+
+    /// No callback begins once the loop is freed, so that all are told now.
+    func loopClosed() { closeNow() }
+
+    static func wallClock() -> Int64 { Int64(time(nil)) }
+}

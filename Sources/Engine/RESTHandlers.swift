@@ -1,0 +1,53 @@
+package import Session
+package import Wire
+
+/// How a request ended: the one terminal callback's argument. Its body is the caller's when the
+/// answer was not streamed.
+package struct RESTResult {
+    package var outcome: RESTOutcome
+    package var body: [UInt8]
+    /// 10, 11, 20 or 30; 0 without an answer.
+    package var httpVersion: Int
+}
+
+/// The head of an answer that is streamed.
+package struct RESTHead {
+    package var head: ResponseHead
+    package var url: HTTPURL
+    package var httpVersion: Int
+}
+
+/// What a caller's source of a request body says.
+package enum RESTBodyStep: Sendable, Equatable {
+    /// So many bytes were written to the buffer, 1 at least.
+    case bytes(Int)
+    case end
+    /// There will be more: `RESTClient.resumeBody`.
+    case wait
+    /// It cannot be had.
+    case fail
+}
+
+/// How far an exchange has come, in bytes of bodies; the totals are 0 when they are not known.
+package struct RESTProgress: Sendable {
+    package var sent: UInt64
+    package var toSend: UInt64
+    package var received: UInt64
+    package var toReceive: UInt64
+}
+
+/// What a request calls, on the loop's thread, one at a time; `done` once, and last.
+package struct RESTHandlers {
+    /// The answer that is streamed begins; with it, the body goes to `body` and not into the result.
+    package var head: ((RESTHead) -> Void)?
+    /// A piece of the streamed answer, valid until this returns.
+    package var body: ((UnsafeRawBufferPointer) -> Void)?
+    package var progress: ((RESTProgress) -> Void)?
+    /// Writes the next bytes of the request's body to the buffer.
+    package var source: ((UnsafeMutableRawBufferPointer) -> RESTBodyStep)?
+    /// Has `source` begin anew; false when it cannot.
+    package var rewind: (() -> Bool)?
+    package var done: ((RESTResult) -> Void)?
+
+    package init() {}
+}

@@ -1,0 +1,69 @@
+package import Session
+package import Wire
+
+/// A request being made: what `RESTClient.send` takes a copy of, so that it may be sent again or
+/// changed afterwards. One thread at a time.
+package final class RESTRequestBuilder {
+    package let client: RESTClient
+    private let method: String
+    private let path: String
+    private var query = ""
+    private var fields: [HeaderField] = []
+    private var body = HTTPRequest.Body.none
+    package var policy: RESTPolicy
+    package var handlers = RESTHandlers()
+
+    /// - Parameter path: below the client's base URL, or a whole URL.
+    package init(_ client: RESTClient, _ method: String, _ path: String) throws(RealtimeError) {
+        self.client = client
+        self.method = try checkedMethod(method)
+        self.path = path
+        policy = client.configuration.policy
+        _ = try client.configuration.url(path)
+    }
+
+    package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
+        try HeaderField.validate(name: name, value: value)
+        fields.append(HeaderField(name: name, value: value))
+    }
+
+    package func setHeader(_ name: String, _ value: String) throws(RealtimeError) {
+        try HeaderField.validate(name: name, value: value)
+        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+        fields.append(HeaderField(name: name, value: value))
+    }
+
+    /// Adds a query parameter behind those of the path.
+    package func addQuery(_ name: String, _ value: String) {
+        query += (query.isEmpty ? "" : "&") + formEncoded(name) + "=" + formEncoded(value)
+    }
+
+    /// - Parameter type: of the body, as Content-Type; nil leaves that header as it is.
+    package func setBody(_ bytes: [UInt8], type: String?) throws(RealtimeError) {
+        if let type { try setHeader("Content-Type", type) }
+        body = .bytes(bytes)
+        handlers.source = nil
+        handlers.rewind = nil
+    }
+
+    /// A body from `source`, of this length, or chunked when it is nil.
+    package func setBody(
+        length: Int?, _ source: @escaping (UnsafeMutableRawBufferPointer) -> RESTBodyStep,
+        rewind: (() -> Bool)?
+    ) {
+        body = .stream(length: length)
+        handlers.source = source
+        handlers.rewind = rewind
+    }
+
+    func request() throws(RealtimeError) -> RESTRequest {
+        // What is behind "#" is never sent.
+        var whole = String(path.prefix { $0 != "#" })
+        if !query.isEmpty { whole += (whole.contains("?") ? "&" : "?") + query }
+        let url = try client.configuration.url(whole)
+        let request = HTTPRequest(method, url, fields: fields, body: body)
+        return RESTRequest(
+            client.configuration.complete(request), policy, canRewind: handlers.rewind != nil,
+            streamsAnswer: handlers.body != nil)
+    }
+}
