@@ -2314,6 +2314,693 @@ rt_status rt_eventstream_parser_get_last_event_id(
  */
 int64_t rt_eventstream_parser_get_reconnection_time_ms(rt_eventstream_parser *parser);
 
+/*
+ * Chapter: rest. HTTP requests that are tried again, wait for the network and keep their order.
+ */
+
+/**
+ * A client for HTTP requests. Life: `rt_rest_new`, options, requests (`rt_rest_request_new`,
+ * `rt_rest_request_send`), `rt_rest_close` or `rt_rest_free`.
+ *
+ * A request is tried again when that is safe: after an error that came before it was sent, after
+ * 408, 429 and 503, and, if its method is idempotent or it has an Idempotency-Key, after a
+ * connection that broke, a time that ran out, 425, 500, 502 and 504. Without a network requests
+ * wait in a queue, in their order. Each has one terminal callback. Since 0.1.
+ */
+typedef struct rt_rest rt_rest;
+
+/**
+ * An answer, or what came instead: valid until the callback that is given it returns, and with it
+ * all that the functions below return. Since 0.1.
+ */
+typedef struct rt_rest_response rt_rest_response;
+
+/** A request has ended; its last callback. Since 0.1. */
+typedef void (*rt_rest_done_fn)(rt_rest_response *response, void *user);
+
+/**
+ * The server refused the client's credentials with 401, once for however many requests: set fresh
+ * ones (`rt_rest_set_bearer_token`), now or later. Runs on the loop's thread.
+ *
+ * Returns: an `rt_credentials`: NONE ends the requests that wait with RT_ERROR_AUTH, READY sends
+ *   them once more, LATER has them wait for `rt_rest_credentials_ready`.
+ * Since 0.1.
+ */
+typedef rt_credentials (*rt_rest_credentials_fn)(void *user);
+
+/**
+ * Makes a client. Any thread.
+ *
+ * loop: the loop it lives on, which it keeps alive.
+ * base_url: what paths are resolved against, without a query; user and password in it become a
+ *   basic Authorization header. NULL when all requests name whole URLs.
+ * out: receives the client; to be freed with `rt_rest_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_new(rt_loop *loop, const char *base_url, rt_rest **out);
+
+/**
+ * Gives the client back, after `rt_rest_close`. NULL is accepted. Any thread, also inside a
+ * callback of its own. Since 0.1.
+ */
+void rt_rest_free(rt_rest *rest);
+
+/**
+ * Ends all requests: each one's terminal callback is called with RT_ERROR_CLOSED. Called on the
+ * loop's thread, or while nobody runs the loop, that has happened when this returns; while another
+ * thread runs it, it happens there in the next turn. Closing again changes nothing. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_rest_close(rt_rest *rest);
+
+/**
+ * Ends a request, whose terminal callback is called with RT_ERROR_CANCELLED in the loop's next
+ * turn; nothing else of it is called after this returned on the loop's thread. What the server has
+ * done already stays done. A request that has ended is left alone. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_cancel(rt_rest *rest, uint64_t id);
+
+/**
+ * Stops handing over a streamed answer; what comes meanwhile waits, 1 MiB of it at most, and then
+ * the server. The attempt's time goes on. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_pause(rt_rest *rest, uint64_t id);
+
+/**
+ * Goes on after `rt_rest_pause`. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_resume(rt_rest *rest, uint64_t id);
+
+/**
+ * The source of a request's body, which had answered RT_REST_BODY_WAIT, has more. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_resume_body(rt_rest *rest, uint64_t id);
+
+/**
+ * Sets a basic Authorization header (RFC 7617) for all requests that have none of their own, from
+ * their next exchange on. Any thread, at any time.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_INVALID_HEADER.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_basic_auth(rt_rest *rest, const char *user_name, const char *password);
+
+/**
+ * Sets an Authorization header with a bearer token (RFC 6750) for all requests that have none of
+ * their own, from their next exchange on. Any thread, at any time.
+ *
+ * token: NULL for no Authorization at all.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_bearer_token(rt_rest *rest, const char *token);
+
+/**
+ * Sets the callback for credentials that were refused. Without one a 401 is an answer like any
+ * other. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_on_credentials(
+    rt_rest *rest, rt_rest_credentials_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
+ *
+ * fresh: true sends the requests that wait once more; false ends them with RT_ERROR_AUTH.
+ * Returns: RT_OK, also when nothing was asked; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_credentials_ready(rt_rest *rest, bool fresh);
+
+/**
+ * How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another, or why
+ * there is no answer: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS, RT_ERROR_PROXY,
+ * RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_DEADLINE, RT_ERROR_REDIRECT,
+ * RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH, RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED,
+ * RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. Since 0.1.
+ */
+rt_status rt_rest_response_error(rt_rest_response *response);
+
+/** The error as a sentence, "" for RT_OK. Since 0.1. */
+const char *rt_rest_response_message(rt_rest_response *response);
+
+/** The HTTP status of the last answer; 0 when none came. Since 0.1. */
+int32_t rt_rest_response_status(rt_rest_response *response);
+
+/** The reason behind the status, "" without: HTTP/2 has none. Since 0.1. */
+const char *rt_rest_response_reason(rt_rest_response *response);
+
+/**
+ * The headers: "Name: value" lines in the order of the wire, each ended by LF.
+ *
+ * out_length: receives the length in bytes; may be NULL.
+ * Since 0.1.
+ */
+const char *rt_rest_response_headers(rt_rest_response *response, size_t *out_length);
+
+/** The first value of a header, whose name may be in any case; NULL without. Since 0.1. */
+const char *rt_rest_response_header(rt_rest_response *response, const char *name);
+
+/**
+ * The body, decoded; never NULL. Empty when it was streamed.
+ *
+ * out_length: receives the length in bytes; may be NULL.
+ * Since 0.1.
+ */
+const uint8_t *rt_rest_response_body(rt_rest_response *response, size_t *out_length);
+
+/** Where the last answer came from, after redirects, without user and password. Since 0.1. */
+const char *rt_rest_response_url(rt_rest_response *response);
+
+/** How many attempts were made; 0 when it never began. Since 0.1. */
+uint32_t rt_rest_response_attempts(rt_rest_response *response);
+
+/** The Retry-After of the last answer in milliseconds, from its date; -1 without. Since 0.1. */
+int64_t rt_rest_response_retry_after_ms(rt_rest_response *response);
+
+/** The version of HTTP of the last answer: 10, 11, 20 or 30; 0 when none came. Since 0.1. */
+int32_t rt_rest_response_http_version(rt_rest_response *response);
+
+/*
+ * Chapter: rest options. They hold for all requests of a client, and most can be set for a single
+ */
+
+/** Which requests are sent in the order of submission. Since 0.1. */
+typedef int32_t rt_rest_order;
+
+/** Values of `rt_rest_order`. Since 0.1. */
+enum {
+  /** All but GET and HEAD. The default. */
+  RT_REST_ORDER_AUTOMATIC = 0,
+  /** All. */
+  RT_REST_ORDER_ALWAYS = 1,
+  /** None. */
+  RT_REST_ORDER_NEVER = 2,
+};
+
+/** Which request ends when the queue is full. Since 0.1. */
+typedef int32_t rt_rest_overflow;
+
+/** Values of `rt_rest_overflow`. Since 0.1. */
+enum {
+  /** The new one. The default. */
+  RT_REST_OVERFLOW_REJECT_NEW = 0,
+  /** The one that has waited longest. */
+  RT_REST_OVERFLOW_DROP_OLDEST = 1,
+};
+
+/**
+ * Adds a header to every request; one of a request itself takes the place of all of its name.
+ * Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_add_header(rt_rest *rest, const char *name, const char *value);
+
+/**
+ * Sets a header of every request in the place of all of its name; NULL takes it away. Before the
+ * first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_header(rt_rest *rest, const char *name, const char *value);
+
+/**
+ * How often a request is tried in all. Default 3; 1 never tries again. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_attempts(rt_rest *rest, uint32_t count);
+
+/**
+ * How long one attempt may take, from name resolution to the last byte of its answer, redirects
+ * included. Default 5,000; 0 is no limit. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_attempt_timeout_ms(rt_rest *rest, int64_t timeout_ms);
+
+/**
+ * How long it may take to a connection that is ready, TLS included. Default 0: only the attempt's
+ * time counts. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_connect_timeout_ms(rt_rest *rest, int64_t timeout_ms);
+
+/**
+ * The delay before the second attempt, of which a random half to whole is waited. Default 1,000.
+ * Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_base_delay_ms(rt_rest *rest, int64_t delay_ms);
+
+/**
+ * The longest delay between attempts, save one that the server asks for. Default 30,000. Before the
+ * first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_delay_ms(rt_rest *rest, int64_t delay_ms);
+
+/**
+ * By how much each delay is longer than the one before. Default 2. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_delay_factor(rt_rest *rest, double factor);
+
+/**
+ * How delays are spread. Default RT_JITTER_EQUAL. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_jitter(rt_rest *rest, rt_jitter jitter);
+
+/**
+ * How long a request may take with all its attempts and delays; time without a network does not
+ * count. No attempt and no wait begins that it would cut off: what came last is told instead.
+ * Default 30,000; 0 is no limit. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_deadline_ms(rt_rest *rest, int64_t deadline_ms);
+
+/**
+ * The longest Retry-After that is waited for; one that asks for more is told at once. Default
+ * 60,000. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_retry_after_ms(rt_rest *rest, int64_t delay_ms);
+
+/**
+ * How long a request may wait to begin, with a network or without; then it ends with
+ * RT_ERROR_EXPIRED. Default 0: no limit. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_queue_ttl_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * How many requests may wait for the network, or behind an ordered one; those beyond end with
+ * RT_ERROR_QUEUE_FULL. Requests that wait for one of their host's connections alone do not count.
+ * Default 100. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_queue_capacity(rt_rest *rest, uint32_t count);
+
+/**
+ * Which request ends when the queue is full. Default RT_REST_OVERFLOW_REJECT_NEW. Before the first
+ * request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_queue_overflow(rt_rest *rest, rt_rest_overflow overflow);
+
+/**
+ * Which requests are sent one after the other, each behind the terminal callback of the one before.
+ * Default RT_REST_ORDER_AUTOMATIC. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_order(rt_rest *rest, rt_rest_order order);
+
+/**
+ * Gives each request that may not be repeated (POST, PATCH) an Idempotency-Key, a random UUID that
+ * is the same in all its attempts, so that it may. For servers that know that header. Default
+ * false. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_idempotency_keys(rt_rest *rest, bool enabled);
+
+/**
+ * Repeats any request after a connection that broke or a time that ran out, whatever the server has
+ * done already. Default false. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_retry_unsafe(rt_rest *rest, bool enabled);
+
+/**
+ * The longest answer that is kept whole, decoded; a longer one is an RT_ERROR_TOO_LARGE. Default 64
+ * MiB; 0 is no limit. It does not hold for answers that are streamed. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_body_bytes(rt_rest *rest, size_t bytes);
+
+/**
+ * How many redirects a request follows (301, 302, 303, 307, 308). On the way to another origin
+ * credentials are left behind: of the headers only Accept, Accept-Encoding, Accept-Language,
+ * Cache-Control, Content-Type, Last-Event-ID and User-Agent go along, and those of
+ * `rt_rest_add_safe_header`. Default 20; 0 follows none. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_redirects(rt_rest *rest, int32_t count);
+
+/**
+ * Whether a redirect may lead from https to http. Default false. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
+
+/**
+ * Names a header that another origin may see, too, when a redirect leads there. Before the first
+ * request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
+
+/**
+ * How many exchanges with one origin are under way at a time. Default 6. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_per_host(rt_rest *rest, uint32_t count);
+
+/**
+ * Whether every coding that libcurl knows is offered, and decoded. Default true. Before the first
+ * request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_compression(rt_rest *rest, bool enabled);
+
+/**
+ * Whether HTTP/2 is offered over TLS, where requests share a connection. Default true. Before the
+ * first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_http2(rt_rest *rest, bool enabled);
+
+/**
+ * Makes connections by this network, of which it takes a copy. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_network(rt_rest *rest, rt_network *network);
+
+/**
+ * Asks this reachability whether there is a network, which it keeps alive. Default: that of the
+ * loop, by the kernel's word. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_reachability(rt_rest *rest, rt_reachability *reachability);
+
+/*
+ * Chapter: rest request. One request being made: what it is, how it is tried, whom it tells.
+ */
+
+/**
+ * A request being made. `rt_rest_request_send` takes a copy, so that one may be sent any number of
+ * times, changed in between, and freed at once. It keeps its client alive, and belongs to one
+ * thread at a time. Since 0.1.
+ */
+typedef struct rt_rest_request rt_rest_request;
+
+/**
+ * Writes the next bytes of a request's body into `buffer`, which has `capacity` bytes, 16,384 at
+ * least. Runs on the loop's thread.
+ *
+ * Returns: how many were written; or an `rt_rest_body`.
+ * Since 0.1.
+ */
+typedef int64_t (*rt_rest_source_fn)(uint8_t *buffer, size_t capacity, void *user);
+
+/**
+ * Has the source begin anew, since the request is sent again. Runs on the loop's thread.
+ *
+ * Returns: false when it cannot, which ends the request with RT_ERROR_CANCELLED.
+ * Since 0.1.
+ */
+typedef bool (*rt_rest_rewind_fn)(void *user);
+
+/** What a source answers instead of a count. Since 0.1. */
+typedef int32_t rt_rest_body;
+
+/** Values of `rt_rest_body`. Since 0.1. */
+enum {
+  /** The body is whole. */
+  RT_REST_BODY_END = 0,
+  /** There will be more: `rt_rest_resume_body` asks again. */
+  RT_REST_BODY_WAIT = -1,
+  /** It cannot be had: the request ends with RT_ERROR_CANCELLED. */
+  RT_REST_BODY_FAIL = -2,
+};
+
+/**
+ * The head of an answer that is streamed: all of `rt_rest_response` but the body. It is the last
+ * one; answers that are followed by another attempt are not told. Runs on the loop's thread. Since
+ * 0.1.
+ */
+typedef void (*rt_rest_head_fn)(rt_rest_response *response, void *user);
+
+/**
+ * A piece of a streamed answer, decoded; valid until the callback returns, never NULL. Runs on the
+ * loop's thread. Since 0.1.
+ */
+typedef void (*rt_rest_body_fn)(const uint8_t *data, size_t length, void *user);
+
+/**
+ * How far an exchange has come, in bytes of bodies; a total is 0 while it is not known. It begins
+ * anew with each attempt. Runs on the loop's thread. Since 0.1.
+ */
+typedef void (*rt_rest_progress_fn)(
+    uint64_t sent, uint64_t to_send, uint64_t received, uint64_t to_receive, void *user);
+
+/**
+ * Makes a request, with the client's options of this moment. Any thread.
+ *
+ * method: GET, POST and so on; a token of at most 64 bytes, in the case it is sent in.
+ * path: below the client's base URL, with exactly one slash between; or a whole URL.
+ * out: receives it; to be freed with `rt_rest_request_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_new(
+    rt_rest *rest, const char *method, const char *path, rt_rest_request **out);
+
+/** Gives a request back; what was sent of it goes on. NULL is accepted. Any thread. Since 0.1. */
+void rt_rest_request_free(rt_rest_request *request);
+
+/**
+ * Adds a header; with it the client's of that name are not sent.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_add_header(rt_rest_request *request, const char *name, const char *value);
+
+/**
+ * Sets a header in the place of all of its name.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_header(rt_rest_request *request, const char *name, const char *value);
+
+/**
+ * Adds a query parameter behind those of the path; both are percent-encoded.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_add_query(rt_rest_request *request, const char *name, const char *value);
+
+/**
+ * Sets the body, which is copied.
+ *
+ * data: `length` bytes; may be NULL when `length` is 0.
+ * content_type: sets the Content-Type header; NULL leaves it as it is.
+ * Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_INVALID_HEADER.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_body(
+    rt_rest_request *request, const uint8_t *data, size_t length, const char *content_type);
+
+/**
+ * As `rt_rest_set_order`, for this request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_order(rt_rest_request *request, rt_rest_order order);
+
+/**
+ * As `rt_rest_set_attempts`, for this request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_attempts(rt_rest_request *request, uint32_t count);
+
+/**
+ * As `rt_rest_set_attempt_timeout_ms`, for this request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_attempt_timeout_ms(rt_rest_request *request, int64_t timeout_ms);
+
+/**
+ * As `rt_rest_set_deadline_ms`, for this request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_deadline_ms(rt_rest_request *request, int64_t deadline_ms);
+
+/**
+ * As `rt_rest_set_queue_ttl_ms`, for this request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_queue_ttl_ms(rt_rest_request *request, int64_t time_ms);
+
+/**
+ * As `rt_rest_set_retry_unsafe`, for this request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_retry_unsafe(rt_rest_request *request, bool enabled);
+
+/**
+ * As `rt_rest_set_idempotency_keys`, for this request; a key of your own is a header.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_idempotency_key(rt_rest_request *request, bool enabled);
+
+/**
+ * As `rt_rest_set_max_redirects`, for this request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_max_redirects(rt_rest_request *request, int32_t count);
+
+/**
+ * As `rt_rest_set_max_body_bytes`, for this request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t bytes);
+
+/**
+ * Has the body written by `fn` while it is sent.
+ *
+ * length: of the body in bytes; -1 when it is not known, and then it is sent in chunks (RFC 9112
+ *   §7.1).
+ * rewind: NULL when the source cannot begin anew: then a request that has begun to send its body is
+ *   not sent again.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn` or for another length.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_body_source(
+    rt_rest_request *request, int64_t length, rt_rest_source_fn fn, rt_rest_rewind_fn rewind,
+    void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for the head of a streamed answer; without `rt_rest_request_on_body` it comes
+ * before the whole answer is there. NULL takes it away.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_on_head(
+    rt_rest_request *request, rt_rest_head_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Streams the answer: its pieces go to `fn` as they come, and the body of the terminal callback is
+ * empty. An answer that has begun to come is the last: when it breaks off there is no other
+ * attempt. Give such requests an attempt timeout that fits, or 0. NULL keeps the answer whole.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_on_body(
+    rt_rest_request *request, rt_rest_body_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for progress. NULL takes it away.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_on_progress(
+    rt_rest_request *request, rt_rest_progress_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sends the request. Any thread. `fn` is called exactly once, never inside this call, on the loop's
+ * thread: with the answer, a failure, RT_ERROR_CANCELLED or RT_ERROR_CLOSED.
+ *
+ * fn: NULL when nobody wants to know.
+ * out_id: receives a number for `rt_rest_cancel`; may be NULL.
+ * Returns: RT_OK; RT_ERROR_CLOSED after close or on a freed loop; RT_ERROR_INVALID_URL for a query
+ *   that does not fit; RT_ERROR_FORKED. What fails later, a full queue too, comes to `fn`.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_send(
+    rt_rest_request *request, rt_rest_done_fn fn, void *user, rt_destroy_fn destroy,
+    uint64_t *out_id);
+
 #ifdef __cplusplus
 }
 #endif

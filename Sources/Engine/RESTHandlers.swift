@@ -38,7 +38,7 @@ package struct RESTProgress: Sendable {
 
 /// What a request calls, on the loop's thread, one at a time; `done` once, and last.
 package struct RESTHandlers {
-    /// The answer that is streamed begins; with it, the body goes to `body` and not into the result.
+    /// The answer begins that is streamed: its body goes to `body`, and not into the result.
     package var head: ((RESTHead) -> Void)?
     /// A piece of the streamed answer, valid until this returns.
     package var body: ((UnsafeRawBufferPointer) -> Void)?

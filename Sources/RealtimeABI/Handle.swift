@@ -64,6 +64,16 @@ extension EventStreamReader: Handle {
     var owningLoop: Loop? { nil }
 }
 
+extension RESTClient: Handle {
+    static let name = "rest"
+    var owningLoop: Loop? { loop }
+}
+
+extension RESTRequestBuilder: Handle {
+    static let name = "request"
+    var owningLoop: Loop? { client.loop }
+}
+
 extension Reachability: Handle {
     static let name = "reachability"
     var owningLoop: Loop? { loop }

@@ -28,7 +28,7 @@ NOT_UNDER_VALGRIND = {"contract_allocations", "contract_fairness"}
 
 def check(source: Path) -> None:
     program = compile_c(source)
-    with server() as address:
+    with server(source.stem) as address:
         output = run([program, address], env=ENVIRONMENT)
     expect(output == "", f"printed:\n{output}")
 
@@ -41,7 +41,7 @@ def check_memory(source: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     run(["strip", "-g", "-o", folder / "librealtime.so.0", LIBRARY.resolve()])
     environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)}
-    with server() as address:
+    with server(source.stem) as address:
         output = run([*MEMCHECK, program, address], env=environment)
     expect(output == "", f"printed:\n{output}")
 

@@ -104,20 +104,22 @@ def model() -> dict[str, Any]:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """The contract programs' peer; yields its address as ws://127.0.0.1:PORT."""
+def server(program: str = "") -> Iterator[str]:
+    """A contract program's peer; yields its address, ws://127.0.0.1:PORT for all but REST."""
+    is_rest = program == "contract_rest"
+    script = ROOT / "Tests" / "Support" / "rest_server.py" if is_rest else HERE / "server.py"
     with subprocess.Popen(
-        [sys.executable, HERE / "server.py"],
+        [sys.executable, script],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
         assert process.stdin is not None and process.stdout is not None
-        port = process.stdout.readline().strip()
-        if not port:
-            raise Failure("Tests/CTests/server.py did not start")
+        said = process.stdout.readline().strip()
+        if not said:
+            raise Failure(f"{script.name} did not start")
         try:
-            yield f"ws://127.0.0.1:{port}"
+            yield said if is_rest else f"ws://127.0.0.1:{said}"
         finally:
             process.stdin.close()  # It ends with its input.
             try:

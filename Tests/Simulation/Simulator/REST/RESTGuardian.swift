@@ -184,7 +184,7 @@ final class RESTGuardian {
             "\(id) starts after its deadline")
         world.require(
             record.next != .end,
-            "\(id) starts again after \(String(describing: record.head)) \(String(describing: record.failure))"
+            "\(id) starts again after \(record.head?.status ?? 0), \(failed(record))"
         )
         world.require(record.next != .credentials, "\(id) starts before there are credentials")
         world.require(!record.isBodyGone || !isStream(request), "\(id) sends a body that is gone")
@@ -219,6 +219,10 @@ final class RESTGuardian {
         }
         world.require(running <= plan.configuration.perHost, "\(running) exchanges with a host")
         if running == plan.configuration.perHost { world.count("places kept someone waiting") }
+    }
+
+    private func failed(_ record: Record) -> String {
+        record.failure.map { "\($0.error.code)" } ?? "no failure"
     }
 
     private func isStream(_ request: HTTPRequest) -> Bool {

@@ -410,6 +410,74 @@ rt_eventsource_name_fn = ctypes.CFUNCTYPE(
 rt_eventstream_retry_fn = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 
 
+# (response, user)
+rt_rest_done_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (user)
+rt_rest_credentials_fn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+
+
+class rt_rest_order(IntEnum):  # noqa: N801
+    """Values of ``rt_rest_order``, without the prefix of their C names."""
+
+    AUTOMATIC = 0
+    ALWAYS = 1
+    NEVER = 2
+
+
+class rt_rest_overflow(IntEnum):  # noqa: N801
+    """Values of ``rt_rest_overflow``, without the prefix of their C names."""
+
+    REJECT_NEW = 0
+    DROP_OLDEST = 1
+
+
+# (buffer, capacity, user)
+rt_rest_source_fn = ctypes.CFUNCTYPE(
+    ctypes.c_int64,
+    ctypes.POINTER(ctypes.c_uint8),
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+# (user)
+rt_rest_rewind_fn = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
+
+
+class rt_rest_body(IntEnum):  # noqa: N801
+    """Values of ``rt_rest_body``, without the prefix of their C names."""
+
+    END = 0
+    WAIT = -1
+    FAIL = -2
+
+
+# (response, user)
+rt_rest_head_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (data, length, user)
+rt_rest_body_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+# (sent, to_send, received, to_receive, user)
+rt_rest_progress_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.c_void_p,
+)
+
+
 #: Argument types and result type of every exported function.
 FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_version": ((), ctypes.c_char_p),
@@ -970,6 +1038,179 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p,),
         ctypes.c_int64,
     ),
+    "rt_rest_new": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_rest_free": ((ctypes.c_void_p,), None),
+    "rt_rest_close": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_rest_cancel": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_rest_pause": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_rest_resume": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_rest_resume_body": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_rest_set_basic_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_set_bearer_token": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_rest_on_credentials": (
+        (ctypes.c_void_p, rt_rest_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_rest_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_rest_response_error": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_rest_response_message": ((ctypes.c_void_p,), ctypes.c_char_p),
+    "rt_rest_response_status": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_rest_response_reason": ((ctypes.c_void_p,), ctypes.c_char_p),
+    "rt_rest_response_headers": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
+        ctypes.c_char_p,
+    ),
+    "rt_rest_response_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_char_p),
+    "rt_rest_response_body": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
+        ctypes.c_void_p,
+    ),
+    "rt_rest_response_url": ((ctypes.c_void_p,), ctypes.c_char_p),
+    "rt_rest_response_attempts": ((ctypes.c_void_p,), ctypes.c_uint32),
+    "rt_rest_response_retry_after_ms": ((ctypes.c_void_p,), ctypes.c_int64),
+    "rt_rest_response_http_version": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_rest_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_set_attempts": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_rest_set_attempt_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_set_base_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_delay_factor": ((ctypes.c_void_p, ctypes.c_double), ctypes.c_int32),
+    "rt_rest_set_jitter": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_set_deadline_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_max_retry_after_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_set_queue_ttl_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_queue_capacity": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_rest_set_queue_overflow": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_set_order": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_set_idempotency_keys": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_rest_set_retry_unsafe": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_rest_set_max_body_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
+    "rt_rest_set_max_redirects": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_rest_set_max_per_host": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_rest_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_rest_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_rest_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_rest_request_new": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.POINTER(ctypes.c_void_p),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_free": ((ctypes.c_void_p,), None),
+    "rt_rest_request_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_add_query": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_body": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_order": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_request_set_attempts": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_attempt_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_deadline_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_queue_ttl_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_retry_unsafe": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_idempotency_key": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_max_body_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_body_source": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            rt_rest_source_fn,
+            rt_rest_rewind_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_on_head": (
+        (ctypes.c_void_p, rt_rest_head_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_on_body": (
+        (ctypes.c_void_p, rt_rest_body_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_on_progress": (
+        (ctypes.c_void_p, rt_rest_progress_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_send": (
+        (
+            ctypes.c_void_p,
+            rt_rest_done_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
 }
 
 
@@ -1341,6 +1582,142 @@ class Library:
     rt_eventstream_parser_get_last_event_id: Callable[[Any, Any, int, Any], int]
     # (parser)
     rt_eventstream_parser_get_reconnection_time_ms: Callable[[Any], int]
+    # (loop, base_url, out)
+    rt_rest_new: Callable[[Any, bytes | None, Any], int]
+    # (rest)
+    rt_rest_free: Callable[[Any], None]
+    # (rest)
+    rt_rest_close: Callable[[Any], int]
+    # (rest, id)
+    rt_rest_cancel: Callable[[Any, int], int]
+    # (rest, id)
+    rt_rest_pause: Callable[[Any, int], int]
+    # (rest, id)
+    rt_rest_resume: Callable[[Any, int], int]
+    # (rest, id)
+    rt_rest_resume_body: Callable[[Any, int], int]
+    # (rest, user_name, password)
+    rt_rest_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
+    # (rest, token)
+    rt_rest_set_bearer_token: Callable[[Any, bytes | None], int]
+    # (rest, fn, user, destroy)
+    rt_rest_on_credentials: Callable[[Any, Any, Any, Any], int]
+    # (rest, fresh)
+    rt_rest_credentials_ready: Callable[[Any, bool], int]
+    # (response)
+    rt_rest_response_error: Callable[[Any], int]
+    # (response)
+    rt_rest_response_message: Callable[[Any], bytes]
+    # (response)
+    rt_rest_response_status: Callable[[Any], int]
+    # (response)
+    rt_rest_response_reason: Callable[[Any], bytes]
+    # (response, out_length)
+    rt_rest_response_headers: Callable[[Any, Any], bytes]
+    # (response, name)
+    rt_rest_response_header: Callable[[Any, bytes | None], bytes | None]
+    # (response, out_length)
+    rt_rest_response_body: Callable[[Any, Any], Any]
+    # (response)
+    rt_rest_response_url: Callable[[Any], bytes]
+    # (response)
+    rt_rest_response_attempts: Callable[[Any], int]
+    # (response)
+    rt_rest_response_retry_after_ms: Callable[[Any], int]
+    # (response)
+    rt_rest_response_http_version: Callable[[Any], int]
+    # (rest, name, value)
+    rt_rest_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (rest, name, value)
+    rt_rest_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (rest, count)
+    rt_rest_set_attempts: Callable[[Any, int], int]
+    # (rest, timeout_ms)
+    rt_rest_set_attempt_timeout_ms: Callable[[Any, int], int]
+    # (rest, timeout_ms)
+    rt_rest_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (rest, delay_ms)
+    rt_rest_set_base_delay_ms: Callable[[Any, int], int]
+    # (rest, delay_ms)
+    rt_rest_set_max_delay_ms: Callable[[Any, int], int]
+    # (rest, factor)
+    rt_rest_set_delay_factor: Callable[[Any, float], int]
+    # (rest, jitter)
+    rt_rest_set_jitter: Callable[[Any, int], int]
+    # (rest, deadline_ms)
+    rt_rest_set_deadline_ms: Callable[[Any, int], int]
+    # (rest, delay_ms)
+    rt_rest_set_max_retry_after_ms: Callable[[Any, int], int]
+    # (rest, time_ms)
+    rt_rest_set_queue_ttl_ms: Callable[[Any, int], int]
+    # (rest, count)
+    rt_rest_set_queue_capacity: Callable[[Any, int], int]
+    # (rest, overflow)
+    rt_rest_set_queue_overflow: Callable[[Any, int], int]
+    # (rest, order)
+    rt_rest_set_order: Callable[[Any, int], int]
+    # (rest, enabled)
+    rt_rest_set_idempotency_keys: Callable[[Any, bool], int]
+    # (rest, enabled)
+    rt_rest_set_retry_unsafe: Callable[[Any, bool], int]
+    # (rest, bytes)
+    rt_rest_set_max_body_bytes: Callable[[Any, int], int]
+    # (rest, count)
+    rt_rest_set_max_redirects: Callable[[Any, int], int]
+    # (rest, enabled)
+    rt_rest_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (rest, name)
+    rt_rest_add_safe_header: Callable[[Any, bytes | None], int]
+    # (rest, count)
+    rt_rest_set_max_per_host: Callable[[Any, int], int]
+    # (rest, enabled)
+    rt_rest_set_compression: Callable[[Any, bool], int]
+    # (rest, enabled)
+    rt_rest_set_http2: Callable[[Any, bool], int]
+    # (rest, network)
+    rt_rest_set_network: Callable[[Any, Any], int]
+    # (rest, reachability)
+    rt_rest_set_reachability: Callable[[Any, Any], int]
+    # (rest, method, path, out)
+    rt_rest_request_new: Callable[[Any, bytes | None, bytes | None, Any], int]
+    # (request)
+    rt_rest_request_free: Callable[[Any], None]
+    # (request, name, value)
+    rt_rest_request_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (request, name, value)
+    rt_rest_request_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (request, name, value)
+    rt_rest_request_add_query: Callable[[Any, bytes | None, bytes | None], int]
+    # (request, data, length, content_type)
+    rt_rest_request_set_body: Callable[[Any, Any, int, bytes | None], int]
+    # (request, order)
+    rt_rest_request_set_order: Callable[[Any, int], int]
+    # (request, count)
+    rt_rest_request_set_attempts: Callable[[Any, int], int]
+    # (request, timeout_ms)
+    rt_rest_request_set_attempt_timeout_ms: Callable[[Any, int], int]
+    # (request, deadline_ms)
+    rt_rest_request_set_deadline_ms: Callable[[Any, int], int]
+    # (request, time_ms)
+    rt_rest_request_set_queue_ttl_ms: Callable[[Any, int], int]
+    # (request, enabled)
+    rt_rest_request_set_retry_unsafe: Callable[[Any, bool], int]
+    # (request, enabled)
+    rt_rest_request_set_idempotency_key: Callable[[Any, bool], int]
+    # (request, count)
+    rt_rest_request_set_max_redirects: Callable[[Any, int], int]
+    # (request, bytes)
+    rt_rest_request_set_max_body_bytes: Callable[[Any, int], int]
+    # (request, length, fn, rewind, user, destroy)
+    rt_rest_request_set_body_source: Callable[[Any, int, Any, Any, Any, Any], int]
+    # (request, fn, user, destroy)
+    rt_rest_request_on_head: Callable[[Any, Any, Any, Any], int]
+    # (request, fn, user, destroy)
+    rt_rest_request_on_body: Callable[[Any, Any, Any, Any], int]
+    # (request, fn, user, destroy)
+    rt_rest_request_on_progress: Callable[[Any, Any, Any, Any], int]
+    # (request, fn, user, destroy, out_id)
+    rt_rest_request_send: Callable[[Any, Any, Any, Any, Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

@@ -1,0 +1,312 @@
+import Engine
+import Session
+import Wire
+
+// Chapter: rest request. One request being made: what it is, how it is tried, whom it tells.
+
+/// A request being made. `rt_rest_request_send` takes a copy, so that one may be sent any number of
+/// times, changed in between, and freed at once. It keeps its client alive, and belongs to one
+/// thread at a time. Since 0.1.
+public typealias rt_rest_request = OpaquePointer
+
+/// Writes the next bytes of a request's body into `buffer`, which has `capacity` bytes, 16,384 at
+/// least. Runs on the loop's thread. Since 0.1.
+/// - Returns: how many were written; or an `rt_rest_body`.
+public typealias rt_rest_source_fn =
+    @convention(c) (
+        _ buffer: UnsafeMutablePointer<UInt8>?, _ capacity: Int, _ user: UnsafeMutableRawPointer?
+    ) -> Int64
+
+/// Has the source begin anew: the request is sent again. Runs on the loop's thread. Since 0.1.
+/// - Returns: false when it cannot, which ends the request with RT_ERROR_CANCELLED.
+public typealias rt_rest_rewind_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Bool
+
+/// What a source answers instead of a count. Since 0.1.
+public typealias rt_rest_body = Int32
+
+/// Values of `rt_rest_body`. Since 0.1.
+public enum RT_REST_BODY: Int32 {
+    /// The body is whole.
+    case END = 0
+    /// There will be more: `rt_rest_resume_body` asks again.
+    case WAIT = -1
+    /// It cannot be had: the request ends with RT_ERROR_CANCELLED.
+    case FAIL = -2
+}
+
+/// The head of an answer that is streamed: all of `rt_rest_response` but the body. It is the last
+/// one; answers that are followed by another attempt are not told. Runs on the loop's thread. Since
+/// 0.1.
+public typealias rt_rest_head_fn =
+    @convention(c) (_ response: rt_rest_response?, _ user: UnsafeMutableRawPointer?) -> Void
+
+/// A piece of a streamed answer, decoded; valid until the callback returns, never NULL. Runs on the
+/// loop's thread. Since 0.1.
+public typealias rt_rest_body_fn =
+    @convention(c) (
+        _ data: UnsafePointer<UInt8>?, _ length: Int, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// How far an exchange has come, in bytes of bodies; a total is 0 while it is not known. It begins
+/// anew with each attempt. Runs on the loop's thread. Since 0.1.
+public typealias rt_rest_progress_fn =
+    @convention(c) (
+        _ sent: UInt64, _ to_send: UInt64, _ received: UInt64, _ to_receive: UInt64,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Makes a request, with the client's options of this moment. Any thread. Since 0.1.
+/// - Parameter method: GET, POST and so on; a token of at most 64 bytes, in the case it is sent in.
+/// - Parameter path: below the client's base URL, with exactly one slash between; or a whole URL.
+/// - Parameter out: receives it; to be freed with `rt_rest_request_free`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
+@_cdecl("rt_rest_request_new")
+public func rt_rest_request_new(
+    _ rest: rt_rest?, _ method: UnsafePointer<CChar>?, _ path: UnsafePointer<CChar>?,
+    _ out: UnsafeMutablePointer<rt_rest_request?>?
+) -> rt_status {
+    border {
+        let client = try RESTClient.borrow(rest)
+        let method = try text(method, "method")
+        let path = try text(path, "path")
+        let out = try required(out, "out")
+        out.pointee = RESTRequestBuilder.export(try RESTRequestBuilder(client, method, path))
+    }
+}
+
+/// Gives a request back; what was sent of it goes on. NULL is accepted. Any thread. Since 0.1.
+@_cdecl("rt_rest_request_free")
+public func rt_rest_request_free(_ request: rt_rest_request?) {
+    RESTRequestBuilder.release(request) { _ in }
+}
+
+/// Adds a header; with it the client's of that name are not sent. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER.
+@_cdecl("rt_rest_request_add_header")
+public func rt_rest_request_add_header(
+    _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    builder(request) {
+        try $0.addHeader(text(name, "name"), text(value, "value"))
+    }
+}
+
+/// Sets a header in the place of all of its name. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER.
+@_cdecl("rt_rest_request_set_header")
+public func rt_rest_request_set_header(
+    _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    builder(request) {
+        try $0.setHeader(text(name, "name"), text(value, "value"))
+    }
+}
+
+/// Adds a query parameter behind those of the path; both are percent-encoded. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8.
+@_cdecl("rt_rest_request_add_query")
+public func rt_rest_request_add_query(
+    _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    builder(request) {
+        $0.addQuery(try text(name, "name"), try text(value, "value"))
+    }
+}
+
+/// Sets the body, which is copied. Since 0.1.
+/// - Parameter data: `length` bytes; may be NULL when `length` is 0.
+/// - Parameter content_type: sets the Content-Type header; NULL leaves it as it is.
+/// - Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_INVALID_HEADER.
+@_cdecl("rt_rest_request_set_body")
+public func rt_rest_request_set_body(
+    _ request: rt_rest_request?, _ data: UnsafePointer<UInt8>?, _ length: Int,
+    _ content_type: UnsafePointer<CChar>?
+) -> rt_status {
+    builder(request) {
+        try $0.setBody(
+            Array(bytes(data, length, "data")),
+            type: content_type.map { try text($0, "content_type") })
+    }
+}
+
+/// As `rt_rest_set_order`, for this request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_rest_request_set_order")
+public func rt_rest_request_set_order(
+    _ request: rt_rest_request?, _ order: rt_rest_order
+) -> rt_status {
+    builder(request) {
+        $0.policy.isOrdered = try ordered(order)
+    }
+}
+
+/// As `rt_rest_set_attempts`, for this request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_rest_request_set_attempts")
+public func rt_rest_request_set_attempts(
+    _ request: rt_rest_request?, _ count: UInt32
+) -> rt_status {
+    builder(request) {
+        try $0.policy.setAttempts(Int(count))
+    }
+}
+
+/// As `rt_rest_set_attempt_timeout_ms`, for this request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+@_cdecl("rt_rest_request_set_attempt_timeout_ms")
+public func rt_rest_request_set_attempt_timeout_ms(
+    _ request: rt_rest_request?, _ timeout_ms: Int64
+) -> rt_status {
+    builder(request) {
+        $0.policy.attemptTimeout = try milliseconds(timeout_ms, "timeout_ms")
+    }
+}
+
+/// As `rt_rest_set_deadline_ms`, for this request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+@_cdecl("rt_rest_request_set_deadline_ms")
+public func rt_rest_request_set_deadline_ms(
+    _ request: rt_rest_request?, _ deadline_ms: Int64
+) -> rt_status {
+    builder(request) {
+        $0.policy.deadline = try milliseconds(deadline_ms, "deadline_ms")
+    }
+}
+
+/// As `rt_rest_set_queue_ttl_ms`, for this request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+@_cdecl("rt_rest_request_set_queue_ttl_ms")
+public func rt_rest_request_set_queue_ttl_ms(
+    _ request: rt_rest_request?, _ time_ms: Int64
+) -> rt_status {
+    builder(request) {
+        $0.policy.queueTime = try milliseconds(time_ms, "time_ms")
+    }
+}
+
+/// As `rt_rest_set_retry_unsafe`, for this request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_rest_request_set_retry_unsafe")
+public func rt_rest_request_set_retry_unsafe(
+    _ request: rt_rest_request?, _ enabled: Bool
+) -> rt_status {
+    builder(request) {
+        $0.policy.retriesUnsafe = enabled
+    }
+}
+
+/// As `rt_rest_set_idempotency_keys`, for this request; a key of your own is a header. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_rest_request_set_idempotency_key")
+public func rt_rest_request_set_idempotency_key(
+    _ request: rt_rest_request?, _ enabled: Bool
+) -> rt_status {
+    builder(request) {
+        $0.policy.addsIdempotencyKey = enabled
+    }
+}
+
+/// As `rt_rest_set_max_redirects`, for this request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20.
+@_cdecl("rt_rest_request_set_max_redirects")
+public func rt_rest_request_set_max_redirects(
+    _ request: rt_rest_request?, _ count: Int32
+) -> rt_status {
+    builder(request) {
+        $0.policy.redirects.maximum = try number(count, "count", in: 0...20)
+    }
+}
+
+/// As `rt_rest_set_max_body_bytes`, for this request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2.
+@_cdecl("rt_rest_request_set_max_body_bytes")
+public func rt_rest_request_set_max_body_bytes(
+    _ request: rt_rest_request?, _ bytes: Int
+) -> rt_status {
+    builder(request) {
+        $0.policy.bodyLimit = try size(bytes, "bytes")
+    }
+}
+
+/// Has the body written by `fn` while it is sent. Since 0.1.
+/// - Parameter length: of the body in bytes; -1 when it is not known, and then it is sent in chunks
+///   (RFC 9112 §7.1).
+/// - Parameter rewind: NULL when the source cannot begin anew: then a request that has begun to
+///   send its body is not sent again.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn` or for another length.
+@_cdecl("rt_rest_request_set_body_source")
+public func rt_rest_request_set_body_source(
+    _ request: rt_rest_request?, _ length: Int64, _ fn: rt_rest_source_fn?,
+    _ rewind: rt_rest_rewind_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return builder(request) {
+        guard length >= -1 else {
+            throw RealtimeError(
+                .invalidArgument, "length is \(length), 0 or more is expected, or -1")
+        }
+        _ = try required(fn, "fn")
+        $0.setSource(box, rewind, length: length < 0 ? nil : Int(length))
+    }
+}
+
+/// Sets the callback for the head of a streamed answer; without `rt_rest_request_on_body` it comes
+/// before the whole answer is there. NULL takes it away. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+@_cdecl("rt_rest_request_on_head")
+public func rt_rest_request_on_head(
+    _ request: rt_rest_request?, _ fn: rt_rest_head_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return builder(request) { $0.setHead(box) }
+}
+
+/// Streams the answer: its pieces go to `fn` as they come, and the body of the terminal callback is
+/// empty. An answer that has begun to come is the last: when it breaks off there is no other
+/// attempt. Give such requests an attempt timeout that fits, or 0. NULL keeps the answer whole.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+@_cdecl("rt_rest_request_on_body")
+public func rt_rest_request_on_body(
+    _ request: rt_rest_request?, _ fn: rt_rest_body_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return builder(request) { $0.setPieces(box) }
+}
+
+/// Sets the callback for progress. NULL takes it away. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
+@_cdecl("rt_rest_request_on_progress")
+public func rt_rest_request_on_progress(
+    _ request: rt_rest_request?, _ fn: rt_rest_progress_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return builder(request) { $0.setProgress(box) }
+}
+
+/// Sends the request. Any thread. `fn` is called exactly once, never inside this call, on the
+/// loop's thread: with the answer, a failure, RT_ERROR_CANCELLED or RT_ERROR_CLOSED. Since 0.1.
+/// - Parameter fn: NULL when nobody wants to know.
+/// - Parameter out_id: receives a number for `rt_rest_cancel`; may be NULL.
+/// - Returns: RT_OK; RT_ERROR_CLOSED after close or on a freed loop; RT_ERROR_INVALID_URL for a
+///   query that does not fit; RT_ERROR_FORKED. What fails later, a full queue too, comes to `fn`.
+@_cdecl("rt_rest_request_send")
+public func rt_rest_request_send(
+    _ request: rt_rest_request?, _ fn: rt_rest_done_fn?, _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?, _ out_id: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return builder(request) {
+        let id = try $0.send(to: box)
+        out_id?.pointee = id
+    }
+}
+
+private func builder(
+    _ request: rt_rest_request?, _ body: (RESTRequestBuilder) throws -> Void
+) -> rt_status {
+    border { try body(RESTRequestBuilder.borrow(request)) }
+}
