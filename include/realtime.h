@@ -2781,7 +2781,7 @@ typedef struct rt_rest_request rt_rest_request;
 typedef int64_t (*rt_rest_source_fn)(uint8_t *buffer, size_t capacity, void *user);
 
 /**
- * Has the source begin anew, since the request is sent again. Runs on the loop's thread.
+ * Has the source begin anew: the request is sent again. Runs on the loop's thread.
  *
  * Returns: false when it cannot, which ends the request with RT_ERROR_CANCELLED.
  * Since 0.1.
