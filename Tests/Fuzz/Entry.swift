@@ -17,6 +17,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "extension": return fuzzExtension
     case "frames": return fuzzFrames
     case "handshake": return fuzzHandshake
+    case "idfile": return fuzzIDFile
     case "inflate": return fuzzInflate
     case "location": return fuzzLocation
     case "multipart": return fuzzMultipart
