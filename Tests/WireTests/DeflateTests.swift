@@ -148,6 +148,21 @@ private func records(_ count: Int) -> [UInt8] {
         }
     }
 
+    /// Of these sizes many fill the room they are inflated into to the last byte.
+    @Test(arguments: [true, false]) func anySizeFitsIntoItsRoom(closing: Bool) throws {
+        for count in 1...5000 {
+            var sender = try Sender()
+            let message = [UInt8](repeating: 97, count: count)
+            let compressed = try sender.message(message)
+            var receiver = try Receiver()
+            let result = receiver.message(compressed, closing: closing)
+            guard result == .success(message) else {
+                Issue.record("\(count) bytes: \(result)")
+                return
+            }
+        }
+    }
+
     @Test func everyCutMessageIsCorrupt() throws {
         var sender = try Sender()
         let whole = try sender.message(records(40))

@@ -160,7 +160,11 @@ package struct Inflater: ~Copyable {
                 let room = min(space.count, allowed)
                 stream.pointee.next_out = space.baseAddress?.assumingMemoryBound(to: UInt8.self)
                 stream.pointee.avail_out = UInt32(room)
+                let place = stream.pointee.data_type
                 let code = CShims.inflate(stream, Z_SYNC_FLUSH)
+                // A step that found nothing left, behind output that just fitted, has no place of
+                // its own: zlib forgets in it that it stands between two blocks.
+                if code == Z_BUF_ERROR { stream.pointee.data_type = place }
                 isFull = stream.pointee.avail_out == 0
                 let written = room - Int(stream.pointee.avail_out)
                 output.commit(written)
