@@ -15,7 +15,7 @@ demo: build ## C, Python and Swift receive the same messages from a real nginx +
 test: build ## Every test, with a verdict for each suite
 	Tests/run
 
-build: install ## build/librealtime.so, release
+build: install ## build/librealtime.so and build/bin/realtime, release
 	cmake -S . -B build -G Ninja
 	cmake --build build
 

@@ -34,6 +34,7 @@ def installed_files() -> None:
     version = (ROOT / "VERSION").read_text().strip()
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
     expected = {
+        "bin/realtime",
         "include/realtime.h",
         "lib/librealtime.so",
         "lib/librealtime.so.0",
@@ -46,8 +47,22 @@ def installed_files() -> None:
         files == expected,
         f"installed and expected differ in {sorted(files ^ expected)}",
     )
-    sections = run(["readelf", "-S", "--wide", prefix / "lib/librealtime.so"])
-    expect(".debug_info" not in sections, "the installed library is not stripped")
+    for name in ("lib/librealtime.so", "bin/realtime"):
+        sections = run(["readelf", "-S", "--wide", prefix / name])
+        expect(".debug_info" not in sections, f"the installed {name} is not stripped")
+
+
+@test
+def installed_tool_runs() -> None:
+    prefix = installed()
+    version = (ROOT / "VERSION").read_text().strip()
+    with server() as address:
+        arguments = ["ws", f"{address}/echo", "--count", "2"]
+        output = run([prefix / "bin/realtime", *arguments], stdin=LINES)
+    echoed = [line for line in output.splitlines() if line in LINES.splitlines()]
+    expect(echoed == LINES.splitlines(), f"the tool printed:\n{output}")
+    said = run([prefix / "bin/realtime", "--version"])
+    expect(said == f"realtime {version}\n", said)
 
 
 @test

@@ -50,6 +50,17 @@ def imports(sources: list[Source]) -> Iterator[Complaint]:
             yield Complaint(source.path, line, rule)
 
 
+def tool_imports(sources: list[Source]) -> Iterator[Complaint]:
+    """The command-line tool is a user of the Swift module like any other."""
+    for source in sources:
+        if not source.path.startswith("Sources/RealtimeCLI/"):
+            continue
+        for match in _IMPORT.finditer(source.code):
+            if match[1] in ORDER and match[1] != "Realtime":
+                rule = f"RealtimeCLI must not import {match[1]}, only Realtime"
+                yield Complaint(source.path, source.line_of(match.start(1)), rule)
+
+
 def sizes(sources: list[Source]) -> Iterator[Complaint]:
     for source in sources:
         if source.is_generated:

@@ -47,6 +47,12 @@ class Imports(unittest.TestCase):
         text = '/* /* */\nimport Foundation\n*/\nlet text = """\nimport Foundation\n"""\n'
         self.assertEqual(said(rules.imports(swift("Wire", text))), [])
 
+    def test_the_tool_uses_the_public_module(self) -> None:
+        text = "import ArgumentParser\nimport Glibc\nimport Realtime\n"
+        self.assertEqual(said(rules.tool_imports(swift("RealtimeCLI", text))), [])
+        (complaint,) = said(rules.tool_imports(swift("RealtimeCLI", "\nimport Engine\n")))
+        self.assertRegex(complaint, r":2: RealtimeCLI must not import Engine")
+
     def test_targets_outside_the_library_are_free(self) -> None:
         self.assertEqual(said(rules.imports(swift("abigen", "import Foundation\n"))), [])
 

@@ -1,0 +1,93 @@
+import ArgumentParser
+import Dispatch
+import Glibc
+import Realtime
+
+/// Standard input, output and error, as all commands use them.
+struct Console: Sendable {
+    /// What happens goes to standard output as JSON lines, and nothing to standard error.
+    let isJSON: Bool
+
+    static var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+    static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// What was received: the line or, with --json, the object.
+    func tell(_ line: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine) {
+        let text = isJSON ? object().text : Console.shown(line(), on: STDOUT_FILENO)
+        Console.write(Array(text.utf8) + [0x0A], to: STDOUT_FILENO)
+    }
+
+    /// The same for bytes.
+    func tell(_ bytes: [UInt8], _ object: @autoclosure () -> JSONLine) {
+        if isJSON { return tell("", object()) }
+        Console.write(bytes + [0x0A], to: STDOUT_FILENO)
+    }
+
+    /// What the user of a terminal wants to know beside it.
+    func note(_ text: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine? = nil) {
+        if isJSON {
+            if let object = object() { tell("", object) }
+        } else {
+            let text = Console.shown(text(), on: STDERR_FILENO)
+            Console.write(Array("realtime: \(text)\n".utf8), to: STDERR_FILENO)
+        }
+    }
+
+    /// A terminal obeys control characters, which a peer must not give it: they are made visible.
+    private static func shown(_ text: String, on descriptor: Int32) -> String {
+        guard isatty(descriptor) == 1 else { return text }
+        return text.unicodeScalars.reduce(into: "") { result, scalar in
+            let isObeyed = scalar.properties.generalCategory == .control
+            if isObeyed && scalar != "\t" && scalar != "\n" {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
+    /// Of the next attempt.
+    static func when(_ delay: Duration?) -> String {
+        guard let delay else { return "when there is a network" }
+        return "in \((delay / .milliseconds(1)).rounded() / 1000) s"
+    }
+
+    /// Tells what ended the command, and how the tool ends then.
+    func fail(_ error: any Error) -> ExitCode {
+        switch error {
+        case let error as RealtimeError:
+            note(
+                ([error.message + (error.message.hasSuffix(".") ? "" : ".")]
+                    + (error.advice.map { [$0] } ?? [])).joined(separator: " "),
+                JSONLine("error").with("code", "\(error.code)").with("message", error.message)
+                    .with("status", error.response?.status).with("advice", error.advice))
+            return ExitCode(ExitStatus(error.code).rawValue)
+        case let status as ExitStatus: return ExitCode(status.rawValue)
+        case is CancellationError: return ExitCode(ExitStatus.interrupted.rawValue)
+        default:
+            note("\(error)", JSONLine("error").with("message", "\(error)"))
+            return ExitCode(ExitStatus.other.rawValue)
+        }
+    }
+
+    /// Without a reader there is nothing more to do: the process ends, as others do in a pipe.
+    static func write(_ bytes: [UInt8], to descriptor: Int32) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 {
+                if errno == EINTR || errno == EAGAIN { continue }
+                exit(ExitStatus.other.rawValue)
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// The next line of standard input, nil at its end. Read on a thread that may wait, one line at
+    /// a time: a source that is faster than the server waits in its pipe.
+    static func nextLine() async -> String? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: readLine()) }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import ArgumentParser
+import Glibc
+import Realtime
+
+/// How the tool ends, for scripts to decide by.
+enum ExitStatus: Int32, Error, CaseIterable {
+    case done = 0
+    case other = 1
+    case unreachable = 2
+    case untrusted = 3
+    case refused = 4
+    case lost = 5
+    case closedWithError = 6
+    case usage = 64
+    case interrupted = 130
+
+    private var meaning: String {
+        switch self {
+        case .done: "all is done, or the peer closed in order"
+        case .other: "a failure of this machine"
+        case .unreachable: "no connection: name, host, port, proxy, or no answer in time"
+        case .untrusted: "no connection that can be trusted: TLS"
+        case .refused: "the server answered with an error, or what it must not"
+        case .lost: "the connection was lost, or the peer broke the protocol"
+        case .closedWithError: "the peer closed with a code that is an error"
+        case .usage: "an argument that cannot be"
+        case .interrupted: "Ctrl-C, after closing in order"
+        }
+    }
+
+    /// For --help.
+    static var table: String {
+        allCases.map { status in
+            let number = String(status.rawValue)
+            return String(repeating: " ", count: 5 - number.count) + "\(number)  \(status.meaning)"
+        }.joined(separator: "\n")
+    }
+
+    init(_ code: RealtimeError.Code) {
+        switch code {
+        case .resolve, .connect, .proxy, .timeout: self = .unreachable
+        case .tls: self = .untrusted
+        case .httpStatus, .redirect, .insecureRedirect, .handshake, .contentType, .noContent,
+            .gone, .auth:
+            self = .refused
+        case .connectionLost, .protocolViolation, .tooLarge, .reconnectsExhausted, .deadline,
+            .closed, .expired, .queueFull:
+            self = .lost
+        case .invalidArgument, .invalidURL, .unsupportedScheme, .invalidHeader,
+            .invalidSubprotocol, .invalidUTF8, .invalidCloseCode, .closeReasonTooLong:
+            self = .usage
+        case .cancelled: self = .interrupted
+        case .state, .reentrant, .forked, .busy, .system, .bufferFull, .notFound, .store:
+            self = .other
+        }
+    }
+}
+
+extension RealtimeError {
+    /// What the one who typed the command may do about it.
+    var advice: String? {
+        switch code {
+        case .resolve: "Check the host's name; --resolve HOST:PORT:ADDRESS goes without looking up."
+        case .connect: "Check host and port, and whether the server runs."
+        case .proxy: "Check the proxy's URL and credentials; --proxy none goes without one."
+        case .timeout: "The server may be overloaded, or a firewall be silent; see --timeout."
+        case .tls: "For an authority of your own use --ca-file; openssl s_client shows more."
+        case .httpStatus where response?.status == 401 || response?.status == 407:
+            "Credentials are missing or wrong; see --bearer and --user."
+        case .httpStatus where response?.status == 404:
+            "The server has nothing at this path."
+        case .contentType: "This is no event stream; maybe another path is."
+        case .insecureRedirect: "The server leads from TLS to plain text."
+        case .unsupportedScheme: "ws and wss go with `realtime ws`, http and https with the others."
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/// One line of --json: an object with "event" first, and members in the order they were added.
+struct JSONLine {
+    private(set) var members: String
+
+    init(_ event: String) { members = "\"event\":\(JSONLine.quoted(event))" }
+
+    var text: String { "{\(members)}" }
+
+    /// Members without a value are left out.
+    func with(_ name: String, _ value: String?) -> JSONLine {
+        adding(name, value.map(JSONLine.quoted))
+    }
+
+    func with(_ name: String, _ value: Int?) -> JSONLine { adding(name, value.map(String.init)) }
+
+    func with(_ name: String, _ value: Bool?) -> JSONLine { adding(name, value.map(String.init)) }
+
+    /// In milliseconds.
+    func with(_ name: String, _ value: Duration?) -> JSONLine {
+        adding(name, value.map { String(Int64(($0 / .microseconds(1)).rounded()) / 1000) })
+    }
+
+    private func adding(_ name: String, _ value: String?) -> JSONLine {
+        guard let value else { return self }
+        var copy = self
+        copy.members += ",\(JSONLine.quoted(name)):\(value)"
+        return copy
+    }
+
+    /// RFC 8259 §7.
+    private static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case "\0"..<" ", "\u{7F}"..."\u{9F}":
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+
+    /// RFC 4648 §4.
+    static func base64(_ bytes: [UInt8]) -> String {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+        var result: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+            for place in 0..<4 {
+                let isFilled = place <= group.count
+                result.append(
+                    isFilled ? digits[bits >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+}

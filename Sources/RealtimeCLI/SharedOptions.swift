@@ -1,0 +1,136 @@
+import ArgumentParser
+import Realtime
+
+/// What every command takes: how it speaks, and how connections are made.
+struct SharedOptions: ParsableArguments {
+    @Flag(help: "Tell everything as JSON lines on standard output.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Show the library's log on standard error.")
+    var verbose = false
+
+    @Option(
+        name: [.customShort("H"), .long], parsing: .singleValue,
+        help: ArgumentHelp("A header of the request; may be repeated.", valueName: "name: value"),
+        transform: parseHeader)
+    var header: [(name: String, value: String)] = []
+
+    @Option(
+        help: ArgumentHelp("Credentials, as a basic Authorization.", valueName: "name:password"))
+    var user: String?
+
+    @Option(help: "A token, as a bearer Authorization.")
+    var bearer: String?
+
+    @OptionGroup(title: "Connection")
+    var network: NetworkOptions
+
+    var console: Console { Console(isJSON: json) }
+
+    /// The headers with the credentials.
+    func headers() throws -> [(name: String, value: String)] {
+        var headers = header
+        if let bearer { headers.append(("Authorization", "Bearer \(bearer)")) }
+        if let user {
+            let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = try EventSource.basicAuth(
+                String(parts[0]), parts.count > 1 ? String(parts[1]) : "")
+            headers.append(("Authorization", value))
+        }
+        return headers
+    }
+
+    func startLog() {
+        guard verbose else { return }
+        Log.send(upTo: .debug) { level, line in
+            Console.write(Array("realtime: \(level): \(line)\n".utf8), to: 2)
+        }
+    }
+
+    func validate() throws {
+        if user != nil, bearer != nil {
+            throw ValidationError("--user and --bearer are the same header; give one of them.")
+        }
+    }
+}
+
+struct NetworkOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Trust these authorities (PEM), not the system's.", valueName: "file"))
+    var caFile: String?
+
+    @Option(help: ArgumentHelp("Show this certificate to the server (PEM).", valueName: "file"))
+    var certificate: String?
+
+    @Option(help: ArgumentHelp("The certificate's key, if in another file.", valueName: "file"))
+    var key: String?
+
+    @Flag(help: "Accept any certificate. Whoever sits between can read and change everything.")
+    var insecure = false
+
+    @Option(help: ArgumentHelp("http, https, socks4(a) or socks5(h), or none.", valueName: "url"))
+    var proxy: String?
+
+    @Option(help: ArgumentHelp("Connect to this Unix socket.", valueName: "path"))
+    var unixSocket: String?
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp("Connect there, without looking up.", valueName: "host:port:address"),
+        transform: parseResolve)
+    var resolve: [Network.Resolve] = []
+
+    @Option(help: ArgumentHelp("Until a connection stands.", valueName: "seconds"))
+    var timeout: Double = 10
+
+    @Flag(name: [.customShort("4"), .long], help: "Connect by IPv4 alone.")
+    var ipv4 = false
+
+    @Flag(name: [.customShort("6"), .long], help: "Connect by IPv6 alone.")
+    var ipv6 = false
+
+    var network: Network {
+        var network = Network()
+        network.caFile = caFile
+        network.clientCertificate = certificate.map {
+            Network.ClientCertificate(certificateFile: $0, keyFile: key)
+        }
+        network.insecureSkipVerification = insecure
+        if let proxy { network.proxy = proxy == "none" ? .none : .url(proxy) }
+        network.unixSocket = unixSocket
+        network.resolves = resolve
+        if ipv4 != ipv6 { network.ipVersion = ipv4 ? .v4 : .v6 }
+        return network
+    }
+
+    func validate() throws {
+        _ = try duration(timeout, "--timeout")
+        if key != nil, certificate == nil {
+            throw ValidationError("--key needs --certificate.")
+        }
+    }
+}
+
+/// A day at most, so that no arithmetic can overflow.
+func duration(_ seconds: Double, _ option: String) throws -> Duration {
+    guard seconds > 0, seconds <= 86_400 else {
+        throw ValidationError("\(option) is \(seconds); above 0 up to 86400 seconds is expected.")
+    }
+    return .milliseconds(max(1, Int64(seconds * 1000)))
+}
+
+private func parseHeader(_ text: String) throws -> (name: String, value: String) {
+    guard let colon = text.firstIndex(of: ":") else {
+        throw ValidationError("The header \"\(text)\" has no colon; \"Name: value\" is expected.")
+    }
+    let value = text[text.index(after: colon)...]
+    return (String(text[..<colon]), String(value.drop { $0 == " " }))
+}
+
+private func parseResolve(_ text: String) throws -> Network.Resolve {
+    let parts = text.split(separator: ":", maxSplits: 2)
+    guard parts.count == 3, let port = Int(parts[1]) else {
+        throw ValidationError("\"\(text)\" is not HOST:PORT:ADDRESS.")
+    }
+    return Network.Resolve(host: String(parts[0]), port: port, address: String(parts[2]))
+}

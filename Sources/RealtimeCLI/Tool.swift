@@ -1,0 +1,25 @@
+import ArgumentParser
+import Realtime
+
+/// The command-line tool. Each command is a file of its own; what they share is in `*Options.swift`
+/// and in `Console.swift`.
+@main struct Tool: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "realtime",
+        abstract: "Talks to realtime servers: WebSocket and Server-Sent Events.",
+        discussion: """
+            What is received goes to standard output, a line each; all else goes to standard \
+            error. With --json all of it goes to standard output, one JSON object a line, whose \
+            "event" tells what happened.
+
+            Ctrl-C closes the connection in order; a second one ends at once.
+
+            EXIT CODES
+            \(ExitStatus.table)
+
+            ENVIRONMENT
+              http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY are followed; --proxy goes before them.
+            """,
+        version: "realtime \(Library.version)",
+        subcommands: [WebSocketCommand.self, EventSourceCommand.self])
+}

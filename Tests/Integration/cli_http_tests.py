@@ -1,0 +1,87 @@
+"""What the command-line tool receives over HTTP."""
+
+import functools
+import signal
+import threading
+
+from command_line import INTERRUPTED, REFUSED, Tool, ends, http, line_of, running, says
+from harness import PATIENCE_S, Build, Suite, expect
+from servers import Peer, Servers
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    tool = Tool(build)
+    for test in (
+        events,
+        events_as_json,
+        events_are_chosen,
+        events_that_cannot_be_had,
+        events_interrupted,
+    ):
+        name = "tool: " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(test, tool, servers))
+
+
+# Events
+
+STREAM = (
+    "HTTP/1.1 200 OK",
+    "Content-Type: text/event-stream",
+)
+BODY = "id: 1\ndata: one\n\n: note\nevent: tick\ndata: a\ndata: b\n\nid: 3\ndata: three\n\n"
+
+
+def events(tool: Tool, servers: Servers) -> None:
+    url = http(servers.script(says(*STREAM, body=BODY)))
+    result = tool.run("sse", url, "--no-reconnect")
+    expect(result.stdout == "one\na\nb\nthree\n", repr(result.stdout))
+    expect("connected to http://127.0.0.1" in result.stderr, result.stderr)
+
+
+def events_as_json(tool: Tool, servers: Servers) -> None:
+    ids: list[str] = []
+
+    async def script(peer: Peer) -> None:
+        ids.append(peer.header("Last-Event-ID"))
+        await peer.send("\r\n".join([*STREAM, "", f"retry: 1\n{BODY}"]).encode())
+
+    url = http(servers.script(script))
+    lines = tool.json("sse", url, "--count", "4", "--last-event-id", "0")
+    told = [line["event"] for line in lines]
+    expect(told == ["open", *["message"] * 3, "lost", "open", "message"], f"{told}")
+    tick = {"event": "message", "type": "tick", "id": "1", "data": "a\nb"}
+    expect(lines[2] == tick, f"{lines[2]}")
+    expect(ids == ["0", "3"], f"{ids}")
+
+
+def events_are_chosen(tool: Tool, servers: Servers) -> None:
+    url = http(servers.script(says(*STREAM, body="retry: 1\n" + BODY)))
+    result = tool.run("sse", url, "--event", "tick", "--event", "tock", "--count", "2")
+    expect(result.stdout == "a\nb\n" * 2, repr(result.stdout))
+
+
+def events_that_cannot_be_had(tool: Tool, servers: Servers) -> None:
+    for answer, culprit in (
+        (("HTTP/1.1 404 Not Found", "Content-Length: 0"), "404"),
+        (("HTTP/1.1 204 No Content",), "204"),
+        (("HTTP/1.1 200 OK", "Content-Type: text/html", "Content-Length: 0"), "text/html"),
+    ):
+        said = tool.run("sse", http(servers.script(says(*answer))), status=REFUSED).stderr
+        expect(culprit in said, said)
+
+
+def events_interrupted(tool: Tool, servers: Servers) -> None:
+    gone = threading.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.send("\r\n".join([*STREAM, "", "data: one\n\n"]).encode())
+        try:
+            await peer.read_to_end()
+        finally:
+            gone.set()
+
+    with running(tool, "sse", http(servers.script(script))) as process:
+        expect(line_of(process) == "one", "no event")
+        process.send_signal(signal.SIGINT)
+        ends(process, INTERRUPTED)
+    expect(gone.wait(PATIENCE_S), "the connection is still there")

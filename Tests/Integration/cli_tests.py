@@ -1,0 +1,369 @@
+"""The command-line tool, through pipes and through a terminal."""
+
+import base64
+import functools
+import json
+import re
+import signal
+import threading
+import time
+
+from command_line import (
+    CLOSED,
+    DONE,
+    INTERRUPTED,
+    LOST,
+    REFUSED,
+    UNREACHABLE,
+    UNTRUSTED,
+    USAGE,
+    Terminal,
+    Tool,
+    ends,
+    line_of,
+    running,
+    says,
+)
+from harness import PATIENCE_S, Build, Suite, expect
+from servers import Peer, Servers, frame
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    tool = Tool(build)
+    for test in (
+        help_tells_the_exit_codes,
+        arguments_that_cannot_be,
+        lines_go_there_and_back,
+        input_ends_before_the_messages_do,
+        all_is_sent_before_it_closes,
+        json_lines,
+        what_the_request_says,
+        refusals,
+        nobody_listens,
+        tls_is_checked,
+        peer_closes,
+        it_comes_back,
+        round_trips,
+        interrupted,
+        interrupted_while_connecting,
+        interrupted_twice,
+        reader_goes_away,
+        terminal,
+        terminal_interrupted,
+        terminal_is_not_given_control,
+    ):
+        name = "tool: " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(test, tool, servers))
+
+
+async def echo(peer: Peer) -> None:
+    await peer.send(peer.answer())
+    while True:
+        opcode, payload = await peer.read_frame()
+        await peer.send(frame(opcode, payload))
+        if opcode == 8:
+            return
+
+
+# By itself
+
+
+def help_tells_the_exit_codes(tool: Tool, _: Servers) -> None:
+    text = tool.run("--help").stdout
+    for status in (DONE, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED):
+        expect(
+            re.search(rf"^ +{status}  \S", text, re.M) is not None, f"{status} is not in: {text}"
+        )
+    for command in re.findall(r"^  (\w+) {10,}\S", text.split("SUBCOMMANDS:")[1], re.M):
+        about = tool.run(command, "--help").stdout
+        expect("EXAMPLES" in about and f"realtime {command} " in about, about)
+    expect(re.fullmatch(r"realtime \d+\.\d+\.\d+\n", tool.run("--version").stdout) is not None, "")
+
+
+def arguments_that_cannot_be(tool: Tool, _: Servers) -> None:
+    for arguments, culprit in (
+        (["ws"], "<url>"),
+        (["ws", "nonsense"], "nonsense"),
+        (["ws", "http://127.0.0.1/"], "ws and wss go with"),
+        (["sse", "ws://127.0.0.1/"], "http and https"),
+        (["ws", "ws://127.0.0.1/", "-H", "no colon"], "no colon"),
+        (["ws", "ws://127.0.0.1/", "-H", "Upgrade: x"], "Upgrade"),
+        (["ws", "ws://127.0.0.1/", "--count", "0"], "--count"),
+        (["ws", "ws://127.0.0.1/", "--ping", "nan"], "--ping"),
+        (["ws", "ws://127.0.0.1/", "--timeout", "-1"], "--timeout"),
+        (["ws", "ws://127.0.0.1/", "--resolve", "host:x:1"], "HOST:PORT:ADDRESS"),
+        (["ws", "ws://127.0.0.1/", "--proxy", "gopher://p/"], "gopher"),
+        (["ws", "ws://127.0.0.1/", "--user", "a:b", "--bearer", "c"], "--bearer"),
+        (["ws", "ws://127.0.0.1/", "--subprotocol", "two words"], "two words"),
+        (["ws", "ws://127.0.0.1/", "--key", "k"], "--certificate"),
+    ):
+        said = tool.run(*arguments, status=USAGE).stderr
+        expect(culprit in said, f"{arguments}: {culprit!r} is not in {said!r}")
+
+
+# WebSocket, through pipes
+
+
+def lines_go_there_and_back(tool: Tool, servers: Servers) -> None:
+    text = "one\n\n ü 🙂 \nlast"
+    result = tool.run("ws", servers.echo(), "--count", "4", text=text)
+    expect(result.stdout == text + "\n", repr(result.stdout))
+    expect("connected" in result.stderr and "permessage-deflate" in result.stderr, result.stderr)
+
+
+def input_ends_before_the_messages_do(tool: Tool, servers: Servers) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        opcode, payload = await peer.read_frame()
+        expect((opcode, payload) == (1, b"go"), repr(payload))
+        await peer.send(frame(1, b"one") + frame(1, b"two") + frame(8, b"\x03\xe8"))
+        await peer.read_until_close()
+
+    result = tool.run("ws", servers.script(script), "--no-compress", text="go\n")
+    expect(result.stdout == "one\ntwo\n", repr(result.stdout))
+
+
+def all_is_sent_before_it_closes(tool: Tool, servers: Servers) -> None:
+    received: list[tuple[int, bytes]] = []
+
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        while not received or received[-1][0] != 8:
+            received.append(await peer.read_frame())
+        await peer.send(frame(*received[-1]))
+
+    text = "".join(f"{number}\n" for number in range(1000))
+    tool.run("ws", servers.script(script), "--no-compress", "--close", "--binary", text=text)
+    expect(received.pop() == (8, b"\x03\xe8"), "no close frame with 1000")
+    expect([payload for _, payload in received] == text.encode().split(), "not what was sent")
+    expect({opcode for opcode, _ in received} == {2}, "not binary")
+
+
+def json_lines(tool: Tool, servers: Servers) -> None:
+    url = servers.echo(subprotocols=["chat"])
+    text = 'say "ü\\\t\x01\x7f"'
+    lines = tool.json("ws", url, "--subprotocol", "chat", "--count", "1", text=text + "\n")
+    expect([line["event"] for line in lines] == ["open", "message", "close"], f"{lines}")
+    expect(lines[0]["subprotocol"] == "chat", f"{lines[0]}")
+    expect(lines[1] == {"event": "message", "kind": "text", "data": text}, f"{lines[1]}")
+    closed = {"event": "close", "code": 1000, "reason": "", "clean": True}
+    expect(lines[2] == closed, f"{lines[2]}")
+
+    url = servers.echo()
+    for count in range(4):
+        data = "abc"[:count]
+        line = tool.json("ws", url, "--binary", "--count", "1", text=data + "\n")[1]
+        expect(line["kind"] == "binary", f"{line}")
+        expect(base64.b64decode(line["base64"], validate=True) == data.encode(), f"{line}")
+
+
+def what_the_request_says(tool: Tool, servers: Servers) -> None:
+    requests: list[dict[str, str]] = []
+    names = ["X-One", "Authorization", "Origin", "Sec-WebSocket-Protocol", "Host"]
+    names.append("Sec-WebSocket-Extensions")
+
+    async def script(peer: Peer) -> None:
+        requests.append({name: peer.header(name) for name in names})
+        await peer.send(peer.answer() + frame(8, b"\x03\xe8"))
+        await peer.read_until_close()
+
+    url = servers.script(script)
+    port = url.rstrip("/").rsplit(":", 1)[1]
+    tool.run("ws", url, "-H", "X-One:  a: b", "--header", "X-Two: c", "--bearer", "t0ken")
+    tool.run("ws", url, "--user", "Aladdin:open sesame", "--origin", "https://example.org")
+    elsewhere = url.replace("127.0.0.1", "name.invalid")
+    tool.run("ws", elsewhere, "--no-compress", "--resolve", f"name.invalid:{port}:127.0.0.1")
+    first, second, third = requests
+    expect(first["X-One"] == "a: b" and first["Authorization"] == "Bearer t0ken", f"{first}")
+    expect(first["Sec-WebSocket-Extensions"] != "", f"{first}")
+    expect(second["Authorization"] == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", f"{second}")
+    expect(second["Origin"] == "https://example.org", f"{second}")
+    expect(third["Host"] == f"name.invalid:{port}", f"{third}")
+    expect(third["Sec-WebSocket-Extensions"] == "", f"{third}")
+
+
+def refusals(tool: Tool, servers: Servers) -> None:
+    for status, advice in ((404, "nothing at this path"), (401, "--bearer"), (503, "")):
+        url = servers.script(says(f"HTTP/1.1 {status} No", "Content-Length: 0"))
+        said = tool.run("ws", url, status=REFUSED).stderr
+        expect(str(status) in said and "127.0.0.1" in said and advice in said, said)
+        line = tool.json("ws", url, status=REFUSED)[-1]
+        expect(line["event"] == "error" and line["code"] == "httpStatus", f"{line}")
+        expect(line["status"] == status, f"{line}")
+
+
+def nobody_listens(tool: Tool, _: Servers) -> None:
+    for command, scheme in (("ws", "ws"), ("sse", "http")):
+        arguments = [command, f"{scheme}://127.0.0.1:1/"]
+        if command == "sse":
+            arguments += ["--no-reconnect"]
+        said = tool.run(*arguments, status=UNREACHABLE).stderr
+        expect("127.0.0.1:1" in said and "whether the server runs" in said, said)
+    url = "ws://127.0.0.1:2/"
+    said = tool.run("ws", url, "--proxy", "http://127.0.0.1:1/", status=UNREACHABLE).stderr
+    expect("port 1 " in said, said)
+
+
+def tls_is_checked(tool: Tool, servers: Servers) -> None:
+    tls = servers.tls()
+    url = servers.echo(tls)
+    said = tool.run("ws", url, status=UNTRUSTED).stderr
+    expect("--ca-file" in said, said)
+    for option in (["--ca-file", tls.ca_file], ["--insecure"]):
+        result = tool.run("ws", url, *option, "--count", "1", text="hello\n")
+        expect(result.stdout == "hello\n", result.stdout)
+
+
+def peer_closes(tool: Tool, servers: Servers) -> None:
+    for code, status in ((1000, DONE), (1001, DONE), (1011, CLOSED), (4000, CLOSED)):
+
+        async def script(peer: Peer, code: int = code) -> None:
+            await peer.send(peer.answer() + frame(8, code.to_bytes(2, "big") + b"because"))
+            await peer.read_until_close()
+
+        said = tool.run("ws", servers.script(script), status=status).stderr
+        expect(f"{code}" in said and "because" in said, said)
+
+    async def drops(peer: Peer) -> None:
+        await peer.send(peer.answer())
+
+    tool.run("ws", servers.script(drops), status=LOST)
+
+    async def breaks(peer: Peer) -> None:
+        await peer.send(peer.answer() + b"\xff\xff")
+
+    tool.run("ws", servers.script(breaks), status=LOST)
+
+
+def it_comes_back(tool: Tool, servers: Servers) -> None:
+    visits: list[int] = []
+
+    async def script(peer: Peer) -> None:
+        visits.append(1)
+        await peer.send(peer.answer() + frame(1, b"%d" % len(visits)))
+        if len(visits) == 2:
+            await peer.read_until_close()
+
+    lines = tool.json("ws", servers.script(script), "--reconnect", "--count", "2")
+    told = [line["event"] for line in lines if line["event"] != "error"]
+    expect(told[:5] == ["open", "message", "lost", "open", "message"], f"{lines}")
+    lost = next(line for line in lines if line["event"] == "lost")
+    expect(lost["attempt"] == 1 and 500 <= lost["delay_ms"] <= 1000, f"{lost}")
+
+
+def round_trips(tool: Tool, servers: Servers) -> None:
+    with running(tool, "ws", servers.echo(), "--ping", "0.02", "--json") as process:
+        while (line := json.loads(line_of(process)))["event"] != "pong":
+            expect(line["event"] == "open", f"{line}")
+        expect(0 <= line["round_trip_ms"] < PATIENCE_S * 1000, f"{line}")
+
+
+class Recorder:
+    """A server that says when a client is there, and with what it left."""
+
+    def __init__(self, answers_close: bool = True) -> None:
+        self.came = threading.Event()
+        self.left = threading.Event()
+        self.code = 0
+        self._answers = answers_close
+
+    async def __call__(self, peer: Peer) -> None:
+        await peer.send(peer.answer() + frame(1, b"hello"))
+        self.came.set()
+        payload = await peer.read_until_close()
+        self.code = int.from_bytes(payload[:2], "big")
+        self.left.set()
+        if self._answers:
+            await peer.send(frame(8, payload))
+        else:
+            await peer.read_to_end()
+
+    def wait(self, event: threading.Event) -> None:
+        expect(event.wait(PATIENCE_S), "the server waits in vain")
+
+
+def interrupted(tool: Tool, servers: Servers) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        server = Recorder()
+        with running(tool, "ws", servers.script(server)) as process:
+            expect(line_of(process) == "hello", "no message")
+            process.send_signal(number)
+            ends(process, INTERRUPTED)
+        server.wait(server.left)
+        expect(server.code == 1001, f"closed with {server.code}")
+
+
+def interrupted_while_connecting(tool: Tool, servers: Servers) -> None:
+    came = threading.Event()
+
+    async def silent(peer: Peer) -> None:
+        came.set()
+        await peer.read_to_end()
+
+    with running(tool, "ws", servers.script(silent), "--timeout", "600") as process:
+        expect(came.wait(PATIENCE_S), "the server waits in vain")
+        process.send_signal(signal.SIGINT)
+        ends(process, INTERRUPTED)
+
+
+def interrupted_twice(tool: Tool, servers: Servers) -> None:
+    """The peer does not answer the close frame, and ten seconds are too long for somebody."""
+    server = Recorder(answers_close=False)
+    with running(tool, "ws", servers.script(server)) as process:
+        line_of(process)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        server.wait(server.left)
+        process.send_signal(signal.SIGINT)
+        ends(process, INTERRUPTED)
+        expect(time.monotonic() - start < 10, "the second did not end it")
+
+
+def reader_goes_away(tool: Tool, servers: Servers) -> None:
+    async def flood(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        while True:
+            await peer.send(frame(1, b"line") * 1000)
+
+    with running(tool, "ws", servers.script(flood)) as process:
+        line_of(process)
+        assert process.stdout is not None
+        process.stdout.close()
+        code = process.wait(PATIENCE_S)
+        expect(code != 0, "it ended as if all were well")
+
+
+# Through a terminal
+
+
+def terminal(tool: Tool, servers: Servers) -> None:
+    with Terminal(tool, "ws", servers.echo()) as screen:
+        screen.expect("Ctrl-D closes")
+        screen.type("hello\n")
+        screen.expect("\nhello\r\n")
+        screen.type("\x04")
+        screen.expect("closed with 1000")
+        ends(screen.process, DONE)
+
+
+def terminal_interrupted(tool: Tool, servers: Servers) -> None:
+    server = Recorder()
+    with Terminal(tool, "ws", servers.script(server)) as screen:
+        screen.expect("hello")
+        screen.type("\x03")
+        ends(screen.process, INTERRUPTED)
+    server.wait(server.left)
+    expect(server.code == 1001, f"closed with {server.code}")
+
+
+def terminal_is_not_given_control(tool: Tool, servers: Servers) -> None:
+    async def script(peer: Peer) -> None:
+        evil = frame(1, "a\x1b[2J\u009bb".encode()) + frame(2, b"\x1b[2J")
+        await peer.send(peer.answer() + evil + frame(8, b"\x0f\xa0\x1b[2Jbye"))
+        await peer.read_until_close()
+
+    with Terminal(tool, "ws", servers.script(script)) as screen:
+        screen.expect("a\\u{1b}[2J\\u{9b}b")
+        screen.expect("4 bytes")
+        screen.expect("bye")
+        expect("\x1b" not in screen.said, repr(screen.said))

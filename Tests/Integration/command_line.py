@@ -1,0 +1,142 @@
+"""The command-line tool for its tests: in pipes, and in a terminal."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import select
+import subprocess
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from harness import PATIENCE_S, Build, Failed, expect
+from servers import Peer
+
+DONE, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED = 0, 2, 3, 4, 5, 6, 64, 130
+
+Script = Callable[[Peer], Any]
+
+
+class Tool:
+    """Runs it."""
+
+    def __init__(self, build: Build) -> None:
+        self.program = str(build.library / "bin" / "realtime")
+        self.environment = build.environment(False)
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        return subprocess.Popen(
+            [self.program, *arguments], env=self.environment, **{**pipes, **options}
+        )
+
+    def run(
+        self, *arguments: str, text: str = "", status: int = DONE
+    ) -> subprocess.CompletedProcess[str]:
+        """To its end, which must be with this status."""
+        result = subprocess.run(
+            [self.program, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=PATIENCE_S,
+        )
+        said = f"{result.stdout}{result.stderr}"
+        expect(result.returncode == status, f"exit code {result.returncode}, said: {said}")
+        return result
+
+    def json(self, *arguments: str, text: str = "", status: int = DONE) -> list[dict[str, Any]]:
+        result = self.run(*arguments, "--json", text=text, status=status)
+        expect(result.stderr == "", f"also on standard error: {result.stderr}")
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@contextlib.contextmanager
+def running(tool: Tool, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """One that is not awaited; ended with the test in any case."""
+    process = tool.start(*arguments, **options)
+    guard = threading.Timer(PATIENCE_S, process.kill)
+    guard.start()
+    try:
+        yield process
+    finally:
+        guard.cancel()
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def line_of(process: subprocess.Popen[bytes], name: str = "stdout") -> str:
+    line: bytes = getattr(process, name).readline()
+    expect(line != b"", "it has ended")
+    return line.decode().rstrip("\n")
+
+
+def ends(process: subprocess.Popen[bytes], status: int) -> None:
+    code = process.wait(PATIENCE_S)
+    expect(code == status, f"exit code {code}, not {status}")
+
+
+class Terminal:
+    """A pseudo-terminal whose other side is the tool's."""
+
+    def __init__(self, tool: Tool, *arguments: str) -> None:
+        self._master, slave = pty.openpty()
+        attributes = termios.tcgetattr(slave)
+        attributes[3] &= ~termios.ECHO
+        termios.tcsetattr(slave, termios.TCSANOW, attributes)
+
+        def control() -> None:
+            # Only then is Ctrl-C a signal.
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = tool.start(
+            *arguments, stdin=slave, stdout=slave, stderr=slave, preexec_fn=control
+        )
+        os.close(slave)
+        self.said = ""
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def expect(self, text: str) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while text not in self.said:
+            ready, _, _ = select.select([self._master], [], [], max(0, end - time.monotonic()))
+            try:
+                more = os.read(self._master, 65536) if ready else b""
+            except OSError:
+                more = b""
+            if not more:
+                raise Failed(f"{text!r} is not in {self.said!r}")
+            self.said += more.decode()
+
+
+def says(*answer: str, body: str = "") -> Script:
+    """An HTTP answer, and the end."""
+
+    async def script(peer: Peer) -> None:
+        await peer.send("\r\n".join([*answer, "", body]).encode())
+
+    return script
+
+
+def http(url: str) -> str:
+    return url.replace("ws", "http", 1)
