@@ -218,15 +218,12 @@ package struct EventStreamParser: ~Copyable {
     ) throws(RealtimeError) -> Step? {
         if ends, case .start = place {
             if part.isEmpty { return dispatch() }
-            // Nearly all bytes are in lines like this one.
-            if part.count >= 5, part.loadUnaligned(as: UInt32.self) == EventStreamParser.dataName,
-                part[4] == 0x3A
-            {
-                let start = part.count > 5 && part[5] == 0x20 ? 6 : 5
+            if let (field, start) = EventStreamParser.wholeField(part) {
                 try checkLine(part.count)
-                try add(UnsafeRawBufferPointer(rebasing: part[start...]), to: .data, isASCII)
-                dataBytes.append(0x0A)
-                return nil
+                begin(field)
+                let value = start < part.count && part[start] == 0x20 ? start + 1 : start
+                try add(UnsafeRawBufferPointer(rebasing: part[value...]), to: field, isASCII)
+                return try finish(field)
             }
             if part.count >= 3, part[0] == 0x69, part[1] == 0x64, part[2] == 0x3A {
                 let start = part.count > 3 && part[3] == 0x20 ? 4 : 3
@@ -268,8 +265,18 @@ package struct EventStreamParser: ~Copyable {
         return nil
     }
 
-    /// "data" as it lies in memory.
-    private static let dataName = UInt32(littleEndian: 0x6174_6164)
+    /// The field of a whole line with a colon, and where its value begins: nearly all lines.
+    @inline(__always)
+    private static func wholeField(_ line: UnsafeRawBufferPointer) -> (Field, Int)? {
+        guard line.count >= 6 else { return nil }
+        // The first four bytes, as they lie in memory.
+        switch UInt32(littleEndian: line.loadUnaligned(as: UInt32.self)) {
+        case 0x6174_6164 where line[4] == 0x3A: return (.data, 5)
+        case 0x6E65_7665 where line[4] == 0x74 && line[5] == 0x3A: return (.event, 6)
+        case let word where word & 0xFF_FFFF == 0x3A_6469: return (.id, 3)
+        default: return nil
+        }
+    }
 
     /// Goes on to the line's value, or to knowing that it has none to keep.
     private mutating func readName(_ part: UnsafeRawBufferPointer, _ index: inout Int) {
