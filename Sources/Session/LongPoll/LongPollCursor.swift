@@ -1,0 +1,55 @@
+package import Wire
+
+/// What a long poll has seen already (sse-poll-rest.md, L2 and L3).
+package struct LongPollCursor: Sendable, Equatable {
+    /// As the latest answer had them, byte for byte; nil for one it did not have.
+    private var lastModified: String?
+    private var tag: String?
+    /// What stands for the place on every transport; "" for none.
+    package private(set) var id = ""
+
+    package init() {}
+
+    /// Behind the message with this id.
+    /// - Throws: `.invalidArgument` when validators are needed and the id is not made of them.
+    package init(id: String, _ mode: LongPollCursorMode) throws(RealtimeError) {
+        self.id = id
+        guard mode == .validators, !id.isEmpty else { return }
+        let parts = id.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let seconds = Int64(parts[0]), seconds >= 0 else {
+            throw RealtimeError(
+                .invalidArgument,
+                "the id \(id.quoted(upTo: 60)) is not made of a time and an ETag, which polls by"
+                    + " validators begin with")
+        }
+        lastModified = formatHTTPDate(seconds)
+        tag = String(parts[1])
+    }
+
+    /// The place that an answer of 200 says it reaches; nil when it says none.
+    package init?(_ head: ResponseHead) {
+        lastModified = head.values("Last-Modified").first.flatMap { $0.isEmpty ? nil : $0 }
+        tag = head.values("ETag").first.flatMap { $0.isEmpty ? nil : $0 }
+        if let named = head.values("Last-Event-ID").first, !named.isEmpty {
+            id = named
+        } else if let lastModified, let tag, let seconds = parseHTTPDate(lastModified) {
+            id = "\(seconds):\(tag)"
+        }
+        if lastModified == nil, tag == nil, id.isEmpty { return nil }
+    }
+
+    /// Says it to the server.
+    package func apply(
+        to request: inout HTTPRequest, _ mode: LongPollCursorMode, parameter: String
+    ) {
+        switch mode {
+        case .validators:
+            request.set("If-Modified-Since", lastModified)
+            request.set("If-None-Match", tag)
+        case .headerID: request.set("Last-Event-ID", id.isEmpty ? nil : id)
+        case .queryID:
+            if !id.isEmpty { request.url = request.url.withQuery(parameter, id) }
+        case .none: break
+        }
+    }
+}

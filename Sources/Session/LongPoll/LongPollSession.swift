@@ -1,0 +1,371 @@
+package import Wire
+
+/// Where a long poll stands.
+package enum LongPollState: Int32, Sendable {
+    /// No answer yet, or the last attempt failed.
+    case connecting = 0
+    /// The server answers.
+    case open = 1
+    case closed = 2
+}
+
+/// The brain of a long poll (sse-poll-rest.md, L1 to L9): which request is made, what its answer
+/// means, when the next is due. `LongPollConnection` in Engine has the hands.
+///
+/// The calls of one poll: `beginPoll`, `received(head)` for each answer, `received(bytes)`,
+/// `ended`; after a message `delivered`. `wakeUp` says when `timeReached` wants to be called.
+package struct LongPollSession: Sendable {
+    package typealias Failure = EventSourceSession.Failure
+
+    package enum Answer {
+        /// Its body is read; `ended` says what it means.
+        case read
+        /// `request` is another one: send it.
+        case again
+        /// The caller is asked for credentials; then `authorized`.
+        case unauthorized
+        case failed(Failure)
+    }
+
+    package enum Outcome {
+        /// The body is for the caller; then `delivered`.
+        case message
+        /// Nothing new: the next poll has its time.
+        case nothing
+        case failed(Failure)
+    }
+
+    package enum Timer {
+        case nothing
+        /// Begin a poll.
+        case begin
+        /// The poll was held for its time: drop it.
+        case held
+        /// The answer took too long: drop it.
+        case failed(Failure)
+    }
+
+    private enum Phase: Equatable {
+        case idle
+        /// The request is out; `start` is when it could go out, once that is known.
+        case polling(begun: Instant, start: Instant?)
+        /// The head has come, and bytes behind it until `last`.
+        case reading(start: Instant, last: Instant)
+        /// The caller has the body.
+        case delivering
+        case waiting(until: Instant)
+        case offline
+        case authorizing
+        case closed
+    }
+
+    private var configuration: LongPollConfiguration
+    private var phase = Phase.idle
+    private var redirects = Redirects()
+    package private(set) var request: HTTPRequest
+    private var cursor: LongPollCursor
+    private var head: ResponseHead?
+    private var askedForCredentials = false
+    private var isOnline = true
+    /// Attempts in a row that failed.
+    private var failures = 0
+    /// Empty answers of 200 in a row that came at once (L8).
+    private var hastyAnswers = 0
+    private var isGood = false
+    private var bodyBytes = 0
+    private var name: String { request.url.displayName }
+
+    /// What a server may ask to wait, as for event sources.
+    private static let longestAsked = Duration.seconds(300)
+    /// What is read of a body that nobody wants, so that the connection can be used again.
+    private static let wasteBytes = 64 << 10
+
+    package init(_ configuration: LongPollConfiguration) throws(RealtimeError) {
+        self.configuration = configuration
+        cursor = try LongPollCursor(
+            id: configuration.lastEventID ?? "", configuration.cursorMode)
+        request = HTTPRequest("GET", configuration.url)
+    }
+
+    package var state: LongPollState {
+        if phase == .closed { return .closed }
+        return isGood ? .open : .connecting
+    }
+
+    /// Of the last message delivered; "" for none.
+    package var lastEventID: String { cursor.id }
+
+    /// The number of the attempt that is due: 1 unless the last one failed.
+    package var attempt: Int { failures + 1 }
+
+    /// The first poll is due at once, or as soon as there is a network.
+    package mutating func start(now: Instant) {
+        phase = isOnline ? .waiting(until: now) : .offline
+    }
+
+    // MARK: One poll
+
+    /// Begins a poll, from the first URL.
+    /// - Parameter configuration: the caller may have changed it.
+    package mutating func beginPoll(_ configuration: LongPollConfiguration, now: Instant) {
+        self.configuration = configuration
+        askedForCredentials = false
+        makeRequest(now)
+    }
+
+    /// L1 and L2.
+    private mutating func makeRequest(_ now: Instant) {
+        redirects = Redirects()
+        head = nil
+        phase = .polling(begun: now, start: nil)
+        request = HTTPRequest("GET", configuration.url, fields: configuration.fields)
+        // An event stream is what an Accept that names one would bring.
+        if request.values("Accept").isEmpty { request.set("Accept", "*/*") }
+        request.set("Cache-Control", "no-cache")
+        cursor.apply(
+            to: &request, configuration.cursorMode, parameter: configuration.idQueryParameter)
+    }
+
+    /// An answer's head has come.
+    /// - Parameters:
+    ///   - requestStarted: when the request could go out.
+    ///   - canAuthorize: the caller gives credentials when it is asked.
+    package mutating func received(
+        _ head: ResponseHead, requestStarted: Instant?, canAuthorize: Bool, now: Instant
+    ) -> Answer {
+        guard case .polling(let begun, _) = phase else { return .again }
+        do throws(RealtimeError) {
+            let origin = configuration.url
+            if try redirects.follow(head, &request, from: origin, configuration.redirects) {
+                phase = .polling(begun: begun, start: nil)
+                return .again
+            }
+        } catch {
+            return .failed(fail(error, status: head.status))
+        }
+        if head.status == 401 || head.status == 407, canAuthorize, !askedForCredentials {
+            askedForCredentials = true
+            phase = .authorizing
+            return .unauthorized
+        }
+        let type = head.values("Content-Type").first.flatMap { MediaType($0) }
+        if head.status == 200, type?.matches("text/event-stream") == true {
+            let error = RealtimeError(
+                .contentType, "\(name) answered with an event stream, which does not end",
+                response: HTTPResponse(head, body: []))
+            return .failed(fail(error, status: 200))
+        }
+        self.head = head
+        bodyBytes = 0
+        phase = .reading(start: requestStarted ?? begun, last: now)
+        return .read
+    }
+
+    package var isAuthorizing: Bool { phase == .authorizing }
+
+    /// The caller gave credentials, in its headers; the request goes out once more.
+    package mutating func authorized(_ configuration: LongPollConfiguration, now: Instant) {
+        self.configuration = configuration
+        makeRequest(now)
+    }
+
+    /// The caller has no credentials to give.
+    package mutating func unauthorized(_ head: ResponseHead) -> Failure {
+        fail(refusal(head), status: head.status)
+    }
+
+    /// Whether the body that comes is for the caller, and is to be kept.
+    package var keepsBody: Bool { head?.status == 200 }
+
+    /// Bytes of the body have come.
+    /// - Returns: false when no more of them is wanted: drop the exchange, and call `ended`.
+    package mutating func received(
+        _ count: Int, now: Instant
+    ) throws(RealtimeError) -> Bool {
+        if case .reading(let start, _) = phase { phase = .reading(start: start, last: now) }
+        bodyBytes += count
+        guard keepsBody else { return bodyBytes <= LongPollSession.wasteBytes }
+        let limit = configuration.maxBodyBytes
+        if limit > 0, bodyBytes > limit {
+            throw RealtimeError(
+                .tooLarge, "\(name) answered with more than \(limit) bytes (max_body_bytes)")
+        }
+        return true
+    }
+
+    /// The poll is over: nil when the answer is whole.
+    package mutating func ended(
+        _ failure: HTTPFailure?, now: Instant, wallClock: Int64, random: Double
+    ) -> Outcome {
+        if let failure {
+            if failure.isFinal { return .failed(fail(failure.error)) }
+            return .failed(retry(failure.error, now: now, random: random))
+        }
+        guard let head, case .reading(let start, _) = phase else { return .nothing }
+        switch head.status {
+        case 200:
+            failures = 0
+            isGood = true
+            if bodyBytes > 0 {
+                phase = .delivering
+                return .message
+            }
+            if let reached = LongPollCursor(head) { cursor = reached }
+            hastyAnswers = now - start < .milliseconds(100) ? hastyAnswers + 1 : 0
+            pollAgain(start, now)
+        case 204, 304, 408:
+            failures = 0
+            isGood = true
+            pollAgain(start, now)
+        case 504: pollAgain(start, now)
+        case 410 where !configuration.failsWhenGone:
+            cursor = LongPollCursor()
+            phase = .waiting(until: now + configuration.interval)
+            let gone = RealtimeError(
+                .gone, "\(name) answered 410: what was polled is gone",
+                response: HTTPResponse(head, body: []))
+            return .failed(
+                Failure(
+                    error: gone, status: 410, retryIn: configuration.interval, attempt: attempt))
+        case 410:
+            return .failed(
+                fail(
+                    RealtimeError(
+                        .gone, "\(name) answered 410: what was polled is gone",
+                        response: HTTPResponse(head, body: [])), status: 410))
+        case 429, 500, 502, 503:
+            let asked = retryAfter(head, wallClock: wallClock) ?? .zero
+            return .failed(
+                retry(
+                    refusal(head), status: head.status, now: now, random: random,
+                    least: min(asked, LongPollSession.longestAsked)))
+        default: return .failed(fail(refusal(head), status: head.status))
+        }
+        return .nothing
+    }
+
+    /// The answer's type, while its message is delivered.
+    package var contentType: String { head?.values("Content-Type").first ?? "" }
+
+    /// The id that its last message carries; "" for none.
+    package var messageID: String { head.flatMap { LongPollCursor($0)?.id } ?? "" }
+
+    /// The caller has had the whole answer: now the cursor moves (L4).
+    package mutating func delivered(now: Instant) {
+        guard phase == .delivering else { return }
+        if let head, let reached = LongPollCursor(head) { cursor = reached }
+        head = nil
+        hastyAnswers = 0
+        start(now: now)
+    }
+
+    /// What came is not built as it says: it is asked for once more.
+    package mutating func rejected(
+        _ error: RealtimeError, now: Instant, random: Double
+    ) -> Failure {
+        retry(error, now: now, random: random)
+    }
+
+    /// L5 and L8.
+    private mutating func pollAgain(_ start: Instant, _ now: Instant) {
+        let isHasty = now - start < configuration.minHold || hastyAnswers >= 3
+        phase = .waiting(until: isHasty ? max(now, start + configuration.interval) : now)
+    }
+
+    private func refusal(_ head: ResponseHead) -> RealtimeError {
+        let reason = head.reason.isEmpty ? "" : " " + head.reason.quoted(upTo: 60)
+        return RealtimeError(
+            .httpStatus, "\(name) answered \(head.status)\(reason)",
+            response: HTTPResponse(head, body: []))
+    }
+
+    /// It ends for good.
+    package mutating func fail(_ error: RealtimeError, status: Int = 0) -> Failure {
+        phase = .closed
+        return Failure(error: error, status: status, attempt: failures, isFatal: true)
+    }
+
+    /// L6: equal(min(max_delay, 1000 · 2^n)), or what the server asks for.
+    private mutating func retry(
+        _ error: RealtimeError, status: Int = 0, now: Instant, random: Double,
+        least: Duration = .zero
+    ) -> Failure {
+        isGood = false
+        guard isOnline else {
+            phase = .offline
+            return Failure(error: error, status: status, attempt: failures)
+        }
+        let cap = Double(configuration.maxDelay.clampedNanoseconds)
+        var delay = min(1e9, cap)
+        for _ in 0..<min(failures, 63) where delay < cap { delay = min(cap, delay * 2) }
+        failures += 1
+        let spread = Duration.nanoseconds(Int64(delay / 2 + random * delay / 2))
+        let wait = max(spread, least)
+        phase = .waiting(until: now + wait)
+        return Failure(error: error, status: status, retryIn: wait, attempt: failures)
+    }
+
+    // MARK: Time
+
+    package var wakeUp: Instant? {
+        switch phase {
+        case .polling(let begun, let start):
+            configuration.pollTimeout > .zero
+                ? (start ?? begun) + configuration.pollTimeout : nil
+        case .reading(_, let last):
+            configuration.pollTimeout > .zero ? last + configuration.pollTimeout : nil
+        case .waiting(let until): until
+        case .idle, .delivering, .offline, .authorizing, .closed: nil
+        }
+    }
+
+    /// - Parameter requestStarted: when the request of this poll could go out, nil before; until
+    ///   then the connect timeout counts, which is the transfer's own.
+    package mutating func timeReached(
+        _ now: Instant, requestStarted: Instant?, random: Double
+    ) -> Timer {
+        guard let due = wakeUp, now >= due else { return .nothing }
+        switch phase {
+        case .polling(let begun, _):
+            let start = requestStarted ?? now
+            guard now - start >= configuration.pollTimeout else {
+                phase = .polling(begun: begun, start: start)
+                return .nothing
+            }
+            // Without a byte: nothing new (L5).
+            pollAgain(start, now)
+            return .held
+        case .reading:
+            let limit = configuration.pollTimeout
+            let error = RealtimeError(
+                .timeout, "\(name) stopped in the middle of its answer for \(limit.readable)")
+            return .failed(retry(error, now: now, random: random))
+        case .waiting:
+            guard isOnline else {
+                phase = .offline
+                return .nothing
+            }
+            return .begin
+        case .idle, .delivering, .offline, .authorizing, .closed: return .nothing
+        }
+    }
+
+    // MARK: The network and the user
+
+    /// Whether the server can be reached at all has changed (R9).
+    package mutating func setOnline(_ online: Bool, now: Instant, random: Double) {
+        let comesBack = online && !isOnline
+        isOnline = online
+        guard comesBack, phase == .offline else { return }
+        phase = .waiting(until: now + .nanoseconds(Int64(random * 1e9)))
+    }
+
+    /// What is there was dropped; the next poll is due at once.
+    package mutating func restart(now: Instant) {
+        guard phase != .closed, phase != .idle else { return }
+        head = nil
+        start(now: now)
+    }
+
+    package mutating func close() { phase = .closed }
+}

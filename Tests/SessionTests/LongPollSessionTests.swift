@@ -1,0 +1,435 @@
+import Testing
+import Wire
+
+@testable import Session
+
+/// What became of a poll, in a form to compare.
+private enum Came: Equatable {
+    case message
+    case nothing
+    case failed(RealtimeError.Code, retryIn: Duration?, isFatal: Bool)
+
+    init(_ outcome: LongPollSession.Outcome) {
+        switch outcome {
+        case .message: self = .message
+        case .nothing: self = .nothing
+        case .failed(let failure):
+            self = .failed(
+                failure.error.code, retryIn: failure.retryIn, isFatal: failure.isFatal)
+        }
+    }
+}
+
+/// A session with a clock, and the answers it is given.
+private struct Poller {
+    var configuration: LongPollConfiguration
+    var session: LongPollSession
+    var now = Instant(nanoseconds: 1_000_000_000_000)
+    var random = 0.0
+
+    init(
+        _ change: (inout LongPollConfiguration) throws -> Void = { _ in }
+    ) throws {
+        configuration = try LongPollConfiguration(url: "http://example.com/poll?a=b")
+        try change(&configuration)
+        session = try LongPollSession(configuration)
+        session.start(now: now)
+    }
+
+    /// How long until the session wants to be called.
+    var wait: Duration? { session.wakeUp.map { $0 - now } }
+
+    /// Waits for the time of the next poll, and begins it.
+    mutating func begin() {
+        if let due = session.wakeUp { now = max(now, due) }
+        guard case .begin = session.timeReached(now, requestStarted: nil, random: random) else {
+            Issue.record("no poll is due")
+            return
+        }
+        session.beginPoll(configuration, now: now)
+    }
+
+    /// Polls, and is answered after a while.
+    mutating func answer(
+        _ status: Int, _ fields: [(String, String)] = [], body: Int = 0,
+        after hold: Duration = .zero
+    ) throws -> Came {
+        begin()
+        return try reply(status, fields, body: body, after: hold)
+    }
+
+    mutating func reply(
+        _ status: Int, _ fields: [(String, String)] = [], body: Int = 0,
+        after hold: Duration = .zero
+    ) throws -> Came {
+        let start = now
+        now = now + hold
+        let head = ResponseHead(
+            status: status, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+        let answer = session.received(
+            head, requestStarted: start, canAuthorize: false, now: now)
+        switch answer {
+        case .read: break
+        case .failed(let failure): return Came(.failed(failure))
+        case .again, .unauthorized: Issue.record("\(answer)")
+        }
+        if body > 0 { _ = try session.received(body, now: now) }
+        return Came(session.ended(nil, now: now, wallClock: 784_111_777, random: random))
+    }
+
+    func header(_ name: String) -> String? { session.request.values(name).first }
+}
+
+private let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+private let validators = [("Last-Modified", date), ("Etag", "0,[1]")]
+
+@Suite struct LongPollRequestTests {
+    @Test func theFirstRequestIsPlain() throws {
+        var poller = try Poller()
+        poller.begin()
+        #expect(poller.session.request.method == "GET" && poller.session.request.body == .none)
+        #expect(poller.header("Accept") == "*/*")
+        #expect(poller.header("Cache-Control") == "no-cache")
+        for name in ["If-Modified-Since", "If-None-Match", "Last-Event-ID"] {
+            #expect(poller.header(name) == nil)
+        }
+    }
+
+    @Test func anEventStreamIsNeverAskedFor() throws {
+        var poller = try Poller { try $0.setHeader(name: "accept", value: "application/json") }
+        poller.begin()
+        #expect(poller.session.request.values("Accept") == ["application/json"])
+        for value in ["text/event-stream", "a/b, Text/Event-Stream;q=0.1"] {
+            #expect(throws: RealtimeError.self) {
+                try Poller { try $0.setHeader(name: "Accept", value: value) }
+            }
+        }
+        #expect(
+            try poller.reply(200, [("Content-Type", "text/event-stream")])
+                == .failed(.contentType, retryIn: nil, isFatal: true))
+    }
+
+    /// L2: Nchan's are not quoted, and go back byte for byte.
+    @Test func validatorsGoBackAsTheyCame() throws {
+        var poller = try Poller()
+        #expect(try poller.answer(200, validators, body: 3) == .message)
+        #expect(poller.session.messageID == "784111777:0,[1]")
+        #expect(poller.session.lastEventID == "")
+        poller.session.delivered(now: poller.now)
+        #expect(poller.session.lastEventID == "784111777:0,[1]")
+        poller.begin()
+        #expect(poller.header("If-Modified-Since") == date)
+        #expect(poller.header("If-None-Match") == "0,[1]")
+        #expect(poller.header("Last-Event-ID") == nil)
+    }
+
+    @Test func onlyA200MovesTheCursor() throws {
+        var poller = try Poller()
+        _ = try poller.answer(200, validators, body: 1)
+        poller.session.delivered(now: poller.now)
+        for status in [304, 408, 204, 504] {
+            #expect(try poller.answer(status, [("Etag", "9"), ("Last-Modified", "x")]) == .nothing)
+            #expect(poller.session.lastEventID == "784111777:0,[1]")
+        }
+        poller.begin()
+        #expect(poller.header("If-None-Match") == "0,[1]")
+        // One that says nothing of validators leaves them; one that has one of them has no other.
+        _ = try poller.reply(200)
+        poller.begin()
+        #expect(poller.header("If-None-Match") == "0,[1]")
+        _ = try poller.reply(200, [("ETag", "\"q\"")])
+        poller.begin()
+        #expect(poller.header("If-None-Match") == "\"q\"")
+        #expect(poller.header("If-Modified-Since") == nil && poller.session.lastEventID == "")
+    }
+
+    @Test func idsGoInAHeaderOrTheQuery() throws {
+        for (mode, url) in [
+            (LongPollCursorMode.headerID, "http://example.com/poll?a=b"),
+            (.queryID, "http://example.com/poll?a=b&since=784111777%3A0%2C%5B1%5D"),
+            (.none, "http://example.com/poll?a=b"),
+        ] {
+            var poller = try Poller { try $0.setCursor(mode, queryParameter: "since") }
+            _ = try poller.answer(200, validators, body: 1)
+            poller.session.delivered(now: poller.now)
+            poller.begin()
+            #expect(poller.session.request.url.text == url)
+            #expect(
+                poller.header("Last-Event-ID") == (mode == .headerID ? "784111777:0,[1]" : nil))
+            #expect(poller.header("If-None-Match") == nil)
+            #expect(poller.session.lastEventID == "784111777:0,[1]")
+        }
+    }
+
+    @Test func aServersOwnIDIsTaken() throws {
+        var poller = try Poller { try $0.setCursor(.headerID) }
+        _ = try poller.answer(200, validators + [("last-event-id", "abc")], body: 1)
+        #expect(poller.session.messageID == "abc")
+        // Without a date that can be read there is no id.
+        var other = try Poller()
+        _ = try other.answer(200, [("Last-Modified", "yesterday"), ("ETag", "1")], body: 1)
+        #expect(other.session.messageID == "")
+    }
+
+    @Test func itBeginsBehindAnID() throws {
+        var poller = try Poller { try $0.setLastEventID("784111777:0,[1]") }
+        poller.begin()
+        #expect(poller.header("If-Modified-Since") == date)
+        #expect(poller.header("If-None-Match") == "0,[1]")
+        var other = try Poller {
+            try $0.setLastEventID("any")
+            try $0.setCursor(.headerID)
+        }
+        other.begin()
+        #expect(other.header("Last-Event-ID") == "any")
+        for id in ["any", "x:1", "-1:1", ":"] {
+            #expect(throws: RealtimeError.self) { try Poller { try $0.setLastEventID(id) } }
+        }
+        #expect(throws: RealtimeError.self) { try Poller { try $0.setLastEventID("a\r\nb") } }
+    }
+
+    @Test func redirectsAreFollowedWithoutCredentials() throws {
+        var poller = try Poller { try $0.setHeader(name: "Authorization", value: "Bearer x") }
+        poller.begin()
+        let away = ResponseHead(
+            status: 307, fields: [HeaderField(name: "Location", value: "http://other.example/")])
+        let answer = poller.session.received(
+            away, requestStarted: nil, canAuthorize: false, now: poller.now)
+        guard case .again = answer else {
+            Issue.record("\(answer)")
+            return
+        }
+        #expect(poller.session.request.url.text == "http://other.example/")
+        #expect(poller.header("Authorization") == nil)
+        #expect(try poller.reply(204) == .nothing)
+        poller.begin()
+        #expect(poller.session.request.url.text == "http://example.com/poll?a=b")
+    }
+
+    @Test func credentialsAreAskedForOnce() throws {
+        var poller = try Poller()
+        poller.begin()
+        let head = ResponseHead(status: 401)
+        for attempt in 1...2 {
+            let answer = poller.session.received(
+                head, requestStarted: nil, canAuthorize: true, now: poller.now)
+            switch answer {
+            case .unauthorized:
+                #expect(attempt == 1 && poller.session.isAuthorizing)
+                #expect(poller.session.wakeUp == nil)
+                try poller.configuration.setHeader(name: "Authorization", value: "Bearer y")
+                poller.session.authorized(poller.configuration, now: poller.now)
+                #expect(poller.header("Authorization") == "Bearer y")
+            case .read:
+                #expect(attempt == 2)
+                let outcome = poller.session.ended(
+                    nil, now: poller.now, wallClock: 0, random: 0)
+                #expect(Came(outcome) == .failed(.httpStatus, retryIn: nil, isFatal: true))
+            case .again, .failed: Issue.record("\(answer)")
+            }
+        }
+    }
+}
+
+@Suite struct LongPollTimingTests {
+    @Test func aMessageIsFollowedAtOnce() throws {
+        var poller = try Poller()
+        #expect(try poller.answer(200, body: 1) == .message)
+        #expect(poller.wait == nil)
+        poller.session.delivered(now: poller.now)
+        #expect(poller.wait == .zero)
+        #expect(poller.session.state == .open)
+    }
+
+    /// L5: at once when it was held, else at start + interval.
+    @Test(arguments: [200, 204, 304, 408, 504]) func nothingNewIsAskedForAgain(_ status: Int) throws
+    {
+        var poller = try Poller()
+        #expect(try poller.answer(status, after: .milliseconds(1000)) == .nothing)
+        #expect(poller.wait == .zero)
+        #expect(try poller.answer(status, after: .milliseconds(999)) == .nothing)
+        #expect(poller.wait == .milliseconds(14_001))
+        #expect(poller.session.attempt == 1)
+    }
+
+    @Test func aPollIsHeldForItsTimeOnly() throws {
+        var poller = try Poller()
+        poller.begin()
+        #expect(poller.wait == .seconds(60))
+        // The request went out five seconds after the attempt began.
+        let start = poller.now + .seconds(5)
+        poller.now = poller.now + .seconds(60)
+        guard
+            case .nothing = poller.session.timeReached(
+                poller.now, requestStarted: start, random: 0)
+        else {
+            Issue.record("too early")
+            return
+        }
+        #expect(poller.wait == .seconds(5))
+        poller.now = poller.now + .seconds(5)
+        guard
+            case .held = poller.session.timeReached(
+                poller.now, requestStarted: start, random: 0)
+        else {
+            Issue.record("not held")
+            return
+        }
+        #expect(poller.wait == .zero)
+    }
+
+    @Test func anAnswerThatStopsIsATimeout() throws {
+        var poller = try Poller()
+        poller.begin()
+        _ = poller.session.received(
+            ResponseHead(status: 200), requestStarted: nil, canAuthorize: false, now: poller.now)
+        poller.now = poller.now + .seconds(59)
+        _ = try poller.session.received(10, now: poller.now)
+        #expect(poller.wait == .seconds(60))
+        poller.now = poller.now + .seconds(60)
+        guard
+            case .failed(let failure) = poller.session.timeReached(
+                poller.now, requestStarted: nil, random: 0)
+        else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(failure.error.code == .timeout && !failure.isFatal)
+        #expect(failure.retryIn == .milliseconds(500))
+    }
+
+    /// L8: with a shorter min_hold, empty answers that come at once are not answered at once.
+    @Test func emptyAnswersInARowAreNotHurried() throws {
+        var poller = try Poller { $0.minHold = .zero }
+        for expected in [Duration.zero, .zero, .seconds(15), .seconds(15)] {
+            #expect(try poller.answer(200) == .nothing)
+            #expect(poller.wait == expected)
+        }
+        _ = try poller.answer(200, body: 1)
+        poller.session.delivered(now: poller.now)
+        #expect(try poller.answer(200) == .nothing)
+        #expect(poller.wait == .zero)
+    }
+
+    /// L6: half of 1 s · 2^n, up to max_delay, and as much at random.
+    @Test(arguments: [429, 500, 502, 503]) func failuresAreWaitedFor(_ status: Int) throws {
+        var poller = try Poller()
+        for seconds in [1, 2, 4, 8, 16, 30, 30] {
+            poller.random = 0
+            #expect(
+                try poller.answer(status)
+                    == .failed(
+                        .httpStatus, retryIn: .milliseconds(500 * seconds), isFatal: false))
+            #expect(poller.session.state == .connecting)
+        }
+        #expect(poller.session.attempt == 8)
+        _ = try poller.answer(304)
+        poller.random = 0.5
+        #expect(
+            try poller.answer(status)
+                == .failed(.httpStatus, retryIn: .milliseconds(750), isFatal: false))
+    }
+
+    @Test func retryAfterIsWaitedForWhenItIsLonger() throws {
+        var poller = try Poller()
+        for (value, wait) in [
+            ("7", Duration.seconds(7)), ("0", .seconds(1)), ("99999", .seconds(300)),
+            ("Sun, 06 Nov 1994 08:49:47 GMT", .seconds(10)), ("soon", .seconds(8)),
+        ] {
+            #expect(
+                try poller.answer(503, [("Retry-After", value)])
+                    == .failed(.httpStatus, retryIn: wait, isFatal: false))
+        }
+    }
+
+    @Test(arguments: [201, 206, 300, 400, 401, 403, 404, 425, 501, 505])
+    func otherAnswersAreFinal(_ status: Int) throws {
+        var poller = try Poller()
+        #expect(
+            try poller.answer(status) == .failed(.httpStatus, retryIn: nil, isFatal: true))
+        #expect(poller.session.state == .closed && poller.session.wakeUp == nil)
+    }
+
+    @Test func whatIsGoneBeginsAnew() throws {
+        var poller = try Poller()
+        _ = try poller.answer(200, validators, body: 1)
+        poller.session.delivered(now: poller.now)
+        #expect(
+            try poller.answer(410) == .failed(.gone, retryIn: .seconds(15), isFatal: false))
+        #expect(poller.wait == .seconds(15) && poller.session.lastEventID == "")
+        poller.begin()
+        #expect(poller.header("If-None-Match") == nil)
+        var strict = try Poller { $0.failsWhenGone = true }
+        #expect(try strict.answer(410) == .failed(.gone, retryIn: nil, isFatal: true))
+    }
+
+    @Test func failuresOfTheNetworkAreWaitedFor() throws {
+        var poller = try Poller()
+        for (code, isFinal) in [(RealtimeError.Code.connect, false), (.tls, true)] {
+            poller.begin()
+            let failure = HTTPFailure(RealtimeError(code, ""), isFinal: isFinal)
+            let outcome = poller.session.ended(
+                failure, now: poller.now, wallClock: 0, random: 0)
+            let wait = isFinal ? nil : Duration.milliseconds(500)
+            #expect(Came(outcome) == .failed(code, retryIn: wait, isFatal: isFinal))
+        }
+    }
+
+    /// L4: what was not delivered is asked for again.
+    @Test func aFailureBeforeDeliveryKeepsTheCursor() throws {
+        var poller = try Poller()
+        _ = try poller.answer(200, validators, body: 1)
+        let error = RealtimeError(.protocolViolation, "cut")
+        let failure = poller.session.rejected(error, now: poller.now, random: 0)
+        #expect(!failure.isFatal && failure.retryIn == .milliseconds(500))
+        poller.begin()
+        #expect(poller.header("If-None-Match") == nil)
+    }
+
+    @Test func aBodyHasItsLimit() throws {
+        var poller = try Poller { $0.maxBodyBytes = 10 }
+        #expect(try poller.answer(200, body: 10) == .message)
+        poller.session.delivered(now: poller.now)
+        #expect(throws: RealtimeError.self) { try poller.answer(200, body: 11) }
+        // What nobody wants is read to a limit of its own, and then dropped.
+        var other = try Poller { $0.maxBodyBytes = 0 }
+        other.begin()
+        _ = other.session.received(
+            ResponseHead(status: 404), requestStarted: nil, canAuthorize: false, now: other.now)
+        #expect(try other.session.received(64 << 10, now: other.now))
+        #expect(try !other.session.received(1, now: other.now))
+    }
+
+    @Test func withoutANetworkNothingIsCounted() throws {
+        var poller = try Poller()
+        poller.begin()
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        #expect(try poller.reply(503) == .failed(.httpStatus, retryIn: nil, isFatal: false))
+        #expect(poller.session.wakeUp == nil && poller.session.attempt == 1)
+        poller.session.setOnline(true, now: poller.now, random: 0.5)
+        #expect(poller.wait == .milliseconds(500))
+        #expect(try poller.answer(204) == .nothing)
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        poller.now = poller.now + .seconds(20)
+        guard
+            case .nothing = poller.session.timeReached(
+                poller.now, requestStarted: nil, random: 0)
+        else {
+            Issue.record("polls without a network")
+            return
+        }
+        #expect(poller.session.wakeUp == nil)
+    }
+
+    @Test func restartPollsAtOnce() throws {
+        var poller = try Poller()
+        poller.session.restart(now: poller.now)
+        #expect(poller.wait == .zero)
+        #expect(try poller.answer(204) == .nothing)
+        poller.session.restart(now: poller.now)
+        #expect(poller.wait == .zero)
+        poller.session.close()
+        poller.session.restart(now: poller.now)
+        #expect(poller.session.wakeUp == nil && poller.session.state == .closed)
+    }
+}
