@@ -1,0 +1,180 @@
+import CShims
+package import Session
+import Synchronization
+package import Wire
+
+/// A long poll on a loop: the hands to `LongPollSession`'s brain. Calls come from any thread; its
+/// own work (LongPollDriver.swift) happens on the loop's.
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and the
+/// configuration to the caller until `start`.
+package final class LongPollConnection: @unchecked Sendable {
+    package let loop: Loop
+    @exclusivity(unchecked) var configuration: LongPollConfiguration
+
+    // Any thread.
+    private let stateNumber = Atomic<Int32>(LongPollState.connecting.rawValue)
+    private let isStarted = Atomic<Bool>(false)
+    /// Why nothing may be delivered; 0 when something may.
+    let gate = Atomic<UInt8>(0)
+    private let sharedHandlers = Mutex(LongPollHandlers())
+    private let sharedID = Mutex("")
+    /// Credentials were asked for and are being fetched: options may be changed.
+    let awaitsCredentials = Atomic<Bool>(false)
+
+    // The loop's owner only.
+    @exclusivity(unchecked) var handlers = LongPollHandlers()
+    @exclusivity(unchecked) var session: LongPollSession?
+    var transfer: HTTPTransfer?
+    let timer = LoopTimer()
+    /// The head that asked for credentials.
+    var refused: ResponseHead?
+    /// In a handler where options may be changed.
+    var mayReconfigure = false
+    /// An error that nobody has heard yet.
+    var untold: LongPollSession.Failure?
+    /// The answer's body as it comes.
+    @exclusivity(unchecked) var body = ByteBuffer()
+    /// What is being delivered, or waits for the end of a pause.
+    @exclusivity(unchecked) var delivery: LongPollDelivery?
+    var isDelivering = false
+    var reachability: Reachability?
+
+    enum Gate {
+        static let paused: UInt8 = 1
+        static let closed: UInt8 = 2
+    }
+
+    package init(url: String, on loop: Loop) throws(RealtimeError) {
+        try loop.checkUsable()
+        self.loop = loop
+        configuration = try LongPollConfiguration(url: url)
+    }
+
+    // MARK: What it is; any thread
+
+    package var state: LongPollState {
+        if loop.isClosed.load(ordering: .acquiring) { return .closed }
+        return LongPollState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
+    }
+
+    /// Whether `start` was called.
+    package var wasStarted: Bool { isStarted.load(ordering: .acquiring) }
+
+    package var url: String { configuration.url.text }
+
+    /// Of the last message delivered, or of the option; "" for none.
+    package var lastEventID: String { sharedID.withLock { $0 } }
+
+    func setState(_ state: LongPollState) {
+        stateNumber.store(state.rawValue, ordering: .releasing)
+    }
+
+    func publish(id: String) { sharedID.withLock { $0 = id } }
+
+    /// Whether it was closed, or given back.
+    var isClosed: Bool { gate.load(ordering: .acquiring) & Gate.closed != 0 }
+
+    var mayDeliver: Bool { gate.load(ordering: .acquiring) == 0 }
+
+    // MARK: Options and handlers
+
+    /// Changes options: before start, in a handler that says so, or while credentials are awaited.
+    package func configure(_ change: (inout LongPollConfiguration) throws -> Void) throws {
+        try loop.checkUsable()
+        let mayChange =
+            !wasStarted || loop.isOwner && mayReconfigure
+            || awaitsCredentials.load(ordering: .acquiring)
+        guard mayChange else {
+            throw RealtimeError(.state, "an option must be set before the long poll is started")
+        }
+        try change(&configuration)
+        if !wasStarted { publish(id: configuration.lastEventID ?? "") }
+    }
+
+    /// Changes where the next poll goes; as `configure`.
+    package func setURL(_ url: String) throws {
+        let url = try HTTPURL(parsing: url, as: .http)
+        try configure { $0.url = url }
+    }
+
+    /// Whether the server can be reached is asked here; nil asks the loop's own.
+    package func setReachability(_ reachability: Reachability?) throws {
+        try configure { _ in self.reachability = reachability }
+    }
+
+    /// Changes handlers, at any time.
+    package func setHandlers(_ change: (inout LongPollHandlers) -> Void) throws(RealtimeError) {
+        try loop.checkUsable()
+        // What is replaced is released outside the lock: its user data's destroy may call us.
+        var old: LongPollHandlers?
+        sharedHandlers.withLock { handlers in
+            old = handlers
+            change(&handlers)
+        }
+        withExtendedLifetime(old) {}
+        loop.perform { [self] in handlersChanged() }
+    }
+
+    /// The handlers as they are now, for the loop's thread.
+    func takeHandlers() { handlers = sharedHandlers.withLock { $0 } }
+
+    /// Lets go of all handlers: nothing is told any more.
+    func dropHandlers() {
+        let old = sharedHandlers.withLock { handlers -> LongPollHandlers in
+            defer { handlers = LongPollHandlers() }
+            return handlers
+        }
+        handlers = LongPollHandlers()
+        withExtendedLifetime(old) {}
+    }
+
+    // MARK: Use; any thread
+
+    /// Begins to poll; nothing is told inside this call.
+    package func start() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard !isClosed else { throw RealtimeError(.closed, "the long poll is closed") }
+        let session = try LongPollSession(configuration)
+        guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else {
+            throw RealtimeError(.state, "the long poll was started before")
+        }
+        loop.perform { [self] in begin(session) }
+    }
+
+    /// Drops the poll in flight and polls at once; also when credentials have come.
+    package func restart() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard wasStarted else { throw RealtimeError(.state, "the long poll was not started") }
+        guard state != .closed else { throw RealtimeError(.closed, "the long poll is closed") }
+        loop.perform { [self] in restartNow() }
+    }
+
+    /// Credentials that were awaited are not to be had: it fails.
+    package func failCredentials() {
+        loop.perform { [self] in refuseCredentials() }
+    }
+
+    /// Ends it for good, without a callback. Closing again changes nothing.
+    package func close() {
+        guard !loop.isForked else { return }
+        let old = gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing).oldValue
+        setState(.closed)
+        guard old & Gate.closed == 0 else { return }
+        loop.perform { [self] in closeNow() }
+    }
+
+    /// Stops delivering; no further poll is made before what came is delivered. Any thread; from
+    /// another than the loop's one message may still come.
+    package func pause() throws(RealtimeError) {
+        try loop.checkUsable()
+        let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
+        if old & Gate.paused == 0 { loop.perform { [self] in pauseChanged() } }
+    }
+
+    package func resume() throws(RealtimeError) {
+        try loop.checkUsable()
+        let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
+        if old & Gate.paused != 0 { loop.perform { [self] in pauseChanged() } }
+    }
+}
