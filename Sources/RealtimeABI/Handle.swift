@@ -59,6 +59,11 @@ extension EventSourceConnection: Handle {
     var owningLoop: Loop? { loop }
 }
 
+extension LongPollConnection: Handle {
+    static let name = "longpoll"
+    var owningLoop: Loop? { loop }
+}
+
 extension EventStreamReader: Handle {
     static let name = "parser"
     var owningLoop: Loop? { nil }

@@ -18,6 +18,9 @@ Prints its port on a line of its own and runs until its standard input ends.
 /events/N        no WebSocket: a stream of N events behind the one that Last-Event-ID names, then
                  its end; each has an id, a comment before it, and "odd" ones have that type
 /tokens          the same with one event, for those with "Authorization: Bearer good"
+/poll/N          no WebSocket: the message behind the one that Last-Event-ID names, up to the Nth,
+                 then nothing; for those with "Authorization: Bearer good"
+/gone            answers 410
 """
 
 from __future__ import annotations
@@ -46,15 +49,28 @@ def events(connection: ServerConnection, request: Request, count: int) -> Respon
     return response
 
 
+def polled(connection: ServerConnection, request: Request, count: int) -> Response:
+    number = int(request.headers.get("Last-Event-ID", "0")) + 1
+    if number > count:
+        return connection.respond(HTTPStatus.NO_CONTENT, "")
+    response = connection.respond(HTTPStatus.OK, f"message {number}")
+    response.headers["Last-Event-ID"] = str(number)
+    return response
+
+
 def refuse(connection: ServerConnection, request: Request) -> Response | None:
     _, action, *rest = request.path.split("/")
     if action == "refuse":
         return connection.respond(HTTPStatus.NOT_FOUND, "not here\n")
     if action == "events":
         return events(connection, request, int(rest[0]))
-    if action == "tokens":
+    if action == "gone":
+        return connection.respond(HTTPStatus.GONE, "")
+    if action in ("tokens", "poll"):
         if request.headers.get("Authorization") != "Bearer good":
             return connection.respond(HTTPStatus.UNAUTHORIZED, "a token is needed\n")
+        if action == "poll":
+            return polled(connection, request, int(rest[0]))
         return events(connection, request, 1)
     location = None
     if action == "redirect":

@@ -1,0 +1,154 @@
+internal import Engine
+internal import Session
+public import Wire
+
+extension LongPoll {
+    /// How polls say what they have seen already.
+    public enum Cursor: Sendable, Hashable {
+        /// The latest answer's Last-Modified and ETag, as If-Modified-Since and If-None-Match.
+        case validators
+        /// The id, as a Last-Event-ID header.
+        case headerID
+        /// The id, as a query parameter.
+        case queryID(parameter: String)
+        /// Not at all.
+        case none
+    }
+
+    /// How a long poll works. The defaults are what most programs want.
+    public struct Options: Sendable {
+        public typealias Header = (name: String, value: String)
+
+        /// Accept takes anything unless it is set here.
+        public var headers: [Header] = []
+        /// Called on the loop's thread before each poll, whose number is 1 unless the last one
+        /// failed; what it returns is laid over `headers` for this poll.
+        public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
+        /// Called when the server answers 401 or 407, once a poll: headers to send it again with,
+        /// or nil when there are none, which is fatal.
+        public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
+        public var network = Network()
+
+        public var cursor = Cursor.validators
+        /// Begins behind this message. With validators it must be an id that a message had.
+        public var lastEventID = ""
+
+        /// Between the beginnings of two polls that the server answers at once with nothing.
+        public var interval = Duration.seconds(15)
+        /// How long a poll may be held, and how long an answer may stand still; nil for ever.
+        public var pollTimeout: Duration? = .seconds(60)
+        /// After a poll that was held for so long the next is made at once.
+        public var minHold = Duration.seconds(1)
+        /// To a ready connection; nil for none.
+        public var connectTimeout: Duration? = .seconds(15)
+        /// After an attempt that failed.
+        public var maxDelay = Duration.seconds(30)
+        /// 410 is fatal, instead of an error after which polls begin anew.
+        public var failsWhenGone = false
+
+        /// Of one answer, decoded; 0 for no limit.
+        public var maxBodyBytes = 64 << 20
+        /// Asks for compressed answers.
+        public var compression = true
+        /// Offers HTTP/2 over TLS.
+        public var http2 = true
+        /// 0 follows none.
+        public var maxRedirects = 20
+        public var allowInsecureRedirects = false
+        /// Names of headers that go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
+
+        /// Messages that may wait for who iterates.
+        public var maxBufferedMessages = 1024
+        /// Their bytes.
+        public var maxBufferedBytes = 8 << 20
+
+        public init() {}
+
+        func apply(to target: inout LongPollConfiguration) throws(RealtimeError) {
+            typealias Check = WebSocket.Options
+            for header in headers { try target.addHeader(name: header.name, value: header.value) }
+            target.network = try network.configuration()
+            switch cursor {
+            case .validators: try target.setCursor(.validators)
+            case .headerID: try target.setCursor(.headerID)
+            case .queryID(let name): try target.setCursor(.queryID, queryParameter: name)
+            case .none: try target.setCursor(.none)
+            }
+            try target.setLastEventID(lastEventID)
+            target.interval = try Options.delay(interval, "interval")
+            target.pollTimeout = try Check.limit(pollTimeout, "pollTimeout")
+            target.minHold = try Options.delay(minHold, "minHold")
+            target.connectTimeout = try Check.limit(connectTimeout, "connectTimeout")
+            target.maxDelay = try Options.delay(maxDelay, "maxDelay")
+            target.failsWhenGone = failsWhenGone
+            target.maxBodyBytes = try Check.atLeast(0, maxBodyBytes, "maxBodyBytes")
+            target.compression = compression
+            target.http2 = http2
+            target.redirects.maximum = try Check.within(0...20, maxRedirects, "maxRedirects")
+            target.redirects.allowsInsecure = allowInsecureRedirects
+            for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
+            target.redirects.safeNames = safeHeaders
+            _ = try Check.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
+            _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
+        }
+
+        private static func delay(
+            _ value: Duration, _ name: String
+        ) throws(RealtimeError) -> Duration {
+            guard value >= .zero else {
+                throw RealtimeError(.invalidArgument, "\(name) is \(value), below zero")
+            }
+            return value
+        }
+
+        func addHandlers(to connection: LongPollConnection) throws(RealtimeError) {
+            let headers = headers
+            try connection.setHandlers { [unowned connection] handlers in
+                if let headerProvider {
+                    handlers.request = { attempt in
+                        try connection.lay(headerProvider(attempt), over: headers)
+                        return true
+                    }
+                }
+                if let credentials {
+                    handlers.credentials = { response in
+                        connection.fetch(response, over: headers, credentials)
+                        return .later
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension LongPollConnection {
+    fileprivate func lay(
+        _ others: [LongPoll.Options.Header], over headers: [LongPoll.Options.Header]
+    ) throws {
+        try configure { configuration in
+            configuration.clearHeaders()
+            for header in headers {
+                try configuration.addHeader(name: header.name, value: header.value)
+            }
+            for header in others {
+                try configuration.setHeader(name: header.name, value: header.value)
+            }
+        }
+    }
+
+    fileprivate func fetch(
+        _ response: HTTPResponse, over headers: [LongPoll.Options.Header],
+        _ credentials: @escaping @Sendable (HTTPResponse) async throws -> [LongPoll.Options.Header]?
+    ) {
+        Task { [weak self] in
+            let fresh = try? await credentials(response)
+            guard let self else { return }
+            if let fresh, (try? lay(fresh, over: headers)) != nil {
+                try? restart()
+            } else {
+                failCredentials()
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+import Engine
+import Session
+import Wire
+
+// Chapter: long poll options. "Before start" says when each may be set; a request or credentials
+// callback may set them too, for the polls that follow.
+
+/// Changes where polls go. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME,
+///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_url")
+public func rt_longpoll_set_url(
+    _ longpoll: rt_longpoll?, _ url: UnsafePointer<CChar>?
+) -> rt_status {
+    poll(longpoll) { try $0.setURL(text(url, "url")) }
+}
+
+/// Sets a request header in the place of all of its name. Unless it is set, Accept takes anything.
+/// Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, which an Accept that names text/event-stream is, too;
+///   RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_header")
+public func rt_longpoll_set_header(
+    _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    change(longpoll) { try $0.setHeader(name: text(name, "name"), value: text(value, "value")) }
+}
+
+/// Adds a request header beside others of its name. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_add_header")
+public func rt_longpoll_add_header(
+    _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> rt_status {
+    change(longpoll) { try $0.addHeader(name: text(name, "name"), value: text(value, "value")) }
+}
+
+/// Takes all headers away that were set. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_clear_headers")
+public func rt_longpoll_clear_headers(
+    _ longpoll: rt_longpoll?
+) -> rt_status {
+    change(longpoll) { $0.clearHeaders() }
+}
+
+/// Sets an Authorization header with basic credentials (RFC 7617). Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_basic_auth")
+public func rt_longpoll_set_basic_auth(
+    _ longpoll: rt_longpoll?, _ user: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
+) -> rt_status {
+    change(longpoll) {
+        let value = try HeaderField.basicAuthorization(
+            user: text(user, "user"), password: text(password, "password"))
+        try $0.setHeader(name: "Authorization", value: value)
+    }
+}
+
+/// Sets an Authorization header with a bearer token (RFC 6750). Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_bearer_token")
+public func rt_longpoll_set_bearer_token(
+    _ longpoll: rt_longpoll?, _ token: UnsafePointer<CChar>?
+) -> rt_status {
+    change(longpoll) {
+        let value = try HeaderField.bearerAuthorization(text(token, "token"))
+        try $0.setHeader(name: "Authorization", value: value)
+    }
+}
+
+/// Sets how connections are made, by a copy; NULL for the defaults. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_network")
+public func rt_longpoll_set_network(
+    _ longpoll: rt_longpoll?, _ network: rt_network?
+) -> rt_status {
+    change(longpoll) {
+        $0.network =
+            try network.map { try NetworkHandle.borrow($0).configuration }
+            ?? NetworkConfiguration()
+    }
+}
+
+/// How polls say what they have seen already. Default RT_LONGPOLL_CURSOR_VALIDATORS. Before start.
+/// Since 0.1.
+/// - Parameter query_parameter: the name of the id's, with RT_LONGPOLL_CURSOR_QUERY_ID; NULL for
+///   `last_event_id`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_cursor")
+public func rt_longpoll_set_cursor(
+    _ longpoll: rt_longpoll?, _ cursor: rt_longpoll_cursor, _ query_parameter: UnsafePointer<CChar>?
+) -> rt_status {
+    change(longpoll) {
+        let mode: LongPollCursorMode = try named(
+            cursor, "cursor", "one of RT_LONGPOLL_CURSOR_VALIDATORS to RT_LONGPOLL_CURSOR_NONE")
+        let name = try query_parameter.map { try text($0, "query_parameter") }
+        try $0.setCursor(mode, queryParameter: name)
+    }
+}
+
+/// Begins behind the message with this id. With validators it must be a time in seconds since 1970,
+/// a colon and an ETag, as the ids of messages are. Default "". Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a control character; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_last_event_id")
+public func rt_longpoll_set_last_event_id(
+    _ longpoll: rt_longpoll?, _ id: UnsafePointer<CChar>?
+) -> rt_status {
+    change(longpoll) { try $0.setLastEventID(text(id, "id")) }
+}
+
+/// How often a server is asked that does not hold polls: the time between the beginnings of two
+/// that it answers at once with nothing. Default 15,000. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_interval_ms")
+public func rt_longpoll_set_interval_ms(
+    _ longpoll: rt_longpoll?, _ time_ms: Int64
+) -> rt_status {
+    change(longpoll) { $0.interval = try milliseconds(time_ms, "time_ms") }
+}
+
+/// How long a poll may be held before the next is made, and how long an answer may stand still.
+/// Default 60,000; 0 for ever. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_poll_timeout_ms")
+public func rt_longpoll_set_poll_timeout_ms(
+    _ longpoll: rt_longpoll?, _ time_ms: Int64
+) -> rt_status {
+    change(longpoll) { $0.pollTimeout = try milliseconds(time_ms, "time_ms") }
+}
+
+/// After a poll that was held for so long the next is made at once, though nothing came. Default
+/// 1,000. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_min_hold_ms")
+public func rt_longpoll_set_min_hold_ms(
+    _ longpoll: rt_longpoll?, _ time_ms: Int64
+) -> rt_status {
+    change(longpoll) { $0.minHold = try milliseconds(time_ms, "time_ms") }
+}
+
+/// The time to a ready connection: name, TCP, TLS. Default 15,000; 0 for none. Before start. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_connect_timeout_ms")
+public func rt_longpoll_set_connect_timeout_ms(
+    _ longpoll: rt_longpoll?, _ time_ms: Int64
+) -> rt_status {
+    change(longpoll) { $0.connectTimeout = try milliseconds(time_ms, "time_ms") }
+}
+
+/// The longest delay after an attempt that failed; the first is up to 1,000. Default 30,000. Before
+/// start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_max_delay_ms")
+public func rt_longpoll_set_max_delay_ms(
+    _ longpoll: rt_longpoll?, _ time_ms: Int64
+) -> rt_status {
+    change(longpoll) { $0.maxDelay = try milliseconds(time_ms, "time_ms") }
+}
+
+/// Whether 410 is a fatal RT_ERROR_GONE, instead of one that begins anew. Default false. Before
+/// start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_fail_when_gone")
+public func rt_longpoll_set_fail_when_gone(
+    _ longpoll: rt_longpoll?, _ enabled: Bool
+) -> rt_status {
+    change(longpoll) { $0.failsWhenGone = enabled }
+}
+
+/// Whether compressed answers are asked for, in every coding that libcurl has. Default true. Before
+/// start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_compression")
+public func rt_longpoll_set_compression(
+    _ longpoll: rt_longpoll?, _ enabled: Bool
+) -> rt_status {
+    change(longpoll) { $0.compression = enabled }
+}
+
+/// Whether HTTP/2 is offered by TLS. Default true. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_http2")
+public func rt_longpoll_set_http2(
+    _ longpoll: rt_longpoll?, _ enabled: Bool
+) -> rt_status {
+    change(longpoll) { $0.http2 = enabled }
+}
+
+/// The largest answer, decoded. Default 64 MiB; 0 for no limit. Above it: a fatal
+/// RT_ERROR_TOO_LARGE, since the server would answer the same again. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_max_body_bytes")
+public func rt_longpoll_set_max_body_bytes(
+    _ longpoll: rt_longpoll?, _ bytes: Int
+) -> rt_status {
+    change(longpoll) { $0.maxBodyBytes = try size(bytes, "bytes") }
+}
+
+/// How many redirects a poll follows, as `rt_websocket_set_max_redirects`. Default 20; 0 follows
+/// none. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_max_redirects")
+public func rt_longpoll_set_max_redirects(
+    _ longpoll: rt_longpoll?, _ count: Int32
+) -> rt_status {
+    change(longpoll) { $0.redirects.maximum = try number(count, "count", in: 0...20) }
+}
+
+/// Whether a redirect may lead from https to http. Default false. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_allow_insecure_redirects")
+public func rt_longpoll_set_allow_insecure_redirects(
+    _ longpoll: rt_longpoll?, _ enabled: Bool
+) -> rt_status {
+    change(longpoll) { $0.redirects.allowsInsecure = enabled }
+}
+
+/// Lets this header of the caller's go along when a redirect leads to another origin. Before start.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_add_safe_header")
+public func rt_longpoll_add_safe_header(
+    _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?
+) -> rt_status {
+    change(longpoll) {
+        let name = try text(name, "name")
+        try HeaderField.validate(name: name, value: "")
+        $0.redirects.safeNames.append(name)
+    }
+}
+
+/// Runs a change of a long poll's options.
+private func change(
+    _ longpoll: rt_longpoll?, _ body: (inout LongPollConfiguration) throws -> Void
+) -> rt_status {
+    poll(longpoll) { try $0.configure(body) }
+}

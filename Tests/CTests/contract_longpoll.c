@@ -1,0 +1,219 @@
+/* Long polls: their order, credentials, options that may be set and those that may not, pauses, and
+ * what may be done in callbacks. */
+#include "contract.h"
+
+typedef struct heard {
+  char text[1024];
+  rt_longpoll *poll;
+  int opens, messages, errors, requests, fatal, destroyed;
+  int pause_at, close_at, free_at;
+  rt_credentials credentials;
+} heard;
+
+static rt_longpoll *new_longpoll(rt_loop *loop, const char *server, const char *path) {
+  char url[256];
+  rt_longpoll *poll = NULL;
+  snprintf(url, sizeof url, "http%s%s", server + 2, path);
+  CHECK_OK(rt_longpoll_new(loop, url, &poll));
+  CHECK(poll != NULL);
+  return poll;
+}
+
+static void on_open(void *user) { ((heard *)user)->opens++; }
+
+static void on_message(const char *id, size_t id_length, const char *content_type,
+                       const uint8_t *data, size_t length, bool had_id, void *user) {
+  heard *h = user;
+  size_t used = strlen(h->text);
+  CHECK(id[id_length] == '\0' && data[length] == '\0' && had_id);
+  CHECK(strncmp(content_type, "text/plain", 10) == 0);
+  snprintf(h->text + used, sizeof h->text - used, "%s:%s;", id, (const char *)data);
+  h->messages++;
+  CHECK_STATUS(rt_longpoll_set_interval_ms(h->poll, 1), RT_ERROR_STATE);
+  if (h->messages == h->pause_at) CHECK_OK(rt_longpoll_pause(h->poll));
+  if (h->messages == h->close_at) CHECK_OK(rt_longpoll_close(h->poll));
+  if (h->messages == h->free_at) rt_longpoll_free(h->poll);
+}
+
+static void on_error(rt_status status, const char *message, int32_t http_status, bool fatal,
+                     int64_t retry_in_ms, uint32_t attempt, void *user) {
+  heard *h = user;
+  size_t used = strlen(h->text);
+  CHECK(strstr(message, "127.0.0.1") != NULL);
+  CHECK(fatal ? retry_in_ms == -1 : retry_in_ms >= 0 && attempt > 0);
+  snprintf(h->text + used, sizeof h->text - used, "%s %d;", rt_status_name(status),
+           (int)http_status);
+  h->errors++;
+  h->fatal += fatal;
+}
+
+static bool on_request(uint32_t attempt, void *user) {
+  heard *h = user;
+  CHECK(attempt >= 1);
+  CHECK_OK(rt_longpoll_set_interval_ms(h->poll, 20));
+  return ++h->requests < 1000;
+}
+
+static rt_credentials on_credentials(int32_t http_status, void *user) {
+  heard *h = user;
+  CHECK(http_status == 401);
+  if (h->credentials == RT_CREDENTIALS_READY)
+    CHECK_OK(rt_longpoll_set_bearer_token(h->poll, "good"));
+  return h->credentials;
+}
+
+static rt_longpoll *listen(heard *h, rt_loop *loop, const char *server, const char *path) {
+  memset(h, 0, sizeof *h);
+  h->poll = new_longpoll(loop, server, path);
+  CHECK_OK(rt_longpoll_on_open(h->poll, on_open, h, NULL));
+  CHECK_OK(rt_longpoll_on_message(h->poll, on_message, h, NULL));
+  CHECK_OK(rt_longpoll_on_error(h->poll, on_error, h, NULL));
+  CHECK_OK(rt_longpoll_on_request(h->poll, on_request, h, NULL));
+  CHECK_OK(rt_longpoll_on_credentials(h->poll, on_credentials, h, NULL));
+  CHECK_OK(rt_longpoll_set_cursor(h->poll, RT_LONGPOLL_CURSOR_HEADER_ID, NULL));
+  return h->poll;
+}
+
+static void check_id(rt_longpoll *poll, const char *expected) {
+  char id[16];
+  size_t length;
+  CHECK_OK(rt_longpoll_get_last_event_id(poll, id, sizeof id, &length));
+  CHECK(length == strlen(expected) && strcmp(id, expected) == 0);
+}
+
+static void messages_come_in_order(rt_loop *loop, const char *server) {
+  heard h;
+  rt_longpoll *poll = listen(&h, loop, server, "/poll/4");
+  h.credentials = RT_CREDENTIALS_READY;
+  h.pause_at = 2;
+  CHECK_STATUS(rt_longpoll_restart(poll), RT_ERROR_STATE);
+  CHECK_OK(rt_longpoll_set_last_event_id(poll, "1"));
+  CHECK_OK(rt_longpoll_start(poll));
+  CHECK_STATUS(rt_longpoll_start(poll), RT_ERROR_STATE);
+  CHECK(h.requests == 0 && rt_longpoll_get_state(poll) == RT_LONGPOLL_CONNECTING);
+  TURN_UNTIL(loop, h.messages == 2);
+  /* The next one comes and waits. */
+  TURN_UNTIL(loop, h.requests >= 3);
+  settle(loop);
+  CHECK(h.messages == 2 && h.opens == 1);
+  check_id(poll, "3");
+  CHECK_OK(rt_longpoll_resume(poll));
+  TURN_UNTIL(loop, h.messages == 3 && h.requests >= 6);
+  CHECK(strcmp(h.text, "2:message 2;3:message 3;4:message 4;") == 0);
+  CHECK(rt_longpoll_get_state(poll) == RT_LONGPOLL_OPEN);
+  CHECK_OK(rt_longpoll_restart(poll));
+  check_id(poll, "4");
+  CHECK_OK(rt_longpoll_close(poll));
+  CHECK_OK(rt_longpoll_close(poll));
+  CHECK(rt_longpoll_get_state(poll) == RT_LONGPOLL_CLOSED && h.errors == 0);
+  CHECK_STATUS(rt_longpoll_restart(poll), RT_ERROR_CLOSED);
+  rt_longpoll_free(poll);
+}
+
+static void credentials_may_be_missing_or_late(rt_loop *loop, const char *server) {
+  heard h;
+  rt_longpoll *poll = listen(&h, loop, server, "/poll/1");
+  CHECK_OK(rt_longpoll_start(poll));
+  TURN_UNTIL(loop, h.fatal);
+  CHECK(strcmp(h.text, "RT_ERROR_HTTP_STATUS 401;") == 0);
+  rt_longpoll_free(poll);
+
+  poll = listen(&h, loop, server, "/poll/1");
+  h.credentials = RT_CREDENTIALS_LATER;
+  h.close_at = 1;
+  CHECK_OK(rt_longpoll_start(poll));
+  TURN_UNTIL(loop, rt_longpoll_set_bearer_token(poll, "good") == RT_OK);
+  CHECK_OK(rt_longpoll_restart(poll));
+  TURN_UNTIL(loop, h.messages == 1);
+  settle(loop);
+  CHECK(strcmp(h.text, "1:message 1;") == 0);
+  rt_longpoll_free(poll);
+}
+
+static void callbacks_may_free(rt_loop *loop, const char *server) {
+  heard h;
+  rt_longpoll *poll = listen(&h, loop, server, "/poll/9");
+  CHECK_OK(rt_longpoll_set_bearer_token(poll, "good"));
+  CHECK_OK(rt_longpoll_on_open(poll, NULL, &h.destroyed, count_up));
+  h.free_at = 2;
+  CHECK_OK(rt_longpoll_start(poll));
+  TURN_UNTIL(loop, h.messages == 2);
+  settle(loop);
+  CHECK(h.messages == 2 && h.destroyed == 1 && h.errors == 0);
+}
+
+static void gone_begins_anew_or_ends(rt_loop *loop, const char *server) {
+  heard h;
+  rt_longpoll *poll = listen(&h, loop, server, "/gone");
+  /* Kept for a callback that is set later. */
+  CHECK_OK(rt_longpoll_on_error(poll, NULL, NULL, NULL));
+  CHECK_OK(rt_longpoll_start(poll));
+  TURN_UNTIL(loop, h.requests >= 2);
+  CHECK_OK(rt_longpoll_on_error(poll, on_error, &h, NULL));
+  TURN_UNTIL(loop, h.errors >= 2);
+  CHECK(strncmp(h.text, "RT_ERROR_GONE 410;RT_ERROR_GONE 410;", 36) == 0 && !h.fatal);
+  rt_longpoll_free(poll);
+  poll = listen(&h, loop, server, "/gone");
+  CHECK_OK(rt_longpoll_set_fail_when_gone(poll, true));
+  CHECK_OK(rt_longpoll_start(poll));
+  TURN_UNTIL(loop, h.fatal);
+  CHECK(strcmp(h.text, "RT_ERROR_GONE 410;") == 0 && h.requests == 1);
+  rt_longpoll_free(poll);
+}
+
+static void options_are_checked(rt_loop *loop, const char *server) {
+  rt_longpoll *poll = new_longpoll(loop, server, "/poll/1");
+  rt_network *network = NULL;
+  CHECK_OK(rt_network_new(&network));
+  CHECK_OK(rt_longpoll_set_network(poll, network));
+  rt_network_free(network);
+  CHECK_STATUS(rt_longpoll_set_url(poll, "ws://h"), RT_ERROR_UNSUPPORTED_SCHEME);
+  CHECK_OK(rt_longpoll_set_header(poll, "Accept", "text/plain"));
+  CHECK_STATUS(
+      rt_longpoll_add_header(poll, "Accept", "text/event-stream"), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_longpoll_clear_headers(poll));
+  CHECK_OK(rt_longpoll_set_basic_auth(poll, "user", "word"));
+  CHECK_STATUS(rt_longpoll_set_basic_auth(poll, "u:ser", "word"), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_longpoll_set_bearer_token(poll, ""), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_longpoll_set_cursor(poll, RT_LONGPOLL_CURSOR_QUERY_ID, "since"));
+  CHECK_STATUS(rt_longpoll_set_cursor(poll, 4, NULL), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(
+      rt_longpoll_set_cursor(poll, RT_LONGPOLL_CURSOR_NONE, ""), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_longpoll_set_last_event_id(poll, "a\n"), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_longpoll_set_interval_ms(poll, -1), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_longpoll_set_poll_timeout_ms(poll, 30000));
+  CHECK_OK(rt_longpoll_set_min_hold_ms(poll, 500));
+  CHECK_OK(rt_longpoll_set_connect_timeout_ms(poll, 5000));
+  CHECK_OK(rt_longpoll_set_max_delay_ms(poll, 10000));
+  CHECK_OK(rt_longpoll_set_compression(poll, false));
+  CHECK_OK(rt_longpoll_set_http2(poll, false));
+  CHECK_OK(rt_longpoll_set_max_body_bytes(poll, 1 << 20));
+  CHECK_STATUS(rt_longpoll_set_max_redirects(poll, 21), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_longpoll_set_allow_insecure_redirects(poll, true));
+  CHECK_STATUS(rt_longpoll_add_safe_header(poll, "a b"), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_longpoll_set_cursor(poll, RT_LONGPOLL_CURSOR_VALIDATORS, NULL));
+  CHECK_OK(rt_longpoll_set_last_event_id(poll, "any"));
+  CHECK_STATUS(rt_longpoll_start(poll), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_longpoll_set_last_event_id(poll, "784111777:0"));
+  check_id(poll, "784111777:0");
+  CHECK_OK(rt_longpoll_start(poll));
+  CHECK_STATUS(rt_longpoll_set_http2(poll, true), RT_ERROR_STATE);
+  rt_longpoll_free(poll);
+  CHECK_STATUS(rt_longpoll_new(loop, "http://", &poll), RT_ERROR_INVALID_URL);
+  CHECK_STATUS(rt_longpoll_start(NULL), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_longpoll_get_state(NULL), RT_ERROR_INVALID_ARGUMENT);
+  rt_longpoll_free(NULL);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  loop = new_loop();
+  messages_come_in_order(loop, argv[1]);
+  credentials_may_be_missing_or_late(loop, argv[1]);
+  callbacks_may_free(loop, argv[1]);
+  gone_begins_anew_or_ends(loop, argv[1]);
+  options_are_checked(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}
