@@ -100,6 +100,10 @@ package final class LongPollConnection: @unchecked Sendable {
 
     /// Whether the server can be reached is asked here; nil asks the loop's own.
     package func setReachability(_ reachability: Reachability?) throws {
+        guard reachability.map({ $0.loop === loop }) ?? true else {
+            throw RealtimeError(
+                .invalidArgument, "the reachability belongs to another loop than the long poll")
+        }
         try configure { _ in self.reachability = reachability }
     }
 
@@ -147,12 +151,13 @@ package final class LongPollConnection: @unchecked Sendable {
         try loop.checkUsable()
         guard wasStarted else { throw RealtimeError(.state, "the long poll was not started") }
         guard state != .closed else { throw RealtimeError(.closed, "the long poll is closed") }
-        loop.perform { [self] in restartNow() }
+        // In the next turn: what fails at once would be told inside this call.
+        loop.enqueue { [self] in restartNow() }
     }
 
     /// Credentials that were awaited are not to be had: it fails.
     package func failCredentials() {
-        loop.perform { [self] in refuseCredentials() }
+        loop.enqueue { [self] in refuseCredentials() }
     }
 
     /// Ends it for good, without a callback. Closing again changes nothing.
@@ -168,13 +173,13 @@ package final class LongPollConnection: @unchecked Sendable {
     /// another than the loop's one message may still come.
     package func pause() throws(RealtimeError) {
         try loop.checkUsable()
-        let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused == 0 { loop.perform { [self] in pauseChanged() } }
+        gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing)
     }
 
     package func resume() throws(RealtimeError) {
         try loop.checkUsable()
         let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused != 0 { loop.perform { [self] in pauseChanged() } }
+        // In the next turn, as handlers are called by turns alone, and none inside another.
+        if old & Gate.paused != 0 { loop.enqueue { [self] in deliver() } }
     }
 }

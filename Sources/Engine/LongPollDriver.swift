@@ -204,7 +204,7 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
     }
 
     /// Tells what has come, until it is closed or paused; then the cursor moves.
-    private func deliver() {
+    func deliver() {
         guard delivery != nil, !isDelivering else { return }
         isDelivering = true
         var current = delivery.take()
@@ -244,11 +244,14 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
 
     func handlersChanged() {
         takeHandlers()
-        if let failure = untold, let error = handlers.error, !isClosed {
-            untold = nil
-            error(failure)
-            if failure.isFatal { dropHandlers() }
-        }
+        if untold != nil, handlers.error != nil { loop.enqueue { [self] in tellUntold() } }
+    }
+
+    private func tellUntold() {
+        guard let failure = untold, let error = handlers.error, !isClosed else { return }
+        untold = nil
+        error(failure)
+        if failure.isFatal { dropHandlers() }
     }
 
     // MARK: Time
@@ -287,10 +290,6 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
         dropTransfer()
         session?.restart(now: Loop.now())
         updateTimer()
-    }
-
-    func pauseChanged() {
-        if mayDeliver { deliver() }
     }
 
     func closeNow() {

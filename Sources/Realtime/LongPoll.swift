@@ -81,6 +81,7 @@ public final class LongPoll: Sendable, AsyncSequence {
         let mailbox = Mailbox<Message>(options.maxBufferedMessages, options.maxBufferedBytes)
         self.mailbox = mailbox
         try connection.configure { try options.apply(to: &$0) }
+        try connection.setReachability(options.reachability?.engine)
         try options.addHandlers(to: connection)
         try connection.setHandlers { handlers in
             handlers.failed = { failure in

@@ -28,6 +28,8 @@ extension LongPoll {
         /// or nil when there are none, which is fatal.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
         public var network = Network()
+        /// Who says whether a poll makes sense; nil asks the loop's own.
+        public var reachability: Reachability?
 
         public var cursor = Cursor.validators
         /// Begins behind this message. With validators it must be an id that a message had.

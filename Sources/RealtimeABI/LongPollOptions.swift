@@ -82,6 +82,20 @@ public func rt_longpoll_set_network(
     }
 }
 
+/// Who says whether a poll makes sense: while there is no network none is made and none is
+/// counted, and when there is one again it follows within a second. It is kept alive, and not
+/// copied. NULL is the default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before
+/// start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_reachability")
+public func rt_longpoll_set_reachability(
+    _ longpoll: rt_longpoll?, _ reachability: rt_reachability?
+) -> rt_status {
+    poll(longpoll) {
+        try $0.setReachability(reachability.map { try Reachability.borrow($0) })
+    }
+}
+
 /// How polls say what they have seen already. Default RT_LONGPOLL_CURSOR_VALIDATORS. Before start.
 /// Since 0.1.
 /// - Parameter query_parameter: the name of the id's, with RT_LONGPOLL_CURSOR_QUERY_ID; NULL for

@@ -98,6 +98,8 @@ static void messages_come_in_order(rt_loop *loop, const char *server) {
   CHECK(h.messages == 2 && h.opens == 1);
   check_id(poll, "3");
   CHECK_OK(rt_longpoll_resume(poll));
+  /* Handlers are called by turns alone. */
+  CHECK(h.messages == 2);
   TURN_UNTIL(loop, h.messages == 3 && h.requests >= 6);
   CHECK(strcmp(h.text, "2:message 2;3:message 3;4:message 4;") == 0);
   CHECK(rt_longpoll_get_state(poll) == RT_LONGPOLL_OPEN);
@@ -161,6 +163,28 @@ static void gone_begins_anew_or_ends(rt_loop *loop, const char *server) {
   rt_longpoll_free(poll);
 }
 
+static void the_network_is_waited_for(rt_loop *loop, const char *server) {
+  heard h;
+  rt_loop *other = new_loop();
+  rt_reachability *offline, *foreign;
+  rt_longpoll *poll = listen(&h, loop, server, "/poll/1");
+  CHECK_OK(rt_longpoll_set_bearer_token(poll, "good"));
+  CHECK_OK(rt_reachability_new(loop, RT_REACHABILITY_MANUAL, &offline));
+  CHECK_OK(rt_reachability_new(other, RT_REACHABILITY_MANUAL, &foreign));
+  CHECK_STATUS(rt_longpoll_set_reachability(poll, foreign), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_longpoll_set_reachability(poll, offline));
+  CHECK_OK(rt_reachability_set_online(offline, false));
+  CHECK_OK(rt_longpoll_start(poll));
+  settle(loop);
+  CHECK(h.requests == 0);
+  CHECK_OK(rt_reachability_set_online(offline, true));
+  TURN_UNTIL(loop, h.messages == 1);
+  rt_longpoll_free(poll);
+  rt_reachability_free(offline);
+  rt_reachability_free(foreign);
+  rt_loop_free(other);
+}
+
 static void options_are_checked(rt_loop *loop, const char *server) {
   rt_longpoll *poll = new_longpoll(loop, server, "/poll/1");
   rt_network *network = NULL;
@@ -213,6 +237,7 @@ int main(int argc, char **argv) {
   credentials_may_be_missing_or_late(loop, argv[1]);
   callbacks_may_free(loop, argv[1]);
   gone_begins_anew_or_ends(loop, argv[1]);
+  the_network_is_waited_for(loop, argv[1]);
   options_are_checked(loop, argv[1]);
   rt_loop_free(loop);
   return 0;
