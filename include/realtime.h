@@ -2315,6 +2315,413 @@ rt_status rt_eventstream_parser_get_last_event_id(
 int64_t rt_eventstream_parser_get_reconnection_time_ms(rt_eventstream_parser *parser);
 
 /*
+ * Chapter: long poll. Messages by requests that the server answers when there is something new.
+ */
+
+/**
+ * A long poll: one request after the other, each held by the server until it has something. Life:
+ * `rt_longpoll_new`, options and callbacks, `rt_longpoll_start`, messages, `rt_longpoll_close` or a
+ * fatal error, `rt_longpoll_free`. A message whose delivery was cut off by a failure comes again;
+ * messages that the server has dropped meanwhile are not known to be missing. Since 0.1.
+ */
+typedef struct rt_longpoll rt_longpoll;
+
+/** Where a long poll stands. Since 0.1. */
+typedef int32_t rt_longpoll_state;
+
+/** Values of `rt_longpoll_state`. Since 0.1. */
+enum {
+  /** Not started, no answer yet, or the last attempt failed. */
+  RT_LONGPOLL_CONNECTING = 0,
+  /** The server answers. */
+  RT_LONGPOLL_OPEN = 1,
+  /** Over, by a fatal error or `rt_longpoll_close`. */
+  RT_LONGPOLL_CLOSED = 2,
+};
+
+/** How polls say what they have seen already. Since 0.1. */
+typedef int32_t rt_longpoll_cursor;
+
+/** Values of `rt_longpoll_cursor`. Since 0.1. */
+enum {
+  /**
+   * The latest answer's Last-Modified and ETag, as If-Modified-Since and If-None-Match. The
+   * default.
+   */
+  RT_LONGPOLL_CURSOR_VALIDATORS = 0,
+  /** The id, as a Last-Event-ID header. */
+  RT_LONGPOLL_CURSOR_HEADER_ID = 1,
+  /** The id, as a query parameter. */
+  RT_LONGPOLL_CURSOR_QUERY_ID = 2,
+  /** Not at all. */
+  RT_LONGPOLL_CURSOR_NONE = 3,
+};
+
+/** The server answers: for the first time, or again after a failure. Since 0.1. */
+typedef void (*rt_longpoll_open_fn)(void *user);
+
+/**
+ * A message. `id` says how far the messages have come, "" before the server said so; it is the
+ * answer's Last-Event-ID header, or its Last-Modified in seconds since 1970, a colon and its ETag,
+ * which Nchan takes on every transport. `had_id` tells whether this message has one of its own: of
+ * the parts of a multipart answer only the last. `content_type` is "" when the server did not say.
+ * All have a NUL behind their length and are valid until the callback returns; `data` is bytes.
+ * Since 0.1.
+ */
+typedef void (*rt_longpoll_message_fn)(
+    const char *id, size_t id_length, const char *content_type, const uint8_t *data, size_t length,
+    bool had_id, void *user);
+
+/**
+ * An attempt failed. When `fatal` is false another follows: `retry_in_ms` is the time until it, -1
+ * while there is no network, and `attempt` its number since the last that succeeded. When `fatal`
+ * is true the poll is closed, and this is the last callback. `http_status` is the answer's, 0
+ * without one. RT_ERROR_GONE (410) is not fatal by default: what was polled was removed, and polls
+ * begin anew. `message` names host and cause, valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_longpoll_error_fn)(
+    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
+    uint32_t attempt, void *user);
+
+/**
+ * A poll begins, the first one too; `attempt` is 1 unless the last one failed. Here, as before
+ * start, options may be changed: headers with a fresh token, the URL. To return false closes it.
+ * Since 0.1.
+ */
+typedef bool (*rt_longpoll_request_fn)(uint32_t attempt, void *user);
+
+/**
+ * The server answered 401 or 407. Here, as before start, headers may be changed. Asked once a poll:
+ * a second refusal is fatal. RT_CREDENTIALS_LATER waits for `rt_longpoll_restart`. Since 0.1.
+ */
+typedef rt_credentials (*rt_longpoll_credentials_fn)(int32_t http_status, void *user);
+
+/**
+ * Makes a long poll on a loop; nothing is sent before `rt_longpoll_start`. Any thread.
+ *
+ * url: `http://` or `https://`, copied; user and password become a basic Authorization header.
+ * out: receives it; to be freed with `rt_longpoll_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
+ *   RT_ERROR_CLOSED for a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_new(rt_loop *loop, const char *url, rt_longpoll **out);
+
+/** Closes and gives back. NULL is accepted. Any thread; in a callback of its own too. Since 0.1. */
+void rt_longpoll_free(rt_longpoll *longpoll);
+
+/**
+ * Begins to poll. No callback comes inside this call. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a last event id that does not fit the cursor;
+ *   RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_start(rt_longpoll *longpoll);
+
+/**
+ * Drops the poll in flight and polls again at once; also to go on when a credentials callback had
+ * answered RT_CREDENTIALS_LATER. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_restart(rt_longpoll *longpoll);
+
+/**
+ * Ends it for good and aborts the request in flight. There is no callback for it, and none begins
+ * after this returned, except on the loop's thread one that had begun. Closing again changes
+ * nothing. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_close(rt_longpoll *longpoll);
+
+/**
+ * Stops delivering; what comes waits, at most one answer, and no further poll is made before it is
+ * delivered. Any thread; from another than the loop's one message may still come.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_pause(rt_longpoll *longpoll);
+
+/**
+ * Goes on delivering. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_resume(rt_longpoll *longpoll);
+
+/**
+ * Where it stands. Any thread.
+ *
+ * Returns: an `rt_longpoll_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_longpoll_get_state(rt_longpoll *longpoll);
+
+/**
+ * How far the messages have come, as the next poll says it; "" for the beginning. To begin there
+ * another time, see `rt_longpoll_set_last_event_id`. Any thread.
+ *
+ * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole id's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_get_last_event_id(
+    rt_longpoll *longpoll, char *buffer, size_t size, size_t *out_length);
+
+/*
+ * Chapter: long poll callbacks. They may be set at any time, from any thread; NULL takes one away.
+ */
+
+/**
+ * Sets the callback for a server that answers.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_open(
+    rt_longpoll *longpoll, rt_longpoll_open_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for messages.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_message(
+    rt_longpoll *longpoll, rt_longpoll_message_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for attempts that failed.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_error(
+    rt_longpoll *longpoll, rt_longpoll_error_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for the beginning of each poll.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_request(
+    rt_longpoll *longpoll, rt_longpoll_request_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a server that wants credentials.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_credentials(
+    rt_longpoll *longpoll, rt_longpoll_credentials_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: long poll options. "Before start" says when each may be set; a request or credentials
+ */
+
+/**
+ * Changes where polls go. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_url(rt_longpoll *longpoll, const char *url);
+
+/**
+ * Sets a request header in the place of all of its name. Unless it is set, Accept takes anything.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which an Accept that names text/event-stream is, too;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_header(rt_longpoll *longpoll, const char *name, const char *value);
+
+/**
+ * Adds a request header beside others of its name. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_add_header(rt_longpoll *longpoll, const char *name, const char *value);
+
+/**
+ * Takes all headers away that were set. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_clear_headers(rt_longpoll *longpoll);
+
+/**
+ * Sets an Authorization header with basic credentials (RFC 7617). Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_basic_auth(rt_longpoll *longpoll, const char *user, const char *password);
+
+/**
+ * Sets an Authorization header with a bearer token (RFC 6750). Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_bearer_token(rt_longpoll *longpoll, const char *token);
+
+/**
+ * Sets how connections are made, by a copy; NULL for the defaults. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_network(rt_longpoll *longpoll, rt_network *network);
+
+/**
+ * Who says whether a poll makes sense: while there is no network none is made and none is counted,
+ * and when there is one again it follows within a second. It is kept alive, and not copied. NULL is
+ * the default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_reachability(rt_longpoll *longpoll, rt_reachability *reachability);
+
+/**
+ * How polls say what they have seen already. Default RT_LONGPOLL_CURSOR_VALIDATORS. Before start.
+ *
+ * query_parameter: the name of the id's, with RT_LONGPOLL_CURSOR_QUERY_ID; NULL for
+ *   `last_event_id`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_cursor(
+    rt_longpoll *longpoll, rt_longpoll_cursor cursor, const char *query_parameter);
+
+/**
+ * Begins behind the message with this id. With validators it must be a time in seconds since 1970,
+ * a colon and an ETag, as the ids of messages are. Default "". Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a control character; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_last_event_id(rt_longpoll *longpoll, const char *id);
+
+/**
+ * How often a server is asked that does not hold polls: the time between the beginnings of two that
+ * it answers at once with nothing. Default 15,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_interval_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * How long a poll may be held before the next is made, and how long an answer may stand still.
+ * Default 60,000; 0 for ever. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_poll_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * After a poll that was held for so long the next is made at once, though nothing came. Default
+ * 1,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_min_hold_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * The time to a ready connection: name, TCP, TLS. Default 15,000; 0 for none. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_connect_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * The longest delay after an attempt that failed; the first is up to 1,000. Default 30,000. Before
+ * start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_max_delay_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * Whether 410 is a fatal RT_ERROR_GONE, instead of one that begins anew. Default false. Before
+ * start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_fail_when_gone(rt_longpoll *longpoll, bool enabled);
+
+/**
+ * Whether compressed answers are asked for, in every coding that libcurl has. Default true. Before
+ * start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_compression(rt_longpoll *longpoll, bool enabled);
+
+/**
+ * Whether HTTP/2 is offered by TLS. Default true. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_http2(rt_longpoll *longpoll, bool enabled);
+
+/**
+ * The largest answer, decoded. Default 64 MiB; 0 for no limit. Above it: a fatal
+ * RT_ERROR_TOO_LARGE, since the server would answer the same again. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_max_body_bytes(rt_longpoll *longpoll, size_t bytes);
+
+/**
+ * How many redirects a poll follows, as `rt_websocket_set_max_redirects`. Default 20; 0 follows
+ * none. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_max_redirects(rt_longpoll *longpoll, int32_t count);
+
+/**
+ * Whether a redirect may lead from https to http. Default false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_allow_insecure_redirects(rt_longpoll *longpoll, bool enabled);
+
+/**
+ * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_add_safe_header(rt_longpoll *longpoll, const char *name);
+
+/*
  * Chapter: rest. HTTP requests that are tried again, wait for the network and keep their order.
  */
 

@@ -410,6 +410,69 @@ rt_eventsource_name_fn = ctypes.CFUNCTYPE(
 rt_eventstream_retry_fn = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 
 
+class rt_longpoll_state(IntEnum):  # noqa: N801
+    """Values of ``rt_longpoll_state``, without the prefix of their C names."""
+
+    CONNECTING = 0
+    OPEN = 1
+    CLOSED = 2
+
+
+class rt_longpoll_cursor(IntEnum):  # noqa: N801
+    """Values of ``rt_longpoll_cursor``, without the prefix of their C names."""
+
+    VALIDATORS = 0
+    HEADER_ID = 1
+    QUERY_ID = 2
+    NONE = 3
+
+
+# (user)
+rt_longpoll_open_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+# (id, id_length, content_type, data, length, had_id, user)
+rt_longpoll_message_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_bool,
+    ctypes.c_void_p,
+)
+
+
+# (status, message, http_status, fatal, retry_in_ms, attempt, user)
+rt_longpoll_error_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_int32,
+    ctypes.c_char_p,
+    ctypes.c_int32,
+    ctypes.c_bool,
+    ctypes.c_int64,
+    ctypes.c_uint32,
+    ctypes.c_void_p,
+)
+
+
+# (attempt, user)
+rt_longpoll_request_fn = ctypes.CFUNCTYPE(
+    ctypes.c_bool,
+    ctypes.c_uint32,
+    ctypes.c_void_p,
+)
+
+
+# (http_status, user)
+rt_longpoll_credentials_fn = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_void_p,
+)
+
+
 # (response, user)
 rt_rest_done_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -1038,6 +1101,107 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p,),
         ctypes.c_int64,
     ),
+    "rt_longpoll_new": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_free": ((ctypes.c_void_p,), None),
+    "rt_longpoll_start": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_restart": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_close": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_pause": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_resume": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_get_last_event_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_open": (
+        (ctypes.c_void_p, rt_longpoll_open_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_message": (
+        (ctypes.c_void_p, rt_longpoll_message_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_error": (
+        (ctypes.c_void_p, rt_longpoll_error_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_request": (
+        (ctypes.c_void_p, rt_longpoll_request_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_credentials": (
+        (ctypes.c_void_p, rt_longpoll_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_longpoll_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_set_basic_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_bearer_token": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_longpoll_set_reachability": (
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_cursor": (
+        (ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_last_event_id": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_interval_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_longpoll_set_poll_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_min_hold_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_longpoll_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_longpoll_set_fail_when_gone": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_longpoll_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_longpoll_set_max_body_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_rest_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -1582,6 +1746,78 @@ class Library:
     rt_eventstream_parser_get_last_event_id: Callable[[Any, Any, int, Any], int]
     # (parser)
     rt_eventstream_parser_get_reconnection_time_ms: Callable[[Any], int]
+    # (loop, url, out)
+    rt_longpoll_new: Callable[[Any, bytes | None, Any], int]
+    # (longpoll)
+    rt_longpoll_free: Callable[[Any], None]
+    # (longpoll)
+    rt_longpoll_start: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_restart: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_close: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_pause: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_resume: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_get_state: Callable[[Any], int]
+    # (longpoll, buffer, size, out_length)
+    rt_longpoll_get_last_event_id: Callable[[Any, Any, int, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_open: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_message: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_error: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_request: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_credentials: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, url)
+    rt_longpoll_set_url: Callable[[Any, bytes | None], int]
+    # (longpoll, name, value)
+    rt_longpoll_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (longpoll, name, value)
+    rt_longpoll_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (longpoll)
+    rt_longpoll_clear_headers: Callable[[Any], int]
+    # (longpoll, user, password)
+    rt_longpoll_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
+    # (longpoll, token)
+    rt_longpoll_set_bearer_token: Callable[[Any, bytes | None], int]
+    # (longpoll, network)
+    rt_longpoll_set_network: Callable[[Any, Any], int]
+    # (longpoll, reachability)
+    rt_longpoll_set_reachability: Callable[[Any, Any], int]
+    # (longpoll, cursor, query_parameter)
+    rt_longpoll_set_cursor: Callable[[Any, int, bytes | None], int]
+    # (longpoll, id)
+    rt_longpoll_set_last_event_id: Callable[[Any, bytes | None], int]
+    # (longpoll, time_ms)
+    rt_longpoll_set_interval_ms: Callable[[Any, int], int]
+    # (longpoll, time_ms)
+    rt_longpoll_set_poll_timeout_ms: Callable[[Any, int], int]
+    # (longpoll, time_ms)
+    rt_longpoll_set_min_hold_ms: Callable[[Any, int], int]
+    # (longpoll, time_ms)
+    rt_longpoll_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (longpoll, time_ms)
+    rt_longpoll_set_max_delay_ms: Callable[[Any, int], int]
+    # (longpoll, enabled)
+    rt_longpoll_set_fail_when_gone: Callable[[Any, bool], int]
+    # (longpoll, enabled)
+    rt_longpoll_set_compression: Callable[[Any, bool], int]
+    # (longpoll, enabled)
+    rt_longpoll_set_http2: Callable[[Any, bool], int]
+    # (longpoll, bytes)
+    rt_longpoll_set_max_body_bytes: Callable[[Any, int], int]
+    # (longpoll, count)
+    rt_longpoll_set_max_redirects: Callable[[Any, int], int]
+    # (longpoll, enabled)
+    rt_longpoll_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (longpoll, name)
+    rt_longpoll_add_safe_header: Callable[[Any, bytes | None], int]
     # (loop, base_url, out)
     rt_rest_new: Callable[[Any, bytes | None, Any], int]
     # (rest)
