@@ -88,7 +88,7 @@ def _versions() -> Iterator[tuple[str, str]]:
     python = BUILDS / "venv" / "bin" / "python"
     if python.exists():
         yield "Python", _found(r"([\d.]+)", _first(str(python), "--version"))
-        wanted = ("picows", "uvloop", "websockets", "aiohttp")
+        wanted = ("picows", "uvloop", "websockets", "aiohttp", "httpx", "httpx-sse")
         listed = _first(str(python), "-m", "pip", "list", "--format", "json")
         for package in json.loads(listed or "[]"):
             if package["name"] in wanted:

@@ -1,12 +1,14 @@
 """One measurement of one Python library: ``client.py PEER MODE URL COUNT [SIZE] [CA-FILE]``.
 
-Modes: receive (callback), receive-batch, receive-iter, deflate, send, echo, connect, idle, greet.
+Modes: receive (callback), receive-batch, receive-iter, deflate, send, echo, connect, idle, greet,
+events (the peers of events.py).
 Every library runs on uvloop where that is installed, on asyncio's own loop otherwise.
 """
 
 import asyncio
 import sys
 
+from events import read_events
 from meter import NOT_SUPPORTED, Meter, Task
 from peers import NotSupportedError, Peer, peer_named
 
@@ -33,7 +35,7 @@ async def idle(peer: Peer, meter: Meter, *, greeted: bool) -> None:
 
 
 async def run(name: str, meter: Meter) -> None:
-    peer = peer_named(name, meter.task)
+    peer = None if meter.task.mode == "events" else peer_named(name, meter.task)
     match meter.task.mode:
         case "receive" | "receive-batch" as mode:
             await peer.receive_callback(meter, batch=mode == "receive-batch")
@@ -43,6 +45,8 @@ async def run(name: str, meter: Meter) -> None:
             await peer.send_all(meter)
         case "echo":
             await peer.echo(meter)
+        case "events":
+            await read_events(name, meter)
         case "connect":
             await connect_in_turn(peer, meter)
         case "idle" | "greet" as mode:
