@@ -31,7 +31,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     @exclusivity(unchecked) var onEvent: EventSourceHandlers.Event?
     @exclusivity(unchecked) var hasListeners = false
     @exclusivity(unchecked) var session: EventSourceSession?
-    @exclusivity(unchecked) var parser = EventStreamParser(limits: EventStreamParser.Limits())
+    /// In memory of its own: as a property it would be copied with each use (Swift 6.3.1).
+    let parser: UnsafeMutablePointer<EventStreamParser>
     var transfer: HTTPTransfer?
     let timer = LoopTimer()
     /// The head that asked for credentials.
@@ -84,6 +85,8 @@ package final class EventSourceConnection: @unchecked Sendable {
         try loop.checkUsable()
         self.loop = loop
         configuration = try EventSourceConfiguration(url: url)
+        parser = .allocate(capacity: 1)
+        parser.initialize(to: EventStreamParser())
         shared.withLock {
             $0.origin = configuration.url.origin
             $0.reconnectionTime = EventSourceConnection.milliseconds(configuration.retryInitial)
@@ -95,6 +98,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     }
 
     deinit {
+        parser.deinitialize(count: 1)
+        parser.deallocate()
         // The loop may have gone within the second.
         if let id = unstored.id { try? store?.save(id, configuration.key) }
     }

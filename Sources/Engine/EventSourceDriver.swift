@@ -23,11 +23,11 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             }
         }
         var session = EventSourceSession(configuration, lastEventID: initial ?? "")
-        // Swapped: to assign would leak the storage of the first one (Swift 6.3.1).
-        var fresh = EventStreamParser(
-            limits: configuration.limits, lastEventID: Array((initial ?? "").utf8),
-            tellsComments: handlers.comment != nil)
-        swap(&parser, &fresh)
+        parser.deinitialize(count: 1)
+        parser.initialize(
+            to: EventStreamParser(
+                limits: configuration.limits, lastEventID: Array((initial ?? "").utf8),
+                tellsComments: handlers.comment != nil))
         publish { $0.lastEventID = initial ?? "" }
         // Without a monitor everything counts as reachable.
         reachability = reachability ?? (try? loop.defaultReachability())
@@ -110,7 +110,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         if isReading {
             endsBody = true
         } else {
-            parser.endBody()
+            parser.pointee.endBody()
         }
     }
 
@@ -215,12 +215,12 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             noteID()
             if endsBody {
                 endsBody = false
-                parser.endBody()
+                parser.pointee.endBody()
             }
         }
         do throws(RealtimeError) {
             while mayDeliver, attempt == attemptNumber {
-                switch try parser.next(input, &used) {
+                switch try parser.pointee.next(input, &used) {
                 case .needMoreBytes: return used
                 case .event: deliver()
                 case .comment(let text): handlers.comment?(text)
@@ -243,8 +243,9 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             session?.dispatched()
         }
         let event = EventSourceEvent(
-            id: parser.id, type: parser.type, data: parser.data, hasID: parser.hasID)
-        if let onMessage, parser.isMessage { onMessage(event) }
+            id: parser.pointee.id, type: parser.pointee.type, data: parser.pointee.data,
+            hasID: parser.pointee.hasID)
+        if let onMessage, parser.pointee.isMessage { onMessage(event) }
         if hasListeners { tellListeners(event) }
         if let onAny, !isClosed { onAny(event) }
         if let onEvent, !isClosed { onEvent(event) }
@@ -264,9 +265,9 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     /// Takes notice of the last id, behind the handlers of its event: at the end of each read, and
     /// when they ask or close.
     func noteID() {
-        guard parser.idCount != knownIDs else { return }
-        knownIDs = parser.idCount
-        let id = String(decoding: parser.lastEventID, as: UTF8.self)
+        guard parser.pointee.idCount != knownIDs else { return }
+        knownIDs = parser.pointee.idCount
+        let id = String(decoding: parser.pointee.lastEventID, as: UTF8.self)
         guard id != session?.lastEventID else { return }
         session?.lastEventID = id
         publish { $0.lastEventID = id }
@@ -320,7 +321,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
 
     func handlersChanged() {
         takeHandlers()
-        parser.tellsComments = handlers.comment != nil
+        parser.pointee.tellsComments = handlers.comment != nil
         if untold != nil, handlers.error != nil { loop.enqueue { [self] in tellUntold() } }
     }
 
