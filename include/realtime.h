@@ -718,10 +718,10 @@ enum {
    * By what the kernel tells of links, addresses and routes (rtnetlink). A peer counts as reachable
    * when it is this machine or a Unix socket; when an interface other than the loopback is up and
    * running and has a default route; when such an interface has a route to its address; and, for a
-   * name, when such an interface has any route that is not link-local. In doubt it is reachable: a
-   * wrong yes costs an attempt, a wrong no would never connect. Behind a proxy, the proxy is the
-   * peer. Where the system does not show its network, this is as RT_REACHABILITY_ALWAYS, and one
-   * line of the log says so.
+   * name, when such an interface has any route that is not link-local, or, for a name in .local,
+   * any route. In doubt it is reachable: a wrong yes costs an attempt, a wrong no would never
+   * connect. Behind a proxy, the proxy is the peer. Where the system does not show its network,
+   * this is as RT_REACHABILITY_ALWAYS, and one line of the log says so.
    */
   RT_REACHABILITY_AUTO = 0,
   /** By `rt_reachability_set_online`; online at first. For hosts that know better. */

@@ -15,9 +15,10 @@ public final class Reachability: Sendable {
         /// By what the kernel tells of links, addresses and routes. A peer counts as reachable when
         /// it is this machine or a Unix socket; when an interface other than the loopback is up and
         /// running and has a default route; when such an interface has a route to its address; and,
-        /// for a name, when such an interface has any route that is not link-local. In doubt it is
-        /// reachable: a wrong yes costs an attempt, a wrong no would never connect. Behind a proxy,
-        /// the proxy is the peer. Where the system does not show its network, as `always`.
+        /// for a name, when such an interface has any route that is not link-local, or, for a name
+        /// in .local, any route. In doubt it is reachable: a wrong yes costs an attempt, a wrong no
+        /// would never connect. Behind a proxy, the proxy is the peer. Where the system does not
+        /// show its network, as `always`.
         case auto
         /// By `setOnline`; online at first.
         case manual

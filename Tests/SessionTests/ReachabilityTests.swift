@@ -66,6 +66,8 @@ private func view(_ name: String) throws -> NetworkView {
         view.add(route("ff00::", 8, [2]))
         #expect(!view.isOnline)
         #expect(view.reaches(.address(try address("169.254.1.1"))))
+        #expect(view.reaches(.name("printer.LOCAL")))
+        #expect(!view.reaches(.name("local")))
         view.add(route("192.168.0.0", 24, [2]))
         #expect(view.isOnline)
     }

@@ -70,8 +70,11 @@ package struct NetworkView: Equatable, Sendable {
             return hasRoute {
                 $0.isDefault || address.begins(with: $0.destination, length: $0.prefixLength)
             }
-        // Without a default route it may lie in a network that is at hand.
-        case .name: return hasRoute { !$0.isLocal }
+        // Without a default route it may lie in a network that is at hand; one of a single link's
+        // (RFC 6762 §3), in that link.
+        case .name(let name):
+            let isOfLink = name.lowercased().hasSuffix(".local")
+            return hasRoute { !$0.isLocal || isOfLink && $0.destination.isLinkLocal }
         }
     }
 

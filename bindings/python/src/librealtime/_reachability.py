@@ -37,10 +37,10 @@ class Reachability:
         routes: a peer counts as reachable when it is this machine or a Unix socket; when an
         interface other than the loopback is up and running and has a default route; when such an
         interface has a route to its address; and, for a name, when such an interface has any route
-        that is not link-local. In doubt it is reachable: a wrong yes costs an attempt, a wrong no
-        would never connect. Behind a proxy, the proxy is the peer. Where the system does not show
-        its network it is as ``"always"``. ``"manual"`` goes by ``set_online``, and is online at
-        first; with ``"always"`` everything is reachable.
+        that is not link-local, or, for a name in ``.local``, any route. In doubt it is reachable: a
+        wrong yes costs an attempt, a wrong no would never connect. Behind a proxy, the proxy is the
+        peer. Where the system does not show its network it is as ``"always"``. ``"manual"`` goes by
+        ``set_online``, and is online at first; with ``"always"`` everything is reachable.
     """
 
     def __init__(self, mode: Mode = "auto") -> None:
