@@ -1,5 +1,4 @@
 import ArgumentParser
-import Dispatch
 import Glibc
 import Realtime
 
@@ -80,14 +79,6 @@ struct Console: Sendable {
                 exit(ExitStatus.other.rawValue)
             }
             rest = rest.dropFirst(count)
-        }
-    }
-
-    /// The next line of standard input, nil at its end. Read on a thread that may wait, one line at
-    /// a time: a source that is faster than the server waits in its pipe.
-    static func nextLine() async -> String? {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: readLine()) }
         }
     }
 }

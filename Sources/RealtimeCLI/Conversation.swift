@@ -62,17 +62,30 @@ final class Conversation: Sendable {
         by socket: WebSocket, _ isBinary: Bool, _ closesAtEnd: Bool
     ) async throws {
         if Console.isInputTerminal { console.note("each line is a message; Ctrl-D closes") }
-        while let line = await Console.nextLine() {
+        let lines = InputLines()
+        var number = 0
+        while let line = await lines.next() {
+            number += 1
             await mayEnter.wait()
             if isBinary {
-                try await socket.send(Array(line.utf8))
-            } else {
                 try await socket.send(line)
+            } else if let text = String(validating: line, as: UTF8.self) {
+                try await socket.send(text)
+            } else {
+                return fail(
+                    RealtimeError(
+                        .invalidUTF8,
+                        "line \(number) of the input is not UTF-8; --binary sends any bytes"))
             }
         }
         guard closesAtEnd || Console.isInputTerminal else { return }
         await mayEnter.wait()
         close(.normal)
+    }
+
+    private func fail(_ error: RealtimeError) {
+        close(.normal)
+        state.withLock { $0.failure = error }
     }
 
     // MARK: On the loop's thread

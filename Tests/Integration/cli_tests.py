@@ -36,6 +36,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         lines_go_there_and_back,
         input_ends_before_the_messages_do,
         all_is_sent_before_it_closes,
+        bytes_that_are_no_text,
         json_lines,
         what_the_request_says,
         refusals,
@@ -137,6 +138,18 @@ def all_is_sent_before_it_closes(tool: Tool, servers: Servers) -> None:
     expect(received.pop() == (8, b"\x03\xe8"), "no close frame with 1000")
     expect([payload for _, payload in received] == text.encode().split(), "not what was sent")
     expect({opcode for opcode, _ in received} == {2}, "not binary")
+
+
+def bytes_that_are_no_text(tool: Tool, servers: Servers) -> None:
+    data = bytes(range(256)).replace(b"\n", b"") * 1000
+    with running(tool, "ws", servers.echo(), "--binary", "--count", "2") as process:
+        output, _ = process.communicate(data + b"\n\xff", PATIENCE_S)
+        expect(output == data + b"\n\xff\n", "not what was sent")
+        ends(process, DONE)
+    with running(tool, "ws", servers.echo()) as process:
+        output, said = process.communicate(b"good\n\xff\xfe\n", PATIENCE_S)
+        expect(b"line 2 of the input is not UTF-8" in said, repr(said))
+        ends(process, USAGE)
 
 
 def json_lines(tool: Tool, servers: Servers) -> None:

@@ -1,0 +1,55 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The lines of standard input, as bytes.
+final class InputLines: Sendable {
+    private let buffer = Mutex(Buffer())
+
+    /// The next line without its end, nil at the end of the input. Read on a thread that may wait,
+    /// and when it is asked for: a source that is faster than the server waits in its pipe.
+    func next() async -> [UInt8]? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [self] in
+                continuation.resume(returning: buffer.withLock { $0.nextLine() })
+            }
+        }
+    }
+
+    private struct Buffer {
+        private var bytes: [UInt8] = []
+        /// Where the next line begins.
+        private var start = 0
+        private static let chunk = 64 << 10
+
+        mutating func nextLine() -> [UInt8]? {
+            var searched = start
+            while true {
+                if let end = bytes[searched...].firstIndex(of: 0x0A) {
+                    defer { start = end + 1 }
+                    return Array(bytes[start..<end])
+                }
+                bytes.removeFirst(start)
+                start = 0
+                searched = bytes.count
+                guard readMore() else { break }
+            }
+            // The last line may lack its end.
+            defer { bytes = [] }
+            return bytes.isEmpty ? nil : bytes
+        }
+
+        /// False at the end.
+        private mutating func readMore() -> Bool {
+            let more = [UInt8](unsafeUninitializedCapacity: Buffer.chunk) { buffer, count in
+                var got = 0
+                repeat {
+                    got = read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+                } while got < 0 && errno == EINTR
+                count = max(0, got)
+            }
+            bytes += more
+            return !more.isEmpty
+        }
+    }
+}
