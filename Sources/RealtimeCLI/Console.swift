@@ -16,10 +16,27 @@ struct Console: Sendable {
         Console.write(Array(text.utf8) + [0x0A], to: STDOUT_FILENO)
     }
 
-    /// The same for bytes.
-    func tell(_ bytes: [UInt8], _ object: @autoclosure () -> JSONLine) {
-        if isJSON { return tell("", object()) }
-        Console.write(bytes + [0x0A], to: STDOUT_FILENO)
+    /// The same for bytes, which become the object's last member: "data" when they are text, else
+    /// "base64".
+    func tell(_ bytes: [UInt8], isText: Bool = true, _ object: JSONLine) {
+        let text = isText ? String(validating: bytes, as: UTF8.self) : nil
+        if let text {
+            tell(text, object.with("data", text))
+        } else if isJSON {
+            tell("", object.with("base64", JSONLine.base64(bytes)))
+        } else if Console.isOutputTerminal {
+            note("\(bytes.count) bytes, which are not shown on a terminal")
+        } else {
+            Console.write(bytes + [0x0A], to: STDOUT_FILENO)
+        }
+    }
+
+    /// A failure after which another attempt follows.
+    func tellLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
+        note(
+            "\(error.message); trying again \(Console.when(delay))",
+            JSONLine("lost").with("code", "\(error.code)").with("message", error.message)
+                .with("delay_ms", delay).with("attempt", attempt))
     }
 
     /// What the user of a terminal wants to know beside it.

@@ -120,17 +120,9 @@ final class Conversation: Sendable {
 
     private func received(_ kind: MessageKind, _ bytes: [UInt8]) {
         guard !left.isOver else { return }
-        switch kind {
-        case .text:
-            let text = String(decoding: bytes, as: UTF8.self)
-            console.tell(text, JSONLine("message").with("kind", "text").with("data", text))
-        case .binary where Console.isOutputTerminal && !console.isJSON:
-            console.note("\(bytes.count) bytes, which are not shown on a terminal")
-        case .binary:
-            console.tell(
-                bytes,
-                JSONLine("message").with("kind", "binary").with("base64", JSONLine.base64(bytes)))
-        }
+        console.tell(
+            bytes, isText: kind == .text,
+            JSONLine("message").with("kind", kind == .text ? "text" : "binary"))
         if left.countsDown() { close(.normal) }
     }
 

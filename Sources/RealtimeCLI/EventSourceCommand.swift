@@ -72,12 +72,7 @@ struct EventSourceCommand: AsyncParsableCommand {
             if failure.isFatal {
                 return completion.end(failure.error.code == .closed ? nil : failure.error)
             }
-            let delay = failure.retryIn
-            console.note(
-                "\(failure.error.message); trying again \(Console.when(delay))",
-                JSONLine("lost").with("code", "\(failure.error.code)")
-                    .with("message", failure.error.message).with("delay_ms", delay)
-                    .with("attempt", failure.attempt))
+            console.tellLoss(failure.error, failure.retryIn, failure.attempt)
         }
         let left = Countdown(count)
         let types = Set(event)

@@ -4,7 +4,7 @@ import functools
 import signal
 import threading
 
-from command_line import INTERRUPTED, REFUSED, Tool, ends, http, line_of, running, says
+from command_line import INTERRUPTED, REFUSED, USAGE, Tool, ends, http, line_of, running, says
 from harness import PATIENCE_S, Build, Suite, expect
 from servers import Peer, Servers
 
@@ -17,6 +17,10 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         events_are_chosen,
         events_that_cannot_be_had,
         events_interrupted,
+        polls,
+        polls_as_json,
+        polls_that_cannot_be,
+        polls_interrupted,
     ):
         name = "tool: " + test.__name__.replace("_", " ")
         suite.add(name, functools.partial(test, tool, servers))
@@ -85,3 +89,70 @@ def events_interrupted(tool: Tool, servers: Servers) -> None:
         process.send_signal(signal.SIGINT)
         ends(process, INTERRUPTED)
     expect(gone.wait(PATIENCE_S), "the connection is still there")
+
+
+# Long polls
+
+
+class Board:
+    """Answers each poll with the next message, and holds the one behind the last."""
+
+    def __init__(self, *messages: bytes) -> None:
+        self.messages = messages
+        self.polls: list[tuple[str, str]] = []
+        self.held = threading.Event()
+
+    async def __call__(self, peer: Peer) -> None:
+        seen = peer.header("If-None-Match") or peer.header("Last-Event-ID")
+        self.polls.append((peer.header("Accept"), seen))
+        number = len(self.polls)
+        if number > len(self.messages):
+            self.held.set()
+            return await peer.read_to_end()
+        body = self.messages[number - 1]
+        head = [
+            "HTTP/1.1 200 OK",
+            "Content-Type: text/plain",
+            f"Etag: {number}",
+            "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
+            f"Content-Length: {len(body)}",
+            "Connection: close",
+        ]
+        await peer.send("\r\n".join([*head, "", ""]).encode() + body)
+
+
+def polls(tool: Tool, servers: Servers) -> None:
+    board = Board("ü".encode(), b"two", b"three")
+    result = tool.run("poll", http(servers.script(board)), "--count", "2")
+    expect(result.stdout == "ü\ntwo\n", repr(result.stdout))
+    expect(board.polls[:2] == [("*/*", ""), ("*/*", "1")], f"{board.polls}")
+
+
+def polls_as_json(tool: Tool, servers: Servers) -> None:
+    board = Board(b"one", b"\xff")
+    url = http(servers.script(board))
+    lines = tool.json("poll", url, "--count", "2", "--cursor", "header", "--last-event-id", "0:0")
+    expect([line["event"] for line in lines] == ["open", "message", "message"], f"{lines}")
+    one = {"event": "message", "type": "text/plain", "id": "784111777:1", "data": "one"}
+    expect(lines[1] == one, f"{lines[1]}")
+    expect(lines[2]["base64"] == "/w==", f"{lines[2]}")
+    expect([seen for _, seen in board.polls] == ["0:0", "784111777:1"], f"{board.polls}")
+
+
+def polls_that_cannot_be(tool: Tool, servers: Servers) -> None:
+    url = http(servers.script(says("HTTP/1.1 403 Forbidden", "Content-Length: 0")))
+    said = tool.run("poll", url, status=REFUSED).stderr
+    expect("403" in said and "127.0.0.1" in said, said)
+    said = tool.run("poll", url, "--cursor", "some", status=USAGE).stderr
+    expect("validators" in said, said)
+    said = tool.run("poll", url, "--last-event-id", "nonsense", status=USAGE).stderr
+    expect("nonsense" in said, said)
+
+
+def polls_interrupted(tool: Tool, servers: Servers) -> None:
+    board = Board(b"one")
+    with running(tool, "poll", http(servers.script(board))) as process:
+        expect(line_of(process) == "one", "no message")
+        expect(board.held.wait(PATIENCE_S), "no other poll")
+        process.send_signal(signal.SIGINT)
+        ends(process, INTERRUPTED)
