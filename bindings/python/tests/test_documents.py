@@ -53,8 +53,14 @@ def test_numbers_of_the_readme():
 
 @pytest.mark.parametrize(
     "documented",
-    [librealtime.connect, librealtime.sync.connect, librealtime.sync.reconnect],
-    ids=["connect", "sync.connect", "sync.reconnect"],
+    [
+        librealtime.connect,
+        librealtime.sync.connect,
+        librealtime.sync.reconnect,
+        librealtime.LongPoll,
+        librealtime.sync.LongPoll,
+    ],
+    ids=["connect", "sync.connect", "sync.reconnect", "LongPoll", "sync.LongPoll"],
 )
 def test_help_lists_every_option(documented):
     text = inspect.getdoc(documented)

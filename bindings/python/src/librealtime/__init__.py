@@ -22,6 +22,8 @@ from ._eventsource_options import RESILIENT, basic_auth
 from ._eventsource_parameters import ErrorEvent, ReadyState
 from ._eventstream import EventStreamParser
 from ._log import set_log_level
+from ._longpoll import LongPoll
+from ._longpoll_parameters import PollMessage
 from ._network import Network
 from ._options import Deflate
 from ._reachability import Reachability
@@ -77,9 +79,11 @@ __all__ = [
     "InvalidState",
     "InvalidStatus",
     "InvalidURI",
+    "LongPoll",
     "LoopStatistics",
     "Lost",
     "Network",
+    "PollMessage",
     "ProxyError",
     "Reachability",
     "ReadyState",

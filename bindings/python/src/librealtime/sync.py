@@ -1,4 +1,4 @@
-"""The blocking face: ``sync.connect`` and ``sync.EventSource``, with the names of the asyncio one.
+"""The blocking face: ``connect``, ``EventSource`` and ``LongPoll``, named as the asyncio ones.
 
 The thread that waits drives the connection, without holding the interpreter's lock; there is no
 thread behind it. So pings are answered and messages taken in while a call of the connection runs,
@@ -20,6 +20,7 @@ from ._batch import Message
 from ._connector import Connector
 from ._driven import Driven
 from ._eventsource_sync import EventSource
+from ._longpoll_sync import LongPoll
 from ._options import Options
 from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, iterable
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
-__all__ = ["Connection", "EventSource", "connect", "reconnect"]
+__all__ = ["Connection", "EventSource", "LongPoll", "connect", "reconnect"]
 
 
 class Connection(Driven, BaseConnection):

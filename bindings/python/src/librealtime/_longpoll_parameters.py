@@ -1,0 +1,274 @@
+"""The parameters of a long poll, the same for both faces, and what it gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Callable, Literal, Optional
+
+from ._abi import rt_longpoll_cursor, rt_status
+from ._eventsource_options import (
+    Credentials,
+    HeaderProvider,
+    OnRequest,
+    Pairs,
+    basic_auth,
+    header_pairs,
+    laid_over,
+)
+from ._eventsource_parameters import OnError, OnOpen
+from ._loader import lib
+from ._network import Network, chosen_network
+from ._options import HeadersLike
+from ._reachability import Reachability
+from ._reconnect import header
+from ._registry import Handle
+from ._values import StrPath, invalid, limit, milliseconds, number, strings, text
+from .exceptions import check
+
+Cursor = Literal["validators", "header_id", "query_id", "none"]
+
+_CURSORS = {
+    "validators": rt_longpoll_cursor.VALIDATORS,
+    "header_id": rt_longpoll_cursor.HEADER_ID,
+    "query_id": rt_longpoll_cursor.QUERY_ID,
+    "none": rt_longpoll_cursor.NONE,
+}
+
+
+@dataclass(frozen=True)
+class PollMessage:
+    """What a poll brought.
+
+    :ivar data: its bytes.
+    :ivar content_type: its media type; ``""`` when the server did not say.
+    :ivar id: how far the messages have come; ``""`` before the server said so. It serves
+        ``last_event_id``, and with Nchan the other transports too.
+    :ivar had_id: whether it has an id of its own: of a batch only the last has.
+    """
+
+    data: bytes
+    content_type: str = ""
+    id: str = ""
+    had_id: bool = False
+
+    @property
+    def text(self) -> str:
+        """The data as UTF-8; what is ill-formed is replaced."""
+        return self.data.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The data read as JSON."""
+        return json.loads(self.data)
+
+
+OnMessage = Optional[Callable[[PollMessage], object]]
+
+
+@dataclass
+class Handlers:
+    """The caller's functions, all called inside a dispatch."""
+
+    on_open: OnOpen
+    on_error: OnError
+    on_message: OnMessage
+    on_request: OnRequest
+    header_provider: HeaderProvider
+    credentials: Credentials
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a long poll was given, the same for both faces."""
+
+    url: str
+    headers: Pairs
+    cursor: str
+    id_query_param: str
+    last_event_id: str
+    times: tuple[tuple[str, float | None], ...]
+    waits: tuple[tuple[str, float], ...]
+    fail_when_gone: bool
+    max_redirects: int
+    allow_insecure_redirects: bool
+    safe_headers: Iterable[str]
+    compression: bool
+    http2: bool
+    network: Network | None
+    reachability: Reachability | None
+    max_size: int | None
+    max_queue: int | None
+    max_queue_bytes: int | None
+
+    def apply(self, poll: Handle, loop: Handle) -> None:
+        """Sets everything but the headers on a long poll that was not started."""
+        if self.cursor not in _CURSORS:
+            known = ", ".join(f'"{name}"' for name in _CURSORS)
+            raise invalid(f"cursor is {self.cursor!r}; one of {known} is expected")
+        parameter = text(self.id_query_param, "id_query_param")
+        check(lib.rt_longpoll_set_cursor(poll, _CURSORS[self.cursor], parameter))
+        id_ = text(self.last_event_id, "last_event_id")
+        check(lib.rt_longpoll_set_last_event_id(poll, id_))
+        for name, seconds in self.times:
+            setter = getattr(lib, f"rt_longpoll_set_{name}_ms")
+            check(setter(poll, milliseconds(seconds, name)))
+        for name, seconds in self.waits:
+            if seconds is None:
+                raise TypeError(f"{name} is None; seconds are expected")
+            setter = getattr(lib, f"rt_longpoll_set_{name}_ms")
+            check(setter(poll, milliseconds(seconds, name, least=0)))
+        check(lib.rt_longpoll_set_fail_when_gone(poll, bool(self.fail_when_gone)))
+        redirects = number(self.max_redirects, "max_redirects", 0, 20)
+        check(lib.rt_longpoll_set_max_redirects(poll, redirects))
+        insecure = bool(self.allow_insecure_redirects)
+        check(lib.rt_longpoll_set_allow_insecure_redirects(poll, insecure))
+        for name in strings(self.safe_headers, "safe_headers"):
+            safe = text(name, "a safe header", rt_status.ERROR_INVALID_HEADER)
+            check(lib.rt_longpoll_add_safe_header(poll, safe))
+        check(lib.rt_longpoll_set_compression(poll, bool(self.compression)))
+        check(lib.rt_longpoll_set_http2(poll, bool(self.http2)))
+        check(lib.rt_longpoll_set_max_body_bytes(poll, limit(self.max_size, "max_size")))
+        if self.network is not None:
+            check(lib.rt_longpoll_set_network(poll, self.network.make()))
+        if self.reachability is not None:
+            if not isinstance(self.reachability, Reachability):
+                kind = type(self.reachability).__name__
+                raise TypeError(f"reachability is a {kind}; a Reachability is expected")
+            check(lib.rt_longpoll_set_reachability(poll, self.reachability.on(loop)))
+
+
+def set_headers(poll: Handle, pairs: Pairs) -> None:
+    """Sets these headers in the place of all."""
+    check(lib.rt_longpoll_clear_headers(poll))
+    for name, value in pairs:
+        check(lib.rt_longpoll_add_header(poll, *header(name, value)))
+
+
+def _headers(
+    headers: HeadersLike | None, auth: tuple[str, str] | None, bearer_token: str | None
+) -> Pairs:
+    pairs = header_pairs(headers)
+    if auth is not None and bearer_token is not None:
+        raise invalid("auth and bearer_token are the same header; give one of them")
+    if auth is not None:
+        return laid_over(pairs, [("Authorization", basic_auth(*auth))])
+    if bearer_token is not None:
+        if not bearer_token:
+            raise invalid('bearer_token is ""')
+        return laid_over(pairs, [("Authorization", f"Bearer {bearer_token}")])
+    return pairs
+
+
+class Parameters:
+    """It begins to poll when it is made; messages wait for the handler or the iteration, and no
+    further poll is made before they are taken.
+
+    Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+
+    :param url: ``http://`` or ``https://``; a user and password in it become a basic Authorization.
+    :param on_open: called when the server answers: for the first time, or again after a failure.
+    :param on_error: called with an ``ErrorEvent`` when an attempt fails.
+    :param on_message: called with each ``PollMessage``, in the place of an iteration.
+    :param on_request: called with an ``Attempt`` before each poll, whose URL and headers it may
+        change; it closes the long poll by returning False.
+
+    :param headers: a mapping or pairs; Accept takes anything unless it is among them. Default None.
+    :param auth: user and password for a basic Authorization header. Default None.
+    :param bearer_token: for an Authorization header. Default None.
+    :param header_provider: called with the number of each attempt, 1 unless the last one failed;
+        the headers it returns are laid over the others for that poll. Default None.
+    :param credentials: called with the status when the server answers 401 or 407, once a poll:
+        returns headers, with which the request is sent again, or None, which is fatal. In asyncio
+        it may be a coroutine function. Default None.
+    :param max_redirects: how many are followed, 0 to 20; on the way to another origin headers are
+        left behind. Default 20.
+    :param allow_insecure_redirects: whether one may lead from https to http. Default False.
+    :param safe_headers: names of headers that go along to another origin. Default ().
+
+    :param cursor: how polls say what they have seen: ``"validators"`` (the default), the latest
+        answer's Last-Modified and ETag; ``"header_id"``, the id as Last-Event-ID; ``"query_id"``,
+        the id as a query parameter; ``"none"``.
+    :param id_query_param: the name of that parameter. Default ``"last_event_id"``.
+    :param last_event_id: begins behind the message with this id. Default ``""``.
+
+    :param interval: between the beginnings of two polls that the server answers at once with
+        nothing. Default 15.
+    :param poll_timeout: how long a poll may be held before the next is made, and how long an answer
+        may stand still. Default 60.
+    :param min_hold: a poll that was held for so long is followed by the next at once. Default 1.
+    :param connect_timeout: to a ready connection. Default 15.
+    :param max_delay: the longest delay after an attempt that failed. Default 30.
+    :param fail_when_gone: whether 410 is fatal, instead of an error after which polls begin anew.
+        Default False.
+
+    :param compression: asks for compressed answers. Default True.
+    :param http2: offers HTTP/2 over TLS. Default True.
+    :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
+    :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
+        network's. Default None.
+    :param proxy: the URL of a proxy, or None for no proxy; goes before the network's. Default True:
+        as the network says.
+    :param reachability: a ``Reachability``: while it is offline no poll is made and none is
+        counted. Default None: as the kernel tells.
+    :param max_size: the largest answer, decoded; above it: a fatal error. Default 64 MiB.
+    :param max_queue: how many messages may wait to be taken before no poll is made. Default 1024.
+    :param max_queue_bytes: the same by their size. Default 8 MiB.
+    """
+
+    def __init_subclass__(cls) -> None:
+        """``help`` shows the parameters with each of them."""
+        cls.__doc__ = f"{cls.__doc__}\n    {Parameters.__doc__}"
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        on_open: OnOpen = None,
+        on_error: OnError = None,
+        on_message: OnMessage = None,
+        on_request: OnRequest = None,
+        # The request.
+        headers: HeadersLike | None = None,
+        auth: tuple[str, str] | None = None,
+        bearer_token: str | None = None,
+        header_provider: HeaderProvider = None,
+        credentials: Credentials = None,
+        max_redirects: int = 20,
+        allow_insecure_redirects: bool = False,
+        safe_headers: Iterable[str] = (),
+        # How far it has come.
+        cursor: Cursor = "validators",
+        id_query_param: str = "last_event_id",
+        last_event_id: str = "",
+        # Time.
+        interval: float = 15,
+        poll_timeout: float | None = 60,
+        min_hold: float = 1,
+        connect_timeout: float | None = 15,
+        max_delay: float = 30,
+        fail_when_gone: bool = False,
+        # The network and limits.
+        compression: bool = True,
+        http2: bool = True,
+        network: Network | None = None,
+        ca_file: StrPath | None = None,
+        proxy: str | Literal[True] | None = True,
+        reachability: Reachability | None = None,
+        max_size: int | None = 2**26,
+        max_queue: int | None = 1024,
+        max_queue_bytes: int | None = 2**23,
+    ) -> None:
+        options = Options(
+            url, _headers(headers, auth, bearer_token), cursor, id_query_param, last_event_id,
+            (("poll_timeout", poll_timeout), ("connect_timeout", connect_timeout)),
+            (("interval", interval), ("min_hold", min_hold), ("max_delay", max_delay)),
+            fail_when_gone, max_redirects, allow_insecure_redirects, safe_headers,
+            compression, http2, chosen_network(network, ca_file, proxy), reachability,
+            max_size, max_queue, max_queue_bytes,
+        )  # fmt: skip
+        handlers = Handlers(on_open, on_error, on_message, on_request, header_provider, credentials)
+        self._make(options, handlers)
+
+    def _make(self, options: Options, handlers: Handlers) -> None:
+        raise NotImplementedError
