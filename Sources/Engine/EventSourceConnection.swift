@@ -66,6 +66,8 @@ package final class EventSourceConnection: @unchecked Sendable {
         var id: String?
         /// When it may be written: once a second (C14).
         var due = Instant(nanoseconds: 0)
+        /// The handler has heard of it; it is the file that has not taken it.
+        var isTold = false
         var isBroken = false
     }
 
@@ -101,7 +103,7 @@ package final class EventSourceConnection: @unchecked Sendable {
         parser.deinitialize(count: 1)
         parser.deallocate()
         // The loop may have gone within the second.
-        if let id = unstored.id { try? store?.save(id, configuration.key) }
+        if let id = unstored.id { try? store?.save(id, configuration.key, isLast: true) }
     }
 
     // MARK: What it is; any thread
@@ -274,6 +276,6 @@ package final class EventSourceConnection: @unchecked Sendable {
         guard let path = configuration.idFile else {
             throw RealtimeError(.state, "no id file is set")
         }
-        try EventIDStore(path: path).save("", configuration.key)
+        try EventIDStore(path: path).save("", configuration.key, isLast: true)
     }
 }

@@ -273,22 +273,25 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         publish { $0.lastEventID = id }
         guard store != nil || handlers.storeID != nil else { return }
         unstored.id = id
+        unstored.isTold = false
         updateTimer()
     }
 
     // MARK: Ids that are kept
 
     /// After the callback of its event, at most once a second, and at the end (C14).
-    private func writeID() {
+    private func writeID(isLast: Bool = false) {
         guard let id = unstored.id else { return }
         unstored.id = nil
         unstored.due = Loop.now() + .seconds(1)
-        handlers.storeID?(configuration.key, id)
+        if !unstored.isTold { handlers.storeID?(configuration.key, id) }
         do throws(RealtimeError) {
-            try store?.save(id, configuration.key)
+            try store?.save(id, configuration.key, isLast: isLast)
             unstored.isBroken = false
         } catch {
             Log.write(.warning, error.message)
+            // Tried again in a second, unless there is another by then: it may have been busy.
+            if unstored.id == nil { (unstored.id, unstored.isTold) = (id, true) }
             // Told once, not each second.
             if !unstored.isBroken, !isClosed { tell(notice(error)) }
             unstored.isBroken = true
@@ -308,7 +311,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         let level: LogLevel = failure.isFatal ? .error : .warning
         Log.write(level, failure.error.message)
         updateTimer()
-        if failure.isFatal { writeID() }
+        if failure.isFatal { writeID(isLast: true) }
         handlers.failed?(failure)
         guard !isClosed else { return }
         if let error = handlers.error {
@@ -396,7 +399,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
 
     func closeNow() {
         noteID()
-        writeID()
+        writeID(isLast: true)
         session?.close()
         dropTransfer()
         finish()
@@ -412,7 +415,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
 
     func loopClosed() {
         transfer = nil
-        writeID()
+        writeID(isLast: true)
         gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing)
         setState(.closed)
         dropHandlers()

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "Tests" / "Support"))
+sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
 
 # A callback need not use all it is given.
 COMPILER_FLAGS = [

@@ -7,15 +7,19 @@ import Wire
 struct EventIDStore {
     let path: String
     private static let mode: mode_t = 0o600
-    /// How long another process may hold the lock, in tries of a millisecond.
+    /// How long other processes may hold the lock, in tries of a millisecond: each has it for as
+    /// long as the disk takes.
     private static let lockTries = 100
+    /// The same for what cannot be tried again.
+    private static let lastLockTries = 3000
 
     /// - Throws: `.store` for a file that is damaged or cannot be read; none at all is no error.
     func load(_ key: String) throws(RealtimeError) -> String? { try read()[key] }
 
     /// Stores an id; "" takes the key away. A damaged file gives way to a fresh one.
-    func save(_ id: String, _ key: String) throws(RealtimeError) {
-        let lock = try lock()
+    /// - Parameter isLast: there is no later to try it again.
+    func save(_ id: String, _ key: String, isLast: Bool) throws(RealtimeError) {
+        let lock = try lock(isLast ? EventIDStore.lastLockTries : EventIDStore.lockTries)
         // Closing it gives the lock back.
         defer { _ = close(lock) }
         var file: EventIDFile
@@ -54,10 +58,10 @@ struct EventIDStore {
         }
     }
 
-    private func lock() throws(RealtimeError) -> Int32 {
+    private func lock(_ tries: Int) throws(RealtimeError) -> Int32 {
         let descriptor = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, EventIDStore.mode)
         guard descriptor >= 0 else { throw failure("has a lock that cannot be opened") }
-        for _ in 0..<EventIDStore.lockTries {
+        for _ in 0..<tries {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
             guard errno == EWOULDBLOCK || errno == EINTR else { break }
             usleep(1000)

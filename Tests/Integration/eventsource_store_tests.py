@@ -1,0 +1,280 @@
+"""The file that keeps ids between runs: whole, private, shared by processes, never in the way."""
+
+import asyncio
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import librealtime
+from harness import PATIENCE_S, Suite, expect
+from librealtime import StoreError
+from watch import Exchange, StreamServer, add_async, watching
+
+FIRST_LINE = "librealtime event ids 1\n"
+#: Processes at once, and what each stores.
+PROCESSES, SOURCES = 4, 25
+
+Test = Callable[[pathlib.Path], Awaitable[None]]
+
+
+def add(suite: Suite) -> None:
+    tests: dict[str, Test] = {
+        "ids are kept between runs": kept,
+        "the file is its owner's": private,
+        "keys are URLs without passwords": keys,
+        "an id in the options goes first": option_first,
+        "an empty id takes the entry away": emptied,
+        "the stored id is reset": reset,
+        "a damaged file is told once, and replaced": damaged,
+        "files of many kinds are damaged": kinds_of_damage,
+        "a path that cannot be used": unusable,
+        "processes lose nothing of each other's": processes,
+        "a crash repeats events": crash,
+        "a place of the caller's own": own_place,
+        "at most once a second": once_a_second,
+    }
+
+    def in_folder(test: Test) -> Callable[[], Awaitable[None]]:
+        async def run() -> None:
+            with tempfile.TemporaryDirectory(prefix="ids-") as folder:
+                await test(pathlib.Path(folder) / "ids")
+
+        return run
+
+    add_async(suite, {f"id file: {name}": in_folder(test) for name, test in tests.items()})
+
+
+def numbered(exchange: Exchange) -> None:
+    """Three events behind the id that was sent."""
+    exchange.begin()
+    last = int(exchange.headers.get("last-event-id", "0"))
+    for number in range(last + 1, last + 4):
+        exchange.send(f"id: {number}\ndata: {number}\n\n")
+    exchange.hold()
+
+
+async def takes(path: pathlib.Path, *data: str, **options: Any) -> None:
+    """A run that takes events with these data, from the first on."""
+    async with watching(numbered, id_file=path, **options) as (watch, _):
+        await watch.data(*data)
+
+
+async def kept(path: pathlib.Path) -> None:
+    for first in (1, 4, 7):
+        await takes(path, *map(str, range(first, first + 3)), store_key="one")
+    await takes(path, "1", store_key="another")
+    expect(path.read_text() == FIRST_LINE + "another 3\none 9\n", path.read_text())
+
+
+async def private(path: pathlib.Path) -> None:
+    """Whatever the mask of the process; and each time it is another file."""
+    old = os.umask(0)
+    try:
+        await takes(path, "1", store_key="k")
+        before = path.stat()
+        await takes(path, "4", store_key="k")
+    finally:
+        os.umask(old)
+    after = path.stat()
+    expect(before.st_mode & 0o777 == after.st_mode & 0o777 == 0o600, oct(after.st_mode))
+    expect(before.st_ino != after.st_ino, "it was not replaced")
+    names = sorted(entry.name for entry in path.parent.iterdir())
+    expect(names == ["ids", "ids.lock"], f"{names}")
+
+
+async def keys(path: pathlib.Path) -> None:
+    with StreamServer(numbered) as server:
+        for target in ("/a", "/a?b=c"):
+            source = librealtime.EventSource(server.url(target, user="u:secret@"), id_file=path)
+            async with source:
+                await source.recv()
+        text = path.read_text()
+        expect("secret" not in text and text.count("\n") == 3, text)
+        expect(f"http%3A%2F%2F127.0.0.1%3A{server.port}%2Fa%3Fb%3Dc " in text, text)
+
+
+async def option_first(path: pathlib.Path) -> None:
+    await takes(path, "1", "2", "3", store_key="k")
+    await takes(path, "51", store_key="k", last_event_id="50")
+    await takes(path, "1", store_key="k", last_event_id="")
+
+
+async def emptied(path: pathlib.Path) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.send("id: 1\ndata: a\n\nid\ndata: b\n\n")
+        exchange.hold()
+
+    async with watching(script, id_file=path, store_key="k") as (watch, _):
+        await watch.data("a", "b")
+    expect(path.read_text() == FIRST_LINE if path.exists() else True, path.name)
+    await takes(path, "1", store_key="k")
+
+
+async def reset(path: pathlib.Path) -> None:
+    await takes(path, "1", "2", "3", store_key="k")
+    async with watching(numbered, id_file=path, store_key="k") as (watch, _):
+        watch.source.reset_stored_id()
+        expect(path.read_text() == FIRST_LINE, path.read_text())
+    await takes(path, "1", store_key="k")
+    async with librealtime.EventSource("http://127.0.0.1:1/") as source:
+        try:
+            source.reset_stored_id()
+            expect(False, "without a file")
+        except librealtime.InvalidState:
+            pass
+
+
+async def damaged(path: pathlib.Path) -> None:
+    path.write_text("what is this?\n")
+    async with watching(numbered, id_file=path, store_key="k") as (watch, server):
+        error = await watch.error()
+        expect(isinstance(error.error, StoreError) and not error.fatal, f"{error}")
+        expect(str(path) in error.error.message, error.error.message)
+        expect((error.retry_in, error.attempt, error.http_status) == (None, 0, 0), f"{error}")
+        await watch.data("1", "2", "3")
+        expect("last-event-id" not in server.request().headers, "an id was sent")
+        expect(watch.news.empty(), "told again")
+    expect(path.read_text() == FIRST_LINE + "k 3\n", path.read_text())
+    await takes(path, "4", store_key="k")
+
+
+async def kinds_of_damage(path: pathlib.Path) -> None:
+    for content in (
+        b"",
+        b"\n",
+        FIRST_LINE.encode() + b"k 3",
+        FIRST_LINE.encode() + b"k\n",
+        FIRST_LINE.encode() + b"k 1\nk 2\n",
+        FIRST_LINE.encode() + b"k %zz\n",
+        FIRST_LINE.encode() + b"k %FF\n",
+        b"\xff" * 1000,
+        FIRST_LINE.encode() * 2,
+    ):
+        path.write_bytes(content)
+        async with watching(numbered, id_file=path, store_key="k") as (watch, _):
+            error = await watch.error()
+            expect(isinstance(error.error, StoreError), f"{content[:40]!r}: {error}")
+            await watch.data("1", "2", "3")
+
+
+async def unusable(path: pathlib.Path) -> None:
+    """It is told, and the stream goes on."""
+    path.mkdir()
+    for place in (path, path.parent / "missing" / "ids"):
+        async with watching(numbered, id_file=place, store_key="k") as (watch, _):
+            errors = 0
+            data: list[str] = []
+            while errors == 0 or len(data) < 3:
+                item = await watch.next()
+                if isinstance(item, librealtime.ErrorEvent):
+                    expect(isinstance(item.error, StoreError) and not item.fatal, f"{item}")
+                    errors += 1
+                elif isinstance(item, librealtime.ServerSentEvent):
+                    data.append(item.data)
+            expect(data == ["1", "2", "3"], f"{data}")
+
+
+STORE = """
+import librealtime, sys
+url, path, name, count = sys.argv[1:]
+for number in range(int(count)):
+    key = f"{name} {number}"
+    with librealtime.sync.EventSource(url, id_file=path, store_key=key) as source:
+        assert source.recv(60).data == "1"
+"""
+
+
+async def processes(path: pathlib.Path) -> None:
+    """Each entry is there in the end, and at any time the file is whole."""
+    source = pathlib.Path(librealtime.__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    with StreamServer(numbered) as server:
+        arguments = [server.url(), str(path)]
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", STORE, *arguments, f"process{number}", str(SOURCES)],
+                env=environment,
+            )
+            for number in range(PROCESSES)
+        ]
+        deadline = time.monotonic() + PATIENCE_S
+        try:
+            while any(process.poll() is None for process in running):
+                expect(time.monotonic() < deadline, "they do not end")
+                text = path.read_text() if path.exists() else FIRST_LINE
+                expect(text.startswith(FIRST_LINE) and text.endswith("\n"), text)
+                await asyncio.sleep(0.001)
+        finally:
+            for process in running:
+                process.kill()
+                process.wait()
+    expect(all(process.returncode == 0 for process in running), "one failed")
+    stored = {line.split()[0] for line in path.read_text().splitlines()[1:]}
+    numbers = [(process, number) for process in range(PROCESSES) for number in range(SOURCES)]
+    missing = {f"process{process}%20{number}" for process, number in numbers} - stored
+    expect(not missing, f"lost: {missing}")
+
+
+CRASH = """
+import librealtime, os, sys
+url, path, last = sys.argv[1:]
+def take(event):
+    print(event.data, flush=True)
+    if event.data == last:
+        os._exit(0)
+with librealtime.sync.EventSource(url, id_file=path, store_key="k", on_message=take) as source:
+    source.wait_closed(60)
+"""
+
+
+async def crash(path: pathlib.Path) -> None:
+    """A process that ends in the middle of an event gets that event again."""
+    source = pathlib.Path(librealtime.__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    with StreamServer(numbered) as server:
+        taken: list[int] = []
+        for last in ("2", "3"):
+            process = await asyncio.to_thread(
+                subprocess.run,
+                [sys.executable, "-c", CRASH, server.url(), str(path), last],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_S,
+            )
+            expect(process.returncode == 0, process.stderr)
+            now = [int(line) for line in process.stdout.split()]
+            expect(now[0] <= (taken[-1] if taken else 1), f"{now} behind {taken}: one is lost")
+            taken = now
+
+
+async def own_place(path: pathlib.Path) -> None:
+    kept: list[tuple[str, str]] = []
+    options = {"on_store": lambda key, id_: kept.append((key, id_))}
+    async with watching(numbered, **options) as (watch, server):
+        await watch.data("1", "2", "3")
+    expect(kept[-1] == (server.url(), "3"), f"{kept}")
+    expect(not path.exists(), "a file")
+
+
+async def once_a_second(path: pathlib.Path) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        for number in range(2000):
+            exchange.send(f"id: {number}\ndata: {number}\n\n")
+        exchange.hold()
+
+    stored: list[str] = []
+    begun = time.monotonic()
+    options = {"on_store": lambda key, id_: stored.append(id_)}
+    async with watching(script, id_file=path, store_key="k", **options) as (watch, _):
+        await watch.data(*map(str, range(2000)))
+    # The first, the one at the end, and one for each second between.
+    expect(1 <= len(stored) <= 3 + time.monotonic() - begun, f"{len(stored)} writes")
+    expect(stored[-1] == "1999" and path.read_text() == FIRST_LINE + "k 1999\n", f"{stored}")

@@ -1,0 +1,116 @@
+"""The shipped library's event sources through Python, for tests: all that one tells, in order."""
+
+import asyncio
+import contextlib
+import os
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import librealtime
+from harness import PATIENCE_S, Failed, Suite, expect
+from librealtime import ErrorEvent, ReadyState, ServerSentEvent
+from streams import Exchange, Script, StreamServer
+
+for variable in [name for name in os.environ if name.lower().endswith("_proxy")]:
+    # Proxies of this machine's environment are none of the tests'.
+    del os.environ[variable]
+
+__all__ = ["Exchange", "ReadyState", "Script", "StreamServer", "Watch", "add_async", "watching"]
+
+Test = Callable[[], Awaitable[None]]
+
+#: So that tests need not wait.
+SOON_S = 0.01
+
+
+class Watch:
+    """An event source, and what it told: "open", events, `ErrorEvent`s, ("comment", text)."""
+
+    def __init__(self, url: str, *, comments: bool = False, **options: Any) -> None:
+        self.news: asyncio.Queue[object] = asyncio.Queue()
+        #: The state inside of each error handler.
+        self.states: list[ReadyState] = []
+        options.setdefault("reconnection_time", SOON_S)
+        if comments:
+            options["on_comment"] = lambda text: self.news.put_nowait(("comment", text))
+        self.source = librealtime.EventSource(
+            url,
+            on_open=lambda: self.news.put_nowait("open"),
+            on_error=self._note_error,
+            on_any=self.news.put_nowait,
+            **options,
+        )
+
+    def _note_error(self, event: ErrorEvent) -> None:
+        self.states.append(self.source.ready_state)
+        self.news.put_nowait(event)
+
+    async def next(self) -> object:
+        return await asyncio.wait_for(self.news.get(), PATIENCE_S)
+
+    async def opened(self) -> None:
+        item = await self.next()
+        expect(item == "open", f"expected it to open, was told {item}")
+
+    async def event(self) -> ServerSentEvent:
+        """The next event; openings are passed over, failures are none of its business."""
+        while True:
+            item = await self.next()
+            if isinstance(item, ServerSentEvent):
+                return item
+            if isinstance(item, ErrorEvent) and item.fatal:
+                raise Failed(f"it is closed: {item.error}")
+
+    async def error(self) -> ErrorEvent:
+        """The next failure; openings are passed over."""
+        while True:
+            item = await self.next()
+            if isinstance(item, ErrorEvent):
+                return item
+            expect(item == "open", f"expected an error, was told {item}")
+
+    async def fails(self, name: str, text: str = "", http_status: int = 0) -> ErrorEvent:
+        """The next failure is fatal, of this name."""
+        error = await self.error()
+        expect(error.fatal, f"not fatal: {error}")
+        expect(error.error.name == name, f"expected {name}, was told {error.error.name}: {error}")
+        expect(text in error.error.message, f"expected {text!r} in {error.error.message!r}")
+        expect(error.http_status == http_status, f"{error.http_status} instead of {http_status}")
+        expect(self.source.ready_state is ReadyState.CLOSED, "it is not closed")
+        return error
+
+    async def loses(self, name: str, text: str = "") -> ErrorEvent:
+        """The next failure is one that it comes back from."""
+        error = await self.error()
+        expect(not error.fatal, f"fatal: {error}")
+        expect(error.error.name == name, f"expected {name}, was told {error.error.name}: {error}")
+        expect(text in error.error.message, f"expected {text!r} in {error.error.message!r}")
+        return error
+
+    async def data(self, *expected: str) -> None:
+        """The next events have these data."""
+        for wanted in expected:
+            event = await self.event()
+            expect(event.data == wanted, f"expected {wanted!r:.200}, received {event.data!r:.200}")
+
+
+@contextlib.asynccontextmanager
+async def watching(
+    script: Script, path: str = "/", context: ssl.SSLContext | None = None, **options: Any
+) -> AsyncIterator[tuple[Watch, StreamServer]]:
+    """A server of this script, and an event source that watches it."""
+    with StreamServer(script, context) as server:
+        watch = Watch(server.url(path), **options)
+        with contextlib.closing(watch.source):
+            yield watch, server
+
+
+def add_async(suite: Suite, tests: dict[str, Test]) -> None:
+    """Adds each test under its name."""
+
+    def added(test: Test) -> Callable[[], None]:
+        return lambda: asyncio.run(asyncio.wait_for(test(), PATIENCE_S))
+
+    for name, test in tests.items():
+        suite.add(name, added(test))
