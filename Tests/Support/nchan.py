@@ -23,13 +23,14 @@ import tempfile
 import time
 
 MODULE = pathlib.Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
+BROTLI = MODULE.with_name("ngx_http_brotli_filter_module.so")
 
 CONFIGURATION = r"""
-load_module {module};
+load_module {module}; load_module {brotli};
 worker_processes 2; pid nginx.pid; error_log error.log info; daemon off;
 events {{ worker_connections 256; }}
 http {{
-  access_log off;
+  access_log off; log_format coding '$uri $sent_http_content_encoding';
   client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4;
   scgi_temp_path t5;
   nchan_message_buffer_length 1000; nchan_message_timeout 10m;
@@ -52,7 +53,15 @@ http {{
       nchan_pubsub; nchan_channel_id $1; nchan_subscriber_first_message oldest; }}
     location ~ ^/gz/(\w+)$ {{ proxy_pass http://127.0.0.1:{port}/ps/$1; proxy_http_version 1.1;
       proxy_buffering off; proxy_set_header Accept-Encoding ""; gzip on;
-      gzip_types text/event-stream; gzip_min_length 0; gzip_proxied any; }}
+      gzip_types text/event-stream; gzip_min_length 0; gzip_proxied any;
+      access_log coding.log coding; }}
+    location ~ ^/br/(\w+)$ {{ proxy_pass http://127.0.0.1:{port}/ps/$1; proxy_http_version 1.1;
+      proxy_buffering off; proxy_set_header Accept-Encoding ""; brotli on;
+      brotli_types text/event-stream; brotli_min_length 0; access_log coding.log coding; }}
+    location ~ ^/beat/(\w+)$ {{ nchan_subscriber; nchan_channel_id $1;
+      nchan_eventsource_ping_interval 1; }}
+    location = /protocol {{ default_type text/event-stream;
+      return 200 "data: $server_protocol\n\n"; }}
     location ~ ^/moved/(\w+)$ {{ return 307 /ps/$1; }}
     location = /busy {{ add_header Retry-After 2 always; return 503; }}
     location = /stop {{ return 204; }}
@@ -60,7 +69,7 @@ http {{
 }}
 """
 
-TLS_CONFIGURATION = """listen 127.0.0.1:{port} ssl;
+TLS_CONFIGURATION = """listen 127.0.0.1:{port} ssl http2;
     ssl_certificate server.pem; ssl_certificate_key server.key;"""
 
 
@@ -97,17 +106,30 @@ class Nchan:
         host = "localhost" if scheme in ("wss", "https") else "127.0.0.1"
         return f"{scheme}://{host}:{port}{path}"
 
-    def publish(self, channel: str, text: str) -> None:
-        """Publishes one message; returns when Nchan has it."""
+    def publish(self, channel: str, text: str, event: str | None = None) -> None:
+        """Publishes one message; returns when Nchan has it.
+
+        event: its type for those who read an event stream.
+        """
+        headers = {} if event is None else {"X-EventSource-Event": event}
+        self._ask("POST", f"/pub/{channel}", text.encode(), headers)
+
+    def delete(self, channel: str) -> None:
+        """Deletes a channel; its subscribers are told that it is gone."""
+        self._ask("DELETE", f"/pub/{channel}")
+
+    def _ask(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
-            connection.request("POST", f"/pub/{channel}", text.encode())
+            connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
-            body = answer.read().decode(errors="replace")
+            text = answer.read().decode(errors="replace")
         finally:
             connection.close()
         if answer.status not in (200, 201, 202):
-            raise NchanError(f"publishing to {channel}: {answer.status} {body}")
+            raise NchanError(f"{method} {path}: {answer.status} {text}")
 
     def reload(self) -> None:
         """Starts new workers: all channels are emptied, all subscribers dropped."""
@@ -115,8 +137,9 @@ class Nchan:
             self._process.send_signal(signal.SIGHUP)
 
     def __enter__(self) -> "Nchan":
-        if not MODULE.exists():
-            raise NchanError(f"{MODULE} is missing; Tests/Support/install installs it")
+        for module in (MODULE, BROTLI):
+            if not module.exists():
+                raise NchanError(f"{module} is missing; Tests/Support/install installs it")
         with contextlib.ExitStack() as stack:
             self.folder = pathlib.Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="nchan-"))
@@ -139,7 +162,7 @@ class Nchan:
             self.tls_port = free_port()
             self._make_certificates()
             tls = TLS_CONFIGURATION.format(port=self.tls_port)
-        text = CONFIGURATION.format(module=MODULE, port=self.port, tls=tls)
+        text = CONFIGURATION.format(module=MODULE, brotli=BROTLI, port=self.port, tls=tls)
         (self.folder / "nginx.conf").write_text(text)
         command = ["nginx", "-p", f"{self.folder}/", "-c", "nginx.conf", "-e", "error.log"]
         self._process = subprocess.Popen(

@@ -1,0 +1,435 @@
+"""Event sources against servers that do what a good one never does."""
+
+import asyncio
+import functools
+import pathlib
+import queue
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import librealtime
+import zstandard
+from harness import PATIENCE_S, Suite, expect
+from servers import Servers
+from watch import Exchange, add_async, watching
+
+MB = 1 << 20
+#: More memory than this a stream must not take that says little.
+MOST_MEMORY = 48 * MB
+
+
+def add(suite: Suite, servers: Servers) -> None:
+    tests: dict[str, Any] = {
+        "truncated chunk": truncated_chunk,
+        "chunk with a bad length": bad_chunk,
+        "Content-Length too long": too_long,
+        "Content-Length too short": too_short,
+        "reset in the body": reset,
+        "ends before an answer": no_answer,
+        "answer is no HTTP": no_http,
+        "head without an end": endless_head,
+        "stalled head": functools.partial(stalled, b""),
+        "stalled inside the head": functools.partial(stalled, b"HTTP/1.1 200 OK\r\nA: b\r\n"),
+        "connect timeout covers TLS": stalled_handshake,
+        "idle timeout": idle,
+        "idle timeout is put off by comments": idle_with_comments,
+        "slow trickle, byte by byte": trickle,
+        "a line of 100 MB": long_line,
+        "an event of 100 MB": long_event,
+        "a comment of 100 MB is passed over": long_comment,
+        "what is no field is passed over": long_unknown,
+        "unknown certificate authority": functools.partial(unknown_authority, servers),
+        "certificate for another host": functools.partial(another_host, servers),
+        "pin of another key is fatal": functools.partial(wrong_pin, servers),
+        "right pin": functools.partial(right_pin, servers),
+        "coding nobody knows": unknown_coding,
+        "damaged gzip": damaged_gzip,
+        "nobody listens": nobody_listens,
+        "attempts in a row are counted": exhausted,
+        "delays grow": delays_grow,
+    }
+    for coding in ENCODERS:
+        tests[f"{coding}, event by event"] = functools.partial(coded, coding, False)
+        tests[f"{coding} in chunks, event by event"] = functools.partial(coded, coding, True)
+    add_async(suite, {f"event stream: {name}": test for name, test in tests.items()})
+
+
+async def loses_once(script: Callable[[Exchange], Any], name: str, text: str = "") -> None:
+    """The first answer is spoilt behind an event, which is told once; the next is good."""
+
+    def spoilt(exchange: Exchange) -> None:
+        if exchange.number == 0:
+            return script(exchange)
+        exchange.begin()
+        exchange.send(f"data: from {exchange.headers.get('last-event-id', 'the start')}\n\n")
+        return exchange.hold()
+
+    async with watching(spoilt) as (watch, _):
+        await watch.data("first")
+        await watch.loses(name, text)
+        await watch.data("from 1")
+
+
+FIRST = b"id: 1\ndata: first\n\nid: 2\ndata: unfinished"
+
+
+async def truncated_chunk() -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin("Transfer-Encoding: chunked")
+        exchange.send(b"%x\r\n" % (len(FIRST) + 9) + FIRST)
+
+    await loses_once(script, "RT_ERROR_CONNECTION_LOST", "127.0.0.1")
+
+
+async def bad_chunk() -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin("Transfer-Encoding: chunked")
+        exchange.chunk(FIRST)
+        exchange.send("xyz\r\n")
+        exchange.hold()
+
+    await loses_once(script, "RT_ERROR_CONNECTION_LOST")
+
+
+async def too_long() -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin("Content-Length: 1000")
+        exchange.send(FIRST)
+
+    await loses_once(script, "RT_ERROR_CONNECTION_LOST")
+
+
+async def too_short() -> None:
+    """The body ends where the length says, in order; what is behind it is nobody's."""
+
+    def script(exchange: Exchange) -> None:
+        exchange.begin(f"Content-Length: {len(FIRST)}")
+        exchange.send(FIRST + b" and more\n\n")
+
+    await loses_once(script, "RT_ERROR_CLOSED")
+
+
+async def reset() -> None:
+    go: queue.Queue[None] = queue.Queue()
+
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        if exchange.number:
+            exchange.send(f"data: from {exchange.headers['last-event-id']}\n\n")
+            return exchange.hold()
+        exchange.send(FIRST)
+        # A reset drops what the client has not read.
+        go.get(timeout=PATIENCE_S)
+        return exchange.reset()
+
+    async with watching(script) as (watch, _):
+        await watch.data("first")
+        go.put(None)
+        await watch.loses("RT_ERROR_CONNECTION_LOST")
+        await watch.data("from 1")
+
+
+async def no_answer() -> None:
+    async with watching(lambda exchange: None) as (watch, _):
+        await watch.loses("RT_ERROR_CONNECTION_LOST")
+
+
+async def no_http() -> None:
+    async with watching(lambda exchange: exchange.send("SSH-2.0-x\r\n\r\n" * 9)) as (watch, _):
+        await watch.loses("RT_ERROR_CONNECTION_LOST", "HTTP/0.9")
+
+
+async def endless_head() -> None:
+    """Headers are bounded: this is no server to come back to."""
+
+    def script(exchange: Exchange) -> None:
+        exchange.send("HTTP/1.1 200 OK\r\n")
+        for number in range(10_000_000):
+            exchange.send(f"X-{number}: {'x' * 1000}\r\n")
+
+    async with watching(script) as (watch, _):
+        error = await watch.error()
+        expect(error.error.name == "RT_ERROR_TOO_LARGE", f"{error}")
+
+
+async def stalled(begin: bytes) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.send(begin)
+        exchange.hold()
+
+    async with watching(script, response_timeout=0.1) as (watch, _):
+        await watch.loses("RT_ERROR_TIMEOUT", "did not answer within 100 ms")
+
+
+async def stalled_handshake() -> None:
+    """A server that never says hello in TLS: it waits for an HTTP head."""
+    async with watching(lambda exchange: None) as (_, server):
+        secure = server.url().replace("http:", "https:")
+        errors: asyncio.Queue[librealtime.ErrorEvent] = asyncio.Queue()
+        options = {"connect_timeout": 0.1, "on_error": errors.put_nowait}
+        async with librealtime.EventSource(secure, **options):  # type: ignore[arg-type]
+            error = await errors.get()
+            expect(error.error.name == "RT_ERROR_TIMEOUT" and not error.fatal, f"{error}")
+            expect(isinstance(error.error, TimeoutError), f"{error}")
+
+
+async def idle() -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.send("data: x\n\n")
+        exchange.hold()
+
+    async with watching(script, idle_timeout=0.1) as (watch, _):
+        await watch.data("x")
+        await watch.loses("RT_ERROR_TIMEOUT", "sent nothing for 100 ms")
+        await watch.data("x")
+
+
+async def idle_with_comments() -> None:
+    """Comments keep coming until the client has been there for four times its idle timeout."""
+    stop: queue.Queue[None] = queue.Queue()
+
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        while True:
+            try:
+                stop.get(timeout=0.05)
+            except queue.Empty:
+                exchange.send(":\n")
+            else:
+                exchange.send("data: still here\n\n")
+                return exchange.hold()
+
+    async with watching(script, idle_timeout=1) as (watch, _):
+        await watch.opened()
+        try:
+            told = await asyncio.wait_for(watch.news.get(), 2.5)
+            expect(False, f"told {told}")
+        except asyncio.TimeoutError:
+            stop.put(None)
+        await watch.data("still here")
+
+
+async def trickle() -> None:
+    stream = "\ufeffid: é1\nevent: ü\ndata: smörgåsbord 😀\r\n\r\ndata:x\rdata:y\r\r".encode()
+
+    def script(exchange: Exchange) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+        exchange.send(*(bytes([byte]) for byte in head + stream))
+        exchange.hold()
+
+    async with watching(script) as (watch, _):
+        first, second = await watch.event(), await watch.event()
+        expect((first.event, first.data, first.id) == ("ü", "smörgåsbord 😀", "é1"), f"{first}")
+        expect((second.event, second.data, second.id) == ("message", "x\ny", "é1"), f"{second}")
+
+
+# Sizes
+
+
+class Memory:
+    """The most memory this process takes, from now on."""
+
+    def __init__(self) -> None:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+        self._before = self._peak()
+
+    @staticmethod
+    def _peak() -> int:
+        lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+    def check(self) -> None:
+        grown = self._peak() - self._before
+        expect(grown < MOST_MEMORY, f"{grown} bytes more than before")
+
+
+def endless(*pieces: bytes) -> Callable[[Exchange], None]:
+    """100 MB of each, then an event."""
+
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        for piece in pieces:
+            block = piece * (MB // len(piece))
+            for _ in range(100):
+                exchange.send(block)
+        exchange.send("\n\ndata: after it\n\n")
+        exchange.hold()
+
+    return script
+
+
+async def long_line() -> None:
+    memory = Memory()
+    async with watching(endless(b"data:" + b"x" * 1019), max_line_size=MB) as (watch, server):
+        await watch.fails("RT_ERROR_TOO_LARGE")
+        expect(server.requests.qsize() == 1, "it came back")
+    memory.check()
+
+
+async def long_event() -> None:
+    memory = Memory()
+    async with watching(endless(b"data:" + b"x" * 1018 + b"\n"), max_event_size=MB) as (watch, _):
+        await watch.fails("RT_ERROR_TOO_LARGE")
+    memory.check()
+
+
+async def long_comment() -> None:
+    memory = Memory()
+    async with watching(endless(b":" + b"x" * 1023), max_line_size=MB) as (watch, _):
+        await watch.data("after it")
+    memory.check()
+
+
+async def long_unknown() -> None:
+    memory = Memory()
+    async with watching(endless(b"datax:" + b"x" * 1018), max_line_size=MB) as (watch, _):
+        await watch.data("after it")
+    memory.check()
+
+
+# Whom TLS trusts
+
+
+def greeting(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.send("data: hello\n\n")
+    exchange.hold()
+
+
+async def unknown_authority(servers: Servers) -> None:
+    """It may be a server that is set up anew: not fatal."""
+    context = servers.tls().context
+    async with watching(greeting, context=context, ca_file=servers.tls().ca_file) as (watch, _):
+        await watch.loses("RT_ERROR_TLS", "certificate")
+
+
+async def another_host(servers: Servers) -> None:
+    tls = servers.tls("example.org")
+    async with watching(greeting, context=tls.context, ca_file=tls.ca_file) as (watch, _):
+        await watch.loses("RT_ERROR_TLS", "localhost")
+
+
+async def wrong_pin(servers: Servers) -> None:
+    tls, other = servers.tls(), servers.tls()
+    network = librealtime.Network(ca_file=tls.ca_file, pinned_public_keys=[other.pin()])
+    async with watching(greeting, context=tls.context, network=network) as (watch, server):
+        await watch.fails("RT_ERROR_TLS", "key")
+        expect(server.requests.empty(), "it sent a request")
+
+
+async def right_pin(servers: Servers) -> None:
+    tls = servers.tls()
+    network = librealtime.Network(ca_file=tls.ca_file, pinned_public_keys=[tls.pin()])
+    async with watching(greeting, context=tls.context, network=network) as (watch, _):
+        await watch.data("hello")
+
+
+# Codings
+
+Encoder = Callable[[bytes], bytes]
+
+
+def zlib_encoder(bits: int) -> Encoder:
+    compressor = zlib.compressobj(wbits=bits)
+    return lambda data: compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)
+
+
+def zstd_encoder() -> Encoder:
+    compressor = zstandard.ZstdCompressor().compressobj()
+    flush = zstandard.COMPRESSOBJ_FLUSH_BLOCK
+    return lambda data: compressor.compress(data) + compressor.flush(flush)
+
+
+ENCODERS: dict[str, Callable[[], Encoder]] = {
+    "gzip": lambda: zlib_encoder(31),
+    "deflate": lambda: zlib_encoder(15),
+    "zstd": zstd_encoder,
+}
+
+
+async def coded(coding: str, in_chunks: bool) -> None:
+    """Each event is sent when the one before was received."""
+    texts = [f"{number} in {coding} " * 100 for number in range(20)]
+    go: queue.Queue[str] = queue.Queue()
+
+    def script(exchange: Exchange) -> None:
+        expect(coding in exchange.headers["accept-encoding"], f"not asked for: {exchange.headers}")
+        encode = ENCODERS[coding]()
+        chunked = ("Transfer-Encoding: chunked",) if in_chunks else ()
+        exchange.begin(f"Content-Encoding: {coding}", *chunked)
+        send = exchange.chunk if in_chunks else exchange.send
+        for _ in texts:
+            send(encode(f"data: {go.get(timeout=PATIENCE_S)}\n\n".encode()))
+        exchange.hold()
+
+    async with watching(script) as (watch, _):
+        for text in texts:
+            go.put(text)
+            await watch.data(text)
+
+
+async def unknown_coding() -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin("Content-Encoding: x-best")
+        exchange.send("data: x\n\n")
+
+    async with watching(script) as (watch, _):
+        await watch.loses("RT_ERROR_CONNECTION_LOST", "encoding")
+
+
+async def damaged_gzip() -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin("Content-Encoding: gzip")
+        good = zlib_encoder(31)(b"data: good\n\n")
+        exchange.send(good, b"\xff" * 100)
+        exchange.hold()
+
+    async with watching(script) as (watch, _):
+        await watch.data("good")
+        await watch.loses("RT_ERROR_CONNECTION_LOST", "encoding")
+
+
+# Coming back
+
+
+async def nobody_listens() -> None:
+    async with watching(lambda exchange: None) as (_, server):
+        url = server.url()
+    errors: asyncio.Queue[librealtime.ErrorEvent] = asyncio.Queue()
+    async with librealtime.EventSource(url, on_error=errors.put_nowait) as source:
+        error = await errors.get()
+        expect(error.error.name == "RT_ERROR_CONNECT" and not error.fatal, f"{error}")
+        expect(isinstance(error.error, ConnectionError), f"{error}")
+        expect(error.retry_in is not None and 3 <= error.retry_in <= 3.6, f"{error}")
+        expect(source.ready_state is librealtime.ReadyState.CONNECTING, f"{source}")
+
+
+async def exhausted() -> None:
+    """Streams without an event count; one with an event begins the count anew."""
+
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        if exchange.number == 1:
+            exchange.send("data: x\n\n")
+
+    async with watching(script, max_reconnects=1) as (watch, _):
+        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 1, "the first")
+        await watch.data("x")
+        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 1, "behind an event")
+        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 1, "the third")
+        error = await watch.fails("RT_ERROR_RECONNECTS_EXHAUSTED")
+        expect(isinstance(error.error, librealtime.ReconnectsExhausted), f"{error}")
+
+
+async def delays_grow() -> None:
+    """C9 with a base of 10 ms: the first within a fifth of it, then the half and more of 500 ms,
+    1 s, and no more than max_delay."""
+    bounds = [(0.01, 0.013), (0.25, 0.5), (0.3, 0.6), (0.3, 0.6)]
+    async with watching(lambda exchange: exchange.begin(), max_delay=0.6) as (watch, _):
+        for number, (least, most) in enumerate(bounds):
+            error = await watch.loses("RT_ERROR_CLOSED")
+            wait = error.retry_in
+            expect(wait is not None and least <= wait <= most + 0.001, f"{number}: {wait}")
+            expect(error.attempt == number + 1, f"{error}")

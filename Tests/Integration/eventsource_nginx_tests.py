@@ -1,0 +1,249 @@
+"""Event sources against nginx and Nchan: channels, codings, HTTP/2, statuses."""
+
+import asyncio
+import contextlib
+import functools
+import itertools
+import time
+from collections.abc import AsyncIterator
+
+import librealtime
+from harness import PATIENCE_S, Suite, expect
+from nchan import Nchan
+from watch import Watch, add_async
+
+_channels = itertools.count(1)
+
+
+def add(suite: Suite, nchan: Nchan) -> None:
+    tests = {
+        "events, types and ids": events,
+        "goes on where it was": goes_on,
+        "pings are no events, and keep it alive": pings,
+        "408 is a comment and an end": times_out,
+        "410 is a comment and an end": is_gone,
+        "reload drops it, and it comes back": reload,
+        "gzip, event by event": functools.partial(coded, "gz", "gzip"),
+        "br, event by event": functools.partial(coded, "br", "br"),
+        "compression can be switched off": uncompressed,
+        "HTTP/2 over TLS": http2,
+        "HTTP/2, several of one loop": several_over_http2,
+        "HTTP/1.1 over TLS": http1,
+        "307 leads to the stream": moved,
+        "204 stops": stop,
+        "503 with Retry-After": busy,
+        "503 is fatal by the standard": busy_is_fatal,
+        "401 asks for a token": token,
+    }
+    add_async(
+        suite, {f"nchan: {name}": functools.partial(test, nchan) for name, test in tests.items()}
+    )
+
+
+def channel() -> str:
+    return f"events{next(_channels)}"
+
+
+@contextlib.asynccontextmanager
+async def reading(
+    nchan: Nchan, path: str, scheme: str = "http", **options: object
+) -> AsyncIterator[Watch]:
+    if scheme == "https":
+        options["ca_file"] = nchan.ca_file
+    watch = Watch(nchan.url(path, scheme), **options)  # type: ignore[arg-type]
+    with contextlib.closing(watch.source):
+        yield watch
+
+
+async def publish(nchan: Nchan, name: str, *texts: str) -> None:
+    for text in texts:
+        await asyncio.to_thread(nchan.publish, name, text)
+
+
+async def events(nchan: Nchan) -> None:
+    name = channel()
+    async with reading(nchan, f"/ps/{name}", comments=True) as watch:
+        await watch.opened()
+        expect(await watch.next() == ("comment", " hi"), "no greeting")
+        await asyncio.to_thread(nchan.publish, name, "one")
+        await asyncio.to_thread(nchan.publish, name, "two\nlines", "tick")
+        first, second = await watch.event(), await watch.event()
+        expect((first.event, first.data) == ("message", "one"), str(first))
+        expect((second.event, second.data) == ("tick", "two\nlines"), str(second))
+        expect(first.has_id and second.has_id and first.id != second.id, "ids")
+        expect(watch.source.last_event_id == second.id, watch.source.last_event_id)
+
+
+async def goes_on(nchan: Nchan) -> None:
+    """A new one with the id of another begins behind that one's event; restart repeats none."""
+    name = channel()
+    await publish(nchan, name, "one", "two", "three")
+    async with reading(nchan, f"/ps/{name}") as watch:
+        first = await watch.event()
+    async with reading(nchan, f"/ps/{name}", last_event_id=first.id) as watch:
+        await watch.data("two", "three")
+        watch.source.restart()
+        await publish(nchan, name, "four")
+        await watch.data("four")
+
+
+async def pings(nchan: Nchan) -> None:
+    """Silence longer than the idle timeout, but for the server's pings."""
+    name = channel()
+    async with reading(nchan, f"/beat/{name}", idle_timeout=1.5) as watch:
+        await watch.opened()
+        quiet_until = time.monotonic() + 3
+        with contextlib.suppress(asyncio.TimeoutError):
+            told = await asyncio.wait_for(watch.news.get(), quiet_until - time.monotonic())
+            expect(False, f"told {told}")
+        await publish(nchan, name, "after all")
+        await watch.data("after all")
+
+
+async def times_out(nchan: Nchan) -> None:
+    name = channel()
+    async with reading(nchan, f"/to/{name}", comments=True) as watch:
+        expect([await watch.next() for _ in range(2)] == ["open", ("comment", " hi")], "hi")
+        kind, text = await watch.next()  # type: ignore[misc]
+        expect(kind == "comment" and "408" in text, text)
+        await watch.loses("RT_ERROR_CLOSED")
+        await watch.opened()
+
+
+async def is_gone(nchan: Nchan) -> None:
+    name = channel()
+    await publish(nchan, name, "one")
+    async with reading(nchan, f"/ps/{name}", comments=True) as watch:
+        await watch.event()
+        await asyncio.to_thread(nchan.delete, name)
+        kind, text = await watch.next()  # type: ignore[misc]
+        expect(kind == "comment" and "410" in text, text)
+        await watch.loses("RT_ERROR_CLOSED")
+        await watch.opened()
+
+
+async def reload(nchan: Nchan) -> None:
+    name = channel()
+    await publish(nchan, name, "before")
+    async with reading(nchan, f"/ps/{name}") as watch:
+        await watch.data("before")
+        nchan.reload()
+        expect(not (await watch.error()).fatal, "fatal")
+        await watch.opened()
+        await publish(nchan, name, "after")
+        await watch.data("after")
+
+
+async def coded(folder: str, coding: str, nchan: Nchan) -> None:
+    """Each event comes before the next is sent; and the server says that it was coded so."""
+    name = channel()
+    path = f"/{folder}/{name}"
+    async with reading(nchan, path) as watch:
+        await watch.opened()
+        for number in range(20):
+            text = f"event {number} " * 50
+            await publish(nchan, name, text)
+            await watch.data(text)
+    await logged(nchan, f"{path} {coding}")
+
+
+async def uncompressed(nchan: Nchan) -> None:
+    name = channel()
+    async with reading(nchan, f"/gz/{name}", compression=False) as watch:
+        await publish(nchan, name, "plain " * 100)
+        await watch.data("plain " * 100)
+    await logged(nchan, f"/gz/{name} -")
+
+
+async def logged(nchan: Nchan, line: str) -> None:
+    """Waits for a line of nginx's log, which has one for each request that is over."""
+    log = nchan.folder / "coding.log"
+    deadline = time.monotonic() + PATIENCE_S
+    while line not in log.read_text().splitlines():
+        expect(time.monotonic() < deadline, f"{line!r} is not in {log.read_text()!r}")
+        await asyncio.sleep(0.02)
+
+
+async def http2(nchan: Nchan) -> None:
+    async with reading(nchan, "/protocol", "https") as watch:
+        await watch.data("HTTP/2.0")
+    name = channel()
+    async with reading(nchan, f"/ps/{name}", "https") as watch:
+        await watch.opened()
+        for number in range(20):
+            await publish(nchan, name, f"event {number}")
+            await watch.data(f"event {number}")
+        nchan.reload()
+        expect(not (await watch.error()).fatal, "fatal")
+        await watch.opened()
+
+
+async def several_over_http2(nchan: Nchan) -> None:
+    """Sources of one loop; one that is closed takes nothing from the others."""
+    names = [channel() for _ in range(5)]
+    async with contextlib.AsyncExitStack() as stack:
+        watches = [
+            await stack.enter_async_context(reading(nchan, f"/ps/{name}", "https"))
+            for name in names
+        ]
+        for round_ in range(5):
+            for name, watch in zip(names[round_:], watches[round_:], strict=True):
+                await publish(nchan, name, f"{name} {round_}")
+                await watch.data(f"{name} {round_}")
+            watches[round_].source.close()
+
+
+async def http1(nchan: Nchan) -> None:
+    async with reading(nchan, "/protocol", "https", http2=False) as watch:
+        await watch.data("HTTP/1.1")
+    async with reading(nchan, "/protocol") as watch:
+        await watch.data("HTTP/1.1")
+
+
+async def moved(nchan: Nchan) -> None:
+    name = channel()
+    await publish(nchan, name, "one")
+    async with reading(nchan, f"/moved/{name}") as watch:
+        await watch.data("one")
+
+
+async def stop(nchan: Nchan) -> None:
+    async with reading(nchan, "/stop") as watch:
+        await watch.fails("RT_ERROR_NO_CONTENT", http_status=204)
+
+
+async def busy(nchan: Nchan) -> None:
+    """What it asks for counts when it is longer than the own delay."""
+    async with reading(nchan, "/busy", retry_statuses=librealtime.RESILIENT) as watch:
+        error = await watch.loses("RT_ERROR_HTTP_STATUS")
+        expect(error.http_status == 503 and error.retry_in == 2, f"{error}")
+    options = {"retry_statuses": [503], "reconnection_time": 60}
+    async with reading(nchan, "/busy", **options) as watch:
+        error = await watch.loses("RT_ERROR_HTTP_STATUS")
+        expect(error.retry_in is not None and 60 <= error.retry_in <= 72, f"{error}")
+
+
+async def busy_is_fatal(nchan: Nchan) -> None:
+    async with reading(nchan, "/busy") as watch:
+        await watch.fails("RT_ERROR_HTTP_STATUS", "503", 503)
+
+
+async def token(nchan: Nchan) -> None:
+    name = channel()
+    await publish(nchan, name, "secret")
+    asked: list[int] = []
+
+    async def credentials(status: int) -> dict[str, str]:
+        asked.append(status)
+        await asyncio.sleep(0)
+        return {"Authorization": "Bearer good"}
+
+    async with reading(nchan, f"/tok/{name}", credentials=credentials) as watch:
+        await watch.data("secret")
+        # It is kept for later connections.
+        watch.source.restart()
+        await publish(nchan, name, "more")
+        await watch.data("more")
+    expect(asked == [401], f"asked {asked}")
+    async with reading(nchan, f"/tok/{name}", bearer_token="bad") as watch:
+        await watch.fails("RT_ERROR_HTTP_STATUS", "401", 401)

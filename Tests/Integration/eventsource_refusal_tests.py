@@ -1,0 +1,153 @@
+"""What event sources do when they are refused: credentials, and statuses that pass."""
+
+import asyncio
+from email.utils import formatdate
+from typing import Any
+
+import librealtime
+from harness import Suite, expect
+from librealtime import StreamRefused
+from watch import Exchange, add_async, watching
+
+
+def add(suite: Suite) -> None:
+    tests: dict[str, Any] = {
+        "credentials are asked once": refused_twice,
+        "credentials there are none": no_credentials,
+        "credentials that come later": later_credentials,
+        "credentials that fail": failing_credentials,
+        "closed while credentials are fetched": closed_meanwhile,
+        "407 without a proxy": proxy_status,
+        "Retry-After": retry_after,
+        "retry statuses are chosen": chosen_statuses,
+    }
+    add_async(suite, {f"refusals: {name}": test for name, test in tests.items()})
+
+
+def stream(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.send("data: here\n\n")
+    exchange.hold()
+
+
+def guarded(exchange: Exchange) -> None:
+    if exchange.headers.get("authorization") == "Bearer good":
+        return stream(exchange)
+    return exchange.answer("401 Who", "WWW-Authenticate: Bearer")
+
+
+async def refused_twice() -> None:
+    asked: list[int] = []
+
+    def give(status: int) -> dict[str, str]:
+        asked.append(status)
+        return {"Authorization": "Bearer bad"}
+
+    async with watching(guarded, credentials=give) as (watch, server):
+        error = await watch.fails("RT_ERROR_HTTP_STATUS", "401", 401)
+        refusal = error.error
+        expect(isinstance(refusal, StreamRefused) and refusal.http_status == 401, f"{error}")
+        expect(asked == [401] and server.requests.qsize() == 2, f"{asked}")
+
+
+async def no_credentials() -> None:
+    async def later(status: int) -> None:
+        await asyncio.sleep(0)
+
+    for give in (lambda status: None, later):
+        async with watching(guarded, credentials=give) as (watch, server):
+            await watch.fails("RT_ERROR_HTTP_STATUS", "401", 401)
+            expect(server.requests.qsize() == 1, "it was sent again")
+
+
+async def later_credentials() -> None:
+    async def give(status: int) -> list[tuple[str, str]]:
+        await asyncio.sleep(0.01)
+        return [("authorization", "Bearer good")]
+
+    options = {"credentials": give, "headers": {"Authorization": "Bearer old", "X-A": "1"}}
+    async with watching(guarded, **options) as (watch, server):
+        await watch.data("here")
+        first, second = server.request().headers, server.request().headers
+        expect(first["authorization"] == "Bearer old", f"{first}")
+        expect(second["authorization"] == "Bearer good" and second["x-a"] == "1", f"{second}")
+
+
+async def failing_credentials() -> None:
+    async def give_later(status: int) -> dict[str, str]:
+        raise LookupError("the vault is shut")
+
+    def give(status: int) -> dict[str, str]:
+        raise LookupError("the vault is shut")
+
+    for credentials in (give, give_later):
+        async with watching(guarded, credentials=credentials) as (watch, _):
+            error = await watch.fails("RT_ERROR_CANCELLED", "vault is shut")
+            expect(isinstance(error.error.__cause__, LookupError), f"{error}")
+
+
+async def closed_meanwhile() -> None:
+    was_cancelled = asyncio.Event()
+    was_asked = asyncio.Event()
+
+    async def give(status: int) -> None:
+        was_asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            was_cancelled.set()
+
+    async with watching(guarded, credentials=give) as (watch, server):
+        await was_asked.wait()
+        watch.source.close()
+        await was_cancelled.wait()
+        expect(server.requests.qsize() == 1 and watch.news.empty(), "told, or sent")
+
+
+async def proxy_status() -> None:
+    def script(exchange: Exchange) -> None:
+        if "proxy-authorization" in exchange.headers:
+            return stream(exchange)
+        return exchange.answer("407 Proxy")
+
+    def give(status: int) -> dict[str, str]:
+        expect(status == 407, f"{status}")
+        return {"Proxy-Authorization": "Basic eDp5"}
+
+    async with watching(script, credentials=give) as (watch, _):
+        await watch.data("here")
+
+
+async def retry_after() -> None:
+    """In seconds or as a date by the server's own clock; capped; what is neither is ignored."""
+    now = 1_000_000_000
+    dated = (f"Date: {formatdate(now, usegmt=True)}",)
+    for value, fields, least, most in (
+        ("7", (), 7, 7),
+        ("99999999999999999999", (), 300, 300),
+        (formatdate(now + 9, usegmt=True), dated, 9, 9),
+        (formatdate(now - 9, usegmt=True), dated, 0.01, 0.02),
+        ("soon", (), 0.01, 0.02),
+        ("-5", (), 0.01, 0.02),
+    ):
+
+        def script(exchange: Exchange, fields: Any = (f"Retry-After: {value}", *fields)) -> None:
+            exchange.answer("503 Busy", *fields)
+
+        async with watching(script, retry_statuses=librealtime.RESILIENT) as (watch, _):
+            error = await watch.loses("RT_ERROR_HTTP_STATUS", "503")
+            wait = error.retry_in
+            expect(wait is not None and least <= wait <= most, f"{value}: {wait}")
+
+
+async def chosen_statuses() -> None:
+    statuses = [429, 500, 599, 403]
+
+    def script(exchange: Exchange) -> None:
+        exchange.answer(f"{statuses[exchange.number]} No")
+
+    options = {"retry_statuses": [429, 500, 599], "max_delay": 0.01}
+    async with watching(script, **options) as (watch, _):
+        for status in statuses[:3]:
+            expect((await watch.loses("RT_ERROR_HTTP_STATUS")).http_status == status, f"{status}")
+        await watch.fails("RT_ERROR_HTTP_STATUS", "403", 403)
