@@ -199,6 +199,30 @@ static void belongs_to_its_loop(rt_loop *loop, const char *server) {
   rt_reachability_free(reachability);
 }
 
+/* All of it from another thread than the loop's, where the callbacks are. */
+static void from_another_thread(void) {
+  rt_loop *loop = new_loop();
+  rt_reachability *reachability = new_reachability(loop, RT_REACHABILITY_MANUAL);
+  changes c = {0};
+  int turn;
+  CHECK_OK(rt_reachability_on_change(reachability, on_change, &c, destroyed));
+  CHECK_OK(rt_loop_start(loop));
+  for (turn = 0; turn < 300; turn++) {
+    rt_reachability *other = new_reachability(loop, (rt_reachability_mode)(turn % 3));
+    CHECK_OK(rt_reachability_set_online(reachability, turn % 2 == 0));
+    CHECK_OK(rt_reachability_set_mode(other, RT_REACHABILITY_AUTO));
+    is_online(other);
+    CHECK_OK(rt_reachability_on_change(other, on_change, &c, NULL));
+    CHECK_OK(rt_reachability_set_mode(other, RT_REACHABILITY_MANUAL));
+    rt_reachability_free(other);
+  }
+  CHECK(!is_online(reachability));
+  CHECK_OK(rt_loop_stop_and_wait(loop));
+  rt_reachability_free(reachability);
+  rt_loop_free(loop);
+  CHECK(c.destroyed == 1);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
@@ -209,6 +233,7 @@ int main(int argc, char **argv) {
   comes_back(loop, argv[1]);
   outlives_its_handle(loop, argv[1]);
   belongs_to_its_loop(loop, argv[1]);
+  from_another_thread();
   rt_loop_free(loop);
   return 0;
 }
