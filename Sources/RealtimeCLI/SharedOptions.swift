@@ -22,6 +22,12 @@ struct SharedOptions: ParsableArguments {
     @Option(help: "A token, as a bearer Authorization.")
     var bearer: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The same from a file, which keeps it out of the list of processes.",
+            valueName: "file"))
+    var bearerFile: String?
+
     @OptionGroup(title: "Connection")
     var network: NetworkOptions
 
@@ -30,7 +36,9 @@ struct SharedOptions: ParsableArguments {
     /// The headers with the credentials.
     func headers() throws -> [(name: String, value: String)] {
         var headers = header
-        if let bearer { headers.append(("Authorization", "Bearer \(bearer)")) }
+        if let token = try bearer ?? bearerFile.map(SharedOptions.token) {
+            headers.append(("Authorization", "Bearer \(token)"))
+        }
         if let user {
             let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             let value = try EventSource.basicAuth(
@@ -38,6 +46,12 @@ struct SharedOptions: ParsableArguments {
             headers.append(("Authorization", value))
         }
         return headers
+    }
+
+    /// Its first line.
+    private static func token(in path: String) throws -> String {
+        let line = try Files.read(path).prefix { $0 != 0x0A && $0 != 0x0D }
+        return String(decoding: line, as: UTF8.self)
     }
 
     func startLog() {
@@ -48,8 +62,9 @@ struct SharedOptions: ParsableArguments {
     }
 
     func validate() throws {
-        if user != nil, bearer != nil {
-            throw ValidationError("--user and --bearer are the same header; give one of them.")
+        if [user, bearer, bearerFile].count(where: { $0 != nil }) > 1 {
+            throw ValidationError(
+                "--user, --bearer and --bearer-file are the same header; give one of them.")
         }
     }
 }

@@ -5,6 +5,7 @@ import functools
 import json
 import re
 import signal
+import tempfile
 import threading
 import time
 
@@ -13,6 +14,7 @@ from command_line import (
     DONE,
     INTERRUPTED,
     LOST,
+    OTHER,
     REFUSED,
     UNREACHABLE,
     UNTRUSTED,
@@ -183,10 +185,17 @@ def what_the_request_says(tool: Tool, servers: Servers) -> None:
     url = servers.script(script)
     port = url.rstrip("/").rsplit(":", 1)[1]
     tool.run("ws", url, "-H", "X-One:  a: b", "--header", "X-Two: c", "--bearer", "t0ken")
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("from a file\nand more\n")
+        file.flush()
+        tool.run("ws", url, "--bearer-file", file.name)
+    said = tool.run("ws", url, "--bearer-file", "/no/such/file", status=OTHER).stderr
+    expect("/no/such/file" in said and "No such file" in said, said)
     tool.run("ws", url, "--user", "Aladdin:open sesame", "--origin", "https://example.org")
     elsewhere = url.replace("127.0.0.1", "name.invalid")
     tool.run("ws", elsewhere, "--no-compress", "--resolve", f"name.invalid:{port}:127.0.0.1")
-    first, second, third = requests
+    first, filed, second, third = requests
+    expect(filed["Authorization"] == "Bearer from a file", f"{filed}")
     expect(first["X-One"] == "a: b" and first["Authorization"] == "Bearer t0ken", f"{first}")
     expect(first["Sec-WebSocket-Extensions"] != "", f"{first}")
     expect(second["Authorization"] == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", f"{second}")

@@ -16,7 +16,9 @@ from typing import Any
 from harness import PATIENCE_S, Build, Failed, expect
 from servers import Peer
 
-DONE, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED = 0, 2, 3, 4, 5, 6, 64, 130
+DONE, OTHER, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED = (
+    0, 1, 2, 3, 4, 5, 6, 64, 130,
+)  # fmt: skip
 
 Script = Callable[[Peer], Any]
 
