@@ -1961,7 +1961,7 @@ rt_status rt_eventsource_clear_headers(rt_eventsource *eventsource);
  * Since 0.1.
  */
 rt_status rt_eventsource_set_basic_auth(
-    rt_eventsource *eventsource, const char *user, const char *password);
+    rt_eventsource *eventsource, const char *user_name, const char *password);
 
 /**
  * Sends a bearer Authorization header (RFC 6750). Before start.
@@ -2569,7 +2569,8 @@ rt_status rt_longpoll_clear_headers(rt_longpoll *longpoll);
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_longpoll_set_basic_auth(rt_longpoll *longpoll, const char *user, const char *password);
+rt_status rt_longpoll_set_basic_auth(
+    rt_longpoll *longpoll, const char *user_name, const char *password);
 
 /**
  * Sets an Authorization header with a bearer token (RFC 6750). Before start.

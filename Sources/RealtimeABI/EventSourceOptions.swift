@@ -76,13 +76,14 @@ public func rt_eventsource_clear_headers(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_basic_auth")
 public func rt_eventsource_set_basic_auth(
-    _ eventsource: rt_eventsource?, _ user: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
+    _ eventsource: rt_eventsource?, _ user_name: UnsafePointer<CChar>?,
+    _ password: UnsafePointer<CChar>?
 ) -> rt_status {
     change(eventsource) {
         try $0.setHeader(
             name: "Authorization",
             value: HeaderField.basicAuthorization(
-                user: text(user, "user"), password: text(password, "password")))
+                user: text(user_name, "user_name"), password: text(password, "password")))
     }
 }
 

@@ -48,11 +48,11 @@ public func rt_longpoll_clear_headers(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_basic_auth")
 public func rt_longpoll_set_basic_auth(
-    _ longpoll: rt_longpoll?, _ user: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
+    _ longpoll: rt_longpoll?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) -> rt_status {
     change(longpoll) {
         let value = try HeaderField.basicAuthorization(
-            user: text(user, "user"), password: text(password, "password"))
+            user: text(user_name, "user_name"), password: text(password, "password"))
         try $0.setHeader(name: "Authorization", value: value)
     }
 }

@@ -1670,7 +1670,7 @@ class Library:
     rt_eventsource_set_header: Callable[[Any, bytes | None, bytes | None], int]
     # (eventsource)
     rt_eventsource_clear_headers: Callable[[Any], int]
-    # (eventsource, user, password)
+    # (eventsource, user_name, password)
     rt_eventsource_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (eventsource, token)
     rt_eventsource_set_bearer_token: Callable[[Any, bytes | None], int]
@@ -1782,7 +1782,7 @@ class Library:
     rt_longpoll_add_header: Callable[[Any, bytes | None, bytes | None], int]
     # (longpoll)
     rt_longpoll_clear_headers: Callable[[Any], int]
-    # (longpoll, user, password)
+    # (longpoll, user_name, password)
     rt_longpoll_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (longpoll, token)
     rt_longpoll_set_bearer_token: Callable[[Any, bytes | None], int]
