@@ -4,10 +4,10 @@ PYTHON := build/venv/bin/python
 SO := build/librealtime.so
 
 .PHONY: help demo test build lint format autobahn fuzz \
-	simulate sanitize soak bench wheel abi install clean
+	simulate sanitize soak bench wheel abi install clean sse-contract-service
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: build ## C, Python and Swift receive the same messages from a real nginx + Nchan
 	$(PYTHON) Tests/Support/demo.py
@@ -33,6 +33,9 @@ abi: ## Prints the header and the bindings' tables anew from Sources/RealtimeABI
 autobahn: build ## All 517 cases of the Autobahn test suite, through C and through Python
 	$(PYTHON) Tests/Integration/autobahn --face c
 	$(PYTHON) Tests/Integration/autobahn --face python
+
+sse-contract-service: build ## Event sources by HTTP on PORT, for a contract-test harness
+	$(PYTHON) Tests/Support/sse-contract-service $(or $(PORT),8000)
 
 fuzz: install ## libFuzzer over every parser, SECONDS each (default 30)
 	Tests/Fuzz/run $${SECONDS_EACH:-30}

@@ -1,0 +1,431 @@
+"""Tests/Support/sse-contract-service, driven as a contract-test harness drives it, case by case."""
+
+import contextlib
+import functools
+import http.client
+import http.server
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from contract_cases import TABLES, Case, event
+from harness import PATIENCE_S, ROOT, Build, Failed, Suite, expect
+from nchan import free_port
+from streams import Exchange, StreamServer
+
+SERVICE = ROOT / "Tests" / "Support" / "sse-contract-service"
+CAPABILITIES = {
+    *("bom", "comments", "headers", "last-event-id", "post", "read-timeout", "report", "restart"),
+    "server-directed-shutdown-request",
+}
+#: How many cases the contract has.
+CASES = 113
+BODY = '{"hello": "world"}'
+JSON = "application/json; charset=utf-8"
+
+Message = dict[str, Any]
+
+
+def add(suite: Suite, build: Build, resources: contextlib.ExitStack) -> None:
+    """The service ends with `resources`."""
+    runner = Runner(build, resources)
+    tests: dict[str, Callable[[], None]] = {}
+    for group, cases in TABLES.items():
+        for one in cases:
+            tests[f"{group}: {one.name}"] = functools.partial(runner.parses, one)
+    others: list[Callable[[Runner], None]] = [
+        defaults, stops, custom_headers, initial_id, restarts, sends_id, keeps_older_id,
+        emptied_id, sends_body_again, read_timeout, discards_unfinished, works_again,
+    ]  # fmt: skip
+    for test in others:
+        tests[f"{test.__name__.replace('_', ' ')}"] = functools.partial(test, runner)
+    for method in ("POST", "REPORT"):
+        tests[f"{method} with a body"] = functools.partial(request_with_body, runner, method)
+    for status in (301, 307):
+        tests[f"{status} is followed"] = functools.partial(follows, runner, status)
+        for location in (None, ""):
+            name = f"{status} with Location {location!r} is an error"
+            tests[name] = functools.partial(bad_location, runner, status, location)
+    expect(len(tests) == CASES, f"{len(tests)} cases instead of {CASES}")
+    for name, function in tests.items():
+        suite.add(f"contract: {name}", function)
+    suite.add("contract service: what it claims", functools.partial(claims, runner))
+    suite.add("contract service: bad requests", functools.partial(bad_requests, runner))
+    suite.add("contract service: it quits", functools.partial(quits, runner))
+
+
+class Callbacks:
+    """Receives what the service reports, and sorts it by its numbers."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, queue.Queue[tuple[int, Message]]] = {}
+        callbacks = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:  # noqa: N802
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                _, name, number = self.path.split("/")
+                callbacks._queues[name].put((int(number), body))
+                self.send_response(202)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def endpoint(self, name: str) -> tuple[str, queue.Queue[tuple[int, Message]]]:
+        self._queues[name] = queue.Queue()
+        return f"http://127.0.0.1:{self.server.server_port}/{name}", self._queues[name]
+
+
+class Client:
+    """An event source in the service, and what it reports."""
+
+    def __init__(self, runner: "Runner", url: str, parameters: Message) -> None:
+        self._runner = runner
+        callback_url, self._messages = runner.callbacks.endpoint(f"stream{runner.next_number()}")
+        asked = {"streamUrl": url, "callbackUrl": callback_url, "tag": "ours", **parameters}
+        status, location = runner.ask("POST", "/", asked)
+        expect(200 <= status < 300 and bool(location), f"{status} {location}")
+        self._location = location
+        self._count = 0
+
+    def close(self) -> None:
+        status, _ = self._runner.ask("DELETE", self._location)
+        expect(status in (200, 204), f"closing: {status}")
+
+    def message(self) -> Message:
+        try:
+            number, message = self._messages.get(timeout=PATIENCE_S)
+        except queue.Empty:
+            raise Failed("nothing was reported") from None
+        self._count += 1
+        expect(number == self._count, f"report {number} instead of {self._count}")
+        return message
+
+    def tells(self, *expected: Message) -> None:
+        for wanted in expected:
+            told = self.message()
+            expect(told == wanted, f"expected {str(wanted)[:300]}, told {str(told)[:300]}")
+
+    def error(self) -> str:
+        told = self.message()
+        expect(told["kind"] == "error" and told["error"] != "", f"{told}")
+        return str(told["error"])
+
+    def command(self, **command: Any) -> None:
+        status, _ = self._runner.ask("POST", self._location, command)
+        expect(200 <= status < 300, f"{command}: {status}")
+
+
+class Runner:
+    """The service, started for the first that needs it."""
+
+    def __init__(self, build: Build, resources: contextlib.ExitStack) -> None:
+        self._library = build.library / "librealtime.so"
+        self._resources = resources
+        self._process: subprocess.Popen[str] | None = None
+        self._port = 0
+        self._number = 0
+        self.callbacks = Callbacks()
+        resources.callback(self.callbacks.close)
+
+    def next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _start(self) -> None:
+        if self._process is not None:
+            return
+        self._port = free_port()
+        self._process = process = subprocess.Popen(
+            [sys.executable, str(SERVICE), str(self._port)],
+            env={**os.environ, "LIBREALTIME_PATH": str(self._library)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._resources.callback(self._stop)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        expect(line.startswith("listening"), f"the service does not start: {line!r}")
+
+    def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+    def wait(self) -> int:
+        """For the service to end by itself; the next test starts another."""
+        process = self._process
+        assert process is not None
+        code = process.wait(PATIENCE_S)
+        self._stop()
+        return code
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
+        """Status and Location of the service's answer, or its body without one."""
+        self._start()
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_S)
+        with contextlib.closing(connection):
+            headers = {"Content-Type": "application/json"}
+            encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
+            connection.request(method, path, None if body is None else encoded, headers)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            return answer.status, answer.headers.get("Location") or text
+
+    @contextlib.contextmanager
+    def client(self, url: str, **parameters: Any) -> Iterator[Client]:
+        with contextlib.closing(Client(self, url, parameters)) as client:
+            yield client
+
+    @contextlib.contextmanager
+    def connected(self, **parameters: Any) -> Iterator[tuple["Streams", "Stream", Client]]:
+        """A server, the first stream from it, and whose it is."""
+        with Streams() as streams, self.client(streams.url, **parameters) as client:
+            yield streams, streams.next(), client
+
+    def parses(self, one: Case) -> None:
+        with self.connected() as (_, stream, client):
+            stream.send(*one.chunks)
+            client.tells(*one.told)
+
+
+class Stream:
+    """A stream that a test writes on."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.request = exchange
+        self.is_over = threading.Event()
+
+    def send(self, *chunks: bytes) -> None:
+        for chunk in chunks:
+            self.request.chunk(chunk)
+
+    def end(self) -> None:
+        """Breaks the connection inside of the stream."""
+        self.is_over.set()
+
+
+class Streams:
+    """A server whose streams are handed to the test, one after the other."""
+
+    def __init__(self) -> None:
+        self._streams: queue.Queue[Stream] = queue.Queue()
+        self._given: list[Stream] = []
+        self._server = StreamServer(self._serve)
+
+    @property
+    def url(self) -> str:
+        return self._server.url("/stream")
+
+    def __enter__(self) -> "Streams":
+        self._server.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for stream in [*self._given, *self._streams.queue]:
+            stream.end()
+        self._server.__exit__(*error)
+
+    def _serve(self, exchange: Exchange) -> None:
+        exchange.begin("Transfer-Encoding: chunked")
+        stream = Stream(exchange)
+        self._streams.put(stream)
+        stream.is_over.wait(PATIENCE_S)
+
+    def next(self) -> Stream:
+        try:
+            stream = self._streams.get(timeout=PATIENCE_S)
+        except queue.Empty:
+            raise Failed("nobody connects") from None
+        self._given.append(stream)
+        return stream
+
+
+# HTTP
+
+
+def defaults(runner: Runner) -> None:
+    with runner.connected() as (_, stream, _client):
+        request = stream.request
+        expect(request.method == "GET", request.method)
+        expect(request.headers["accept"] == "text/event-stream", f"{request.headers}")
+        expect(request.headers["cache-control"] == "no-cache", f"{request.headers}")
+        expect("last-event-id" not in request.headers, f"{request.headers}")
+
+
+def stops(runner: Runner) -> None:
+    """204: no other request comes, though the delay is none."""
+    with StreamServer(lambda exchange: exchange.answer("204 No Content")) as server:
+        with runner.client(server.url(), initialDelayMs=0) as client:
+            client.error()
+            server.request()
+            try:
+                server.requests.get(timeout=1)
+            except queue.Empty:
+                return
+            raise Failed("it came back")
+
+
+def follows(runner: Runner, status: int) -> None:
+    with Streams() as streams:
+        location = f"Location: {streams.url}"
+        with StreamServer(lambda e: e.answer(f"{status} Go", location)) as server:
+            with runner.client(server.url()) as client:
+                streams.next().send(b"data: hello\n\n")
+                client.tells(event("hello"))
+
+
+def bad_location(runner: Runner, status: int, location: str | None) -> None:
+    fields = [] if location is None else [f"Location: {location}"]
+    with StreamServer(lambda e: e.answer(f"{status} Go", *fields)) as server:
+        with runner.client(server.url()) as client:
+            client.error()
+
+
+def custom_headers(runner: Runner) -> None:
+    headers = {"header-name-1": "value-1", "header-name-2": "value-2"}
+    with runner.connected(headers=headers) as (_, stream, _client):
+        for name, value in headers.items():
+            expect(stream.request.headers.get(name) == value, f"{stream.request.headers}")
+
+
+def request_with_body(runner: Runner, method: str) -> None:
+    options = {"method": method, "body": BODY, "headers": {"content-type": JSON}}
+    with runner.connected(**options) as (_, stream, _client):
+        request = stream.request
+        expect((request.method, request.body.decode()) == (method, BODY), f"{request.body!r}")
+        expect(request.headers["content-type"] == JSON, f"{request.headers}")
+
+
+def initial_id(runner: Runner) -> None:
+    with runner.connected(lastEventId="abc") as (_, stream, _client):
+        expect(stream.request.headers.get("last-event-id") == "abc", f"{stream.request.headers}")
+
+
+# Reconnection
+
+
+def restarts(runner: Runner) -> None:
+    with runner.connected(initialDelayMs=0) as (streams, stream, client):
+        stream.send(b"data: Hello\n\n")
+        client.tells(event("Hello"))
+        client.command(command="restart")
+        streams.next().send(b"data: Thanks\n\n")
+        client.tells(event("Thanks"))
+
+
+def sent_id(runner: Runner, *events: tuple[bytes, Message]) -> str | None:
+    """The id of the request behind a stream of these events."""
+    with runner.connected(initialDelayMs=0) as (streams, stream, client):
+        expect("last-event-id" not in stream.request.headers, f"{stream.request.headers}")
+        for chunk, told in events:
+            stream.send(chunk)
+            client.tells(told)
+        stream.end()
+        return streams.next().request.headers.get("last-event-id")
+
+
+HELLO = (b"id: abc\ndata: Hello\n\n", event("Hello", id="abc"))
+
+
+def sends_id(runner: Runner) -> None:
+    expect(sent_id(runner, HELLO) == "abc", "not sent")
+
+
+def keeps_older_id(runner: Runner) -> None:
+    sent = sent_id(runner, HELLO, (b"data: World\n\n", event("World", id="abc")))
+    expect(sent == "abc", f"{sent!r}")
+
+
+def emptied_id(runner: Runner) -> None:
+    sent = sent_id(runner, HELLO, (b"id: \ndata: World\n\n", event("World")))
+    expect(sent is None, f"{sent!r} was sent")
+
+
+def sends_body_again(runner: Runner) -> None:
+    options = {"method": "POST", "body": BODY, "headers": {"content-type": JSON}}
+    with runner.connected(initialDelayMs=0, **options) as (streams, first, _):
+        first.end()
+        for stream in (first, streams.next()):
+            request = stream.request
+            expect((request.method, request.body.decode()) == ("POST", BODY), f"{request.body!r}")
+
+
+def read_timeout(runner: Runner) -> None:
+    with runner.connected(initialDelayMs=0, readTimeoutMs=500) as (streams, stream, client):
+        stream.send(b"data: Hello\n\n")
+        client.tells(event("Hello"))
+        began = time.monotonic()
+        client.error()
+        expect(time.monotonic() - began > 0.4, "too early")
+        streams.next()
+
+
+def discards_unfinished(runner: Runner) -> None:
+    with runner.connected(initialDelayMs=0) as (streams, stream, client):
+        stream.send(b"id: abc\ndata: Hello\n\nid: def\ndata: Goodbye")
+        client.tells(event("Hello", id="abc"))
+        stream.end()
+        client.error()
+        streams.next().send(b"data: We meet again\n\n")
+        client.tells(event("We meet again", id="abc"))
+
+
+def works_again(runner: Runner) -> None:
+    with runner.connected(initialDelayMs=0) as (streams, stream, client):
+        stream.send(HELLO[0])
+        client.tells(HELLO[1])
+        stream.end()
+        client.error()
+        streams.next().send(b"id: def\ndata: World\n\n")
+        client.tells(event("World", id="def"))
+
+
+# The service itself
+
+
+def claims(runner: Runner) -> None:
+    status, text = runner.ask("GET", "/")
+    said = json.loads(text)
+    expect((status, said["name"]) == (200, "librealtime"), f"{status} {text}")
+    expect(set(said["capabilities"]) == CAPABILITIES, text)
+
+
+def bad_requests(runner: Runner) -> None:
+    for body in (b"no JSON", [], {}, {"streamUrl": "ws://x", "callbackUrl": "http://x"}):
+        status, _ = runner.ask("POST", "/", body)
+        expect(status == 400, f"{body}: {status}")
+    expect(runner.ask("DELETE", "/streams/999999")[0] == 404, "a stream that is not there")
+    with runner.connected() as (_, stream, client):
+        client.command(command="listen", listen={"type": "hello"})
+        status, _ = runner.ask("POST", client._location, {"command": "dance"})
+        expect(status == 400, f"{status}")
+        stream.send(b"event: hello\ndata: x\n\n")
+        client.tells(event("x", "hello"))
+
+
+def quits(runner: Runner) -> None:
+    runner.ask("GET", "/")
+    expect(runner.ask("DELETE", "/")[0] in (200, 204), "no")
+    expect(runner.wait() == 0, "it failed")
