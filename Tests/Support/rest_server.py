@@ -137,7 +137,7 @@ class RESTServer:
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
         action, words = request.words[0] if request.words else "echo", request.words[1:]
-        method = getattr(self, f"_{action}", None)
+        method = getattr(self, f"do_{action}", None)
         if method is None:
             return self._say(writer, request, 404, b"no such path\n")
         result = method(request, writer, words)
@@ -159,7 +159,7 @@ class RESTServer:
         head = "".join(f"{line}\r\n" for line in lines) + "\r\n"
         writer.write(head.encode() + (b"" if request.method == "HEAD" else body))
 
-    def _echo(self, request: Request, writer: asyncio.StreamWriter, words: Any = None) -> None:
+    def do_echo(self, request: Request, writer: asyncio.StreamWriter, words: Any = None) -> None:
         said = {
             "method": request.method,
             "target": request.target,
@@ -169,94 +169,94 @@ class RESTServer:
         }
         self._say(writer, request, 200, json.dumps(said).encode(), "Content-Type: application/json")
 
-    def _status(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_status(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         fields = []
         if "retry_after" in request.query:
             fields.append("Retry-After: " + request.query["retry_after"])
         body = b"x" * int(request.query.get("length", 0)) or f"status {words[0]}\n".encode()
         self._say(writer, request, int(words[0]), body, *fields)
 
-    def _flaky(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_flaky(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         if self._is_among(request):
             status = int(words[2]) if len(words) > 2 else 503
             self._say(writer, request, status, b"not yet\n")
         else:
-            self._echo(request, writer)
+            self.do_echo(request, writer)
 
-    def _dead(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_dead(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         if not request.is_first and self._is_among(request):
             raise Cut
-        self._echo(request, writer)
+        self.do_echo(request, writer)
 
-    def _reset(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_reset(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         if self._is_among(request):
             # Not to be taken for a connection that was found dead.
             writer.write(b"HTTP/1.1 ")
             raise Cut
-        self._echo(request, writer)
+        self.do_echo(request, writer)
 
-    async def _silent(
+    async def do_silent(
         self, request: Request, writer: asyncio.StreamWriter, words: list[str]
     ) -> None:
         if self._is_among(request):
             await asyncio.sleep(3600)
-        self._echo(request, writer)
+        self.do_echo(request, writer)
 
-    async def _headless(
+    async def do_headless(
         self, request: Request, writer: asyncio.StreamWriter, words: list[str]
     ) -> None:
         if self._is_among(request):
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Le")
             await asyncio.sleep(3600)
-        self._echo(request, writer)
+        self.do_echo(request, writer)
 
-    def _short(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_short(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         if self._is_among(request):
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfew")
             writer.close()
             return
-        self._echo(request, writer)
+        self.do_echo(request, writer)
 
-    def _chunks(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_chunks(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         if self._is_among(request):
             writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nfew")
             writer.close()
             return
-        self._echo(request, writer)
+        self.do_echo(request, writer)
 
-    def _redirect(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_redirect(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         left = int(words[0])
         status = int(words[1]) if len(words) > 1 else 302
         rest = f"/{status}" if len(words) > 1 else ""
         place = f"/redirect/{left - 1}{rest}" if left else "/echo"
         self._say(writer, request, status, b"elsewhere\n", f"Location: {place}")
 
-    def _loop(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_loop(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         self._say(writer, request, 302, b"", "Location: /loop")
 
-    def _nowhere(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_nowhere(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         self._say(writer, request, 302)
 
-    def _away(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_away(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         scheme = "https" if self._tls else "http"
         place = f"Location: {scheme}://localhost:{self.port}/echo"
         self._say(writer, request, int(words[0]) if words else 307, b"", place)
 
-    def _token(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_token(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         if request.header("Authorization") == "Bearer good":
-            self._echo(request, writer)
+            self.do_echo(request, writer)
         else:
             self._say(writer, request, 401, b"a token is needed\n")
 
-    def _misdirected(
+    def do_misdirected(
         self, request: Request, writer: asyncio.StreamWriter, words: list[str]
     ) -> None:
         if self._is_among(request):
             self._say(writer, request, 421)
         else:
-            self._echo(request, writer)
+            self.do_echo(request, writer)
 
-    async def _bytes(
+    async def do_bytes(
         self, request: Request, writer: asyncio.StreamWriter, words: list[str]
     ) -> None:
         left, count = int(words[0]), 0
@@ -269,13 +269,15 @@ class RESTServer:
             left, count = left - size, count + size
         writer.write(b"0\r\n\r\n")
 
-    def _bad(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    def do_bad(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         writer.write(b"nonsense\r\n\r\n")
         writer.close()
 
-    async def _slow(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
+    async def do_slow(
+        self, request: Request, writer: asyncio.StreamWriter, words: list[str]
+    ) -> None:
         await asyncio.sleep(int(words[0]) / 1000)
-        self._echo(request, writer)
+        self.do_echo(request, writer)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,13 @@ def test_help_lists_every_option(documented):
         assert f":param {name}:" in text
 
 
+@pytest.mark.parametrize("kind", [librealtime.RESTClient, librealtime.sync.RESTClient])
+def test_help_lists_every_option_of_requests(kind):
+    text = inspect.getdoc(kind)
+    for name in parameters(librealtime.RESTClient):
+        assert f":param {name}:" in text
+
+
 @pytest.mark.parametrize("kind", ["Network", "Backoff", "Deflate"])
 def test_help_lists_every_field(kind):
     kind = getattr(librealtime, kind)

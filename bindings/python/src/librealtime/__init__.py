@@ -1,4 +1,4 @@
-"""WebSocket connections and event streams by librealtime.
+"""WebSocket connections, event streams and requests by librealtime.
 
     async with librealtime.connect("wss://example.org/") as ws:
         await ws.send("hello")
@@ -8,6 +8,9 @@
     async with librealtime.EventSource("https://example.org/events") as source:
         async for event in source:
             print(event.data)
+
+    async with librealtime.RESTClient("https://example.org/api") as client:
+        user = (await client.get("users/1")).raise_for_status().json()
 
 ``librealtime.sync`` has the same without asyncio.
 """
@@ -29,9 +32,12 @@ from ._options import Deflate
 from ._reachability import Reachability
 from ._reconnect import Attempt, Lost, process_exception
 from ._response import Headers, Response
+from ._rest import RESTClient
+from ._rest_response import RESTResponse
 from ._state import State
 from ._statistics import LoopStatistics, Statistics
 from .exceptions import (
+    AuthenticationFailed,
     BufferFull,
     ConcurrencyError,
     ConnectFailed,
@@ -39,6 +45,7 @@ from .exceptions import (
     ConnectionClosedError,
     ConnectionClosedOK,
     ConnectionTimeout,
+    HTTPStatusError,
     InvalidArgument,
     InvalidHandshake,
     InvalidProxy,
@@ -46,6 +53,7 @@ from .exceptions import (
     InvalidStatus,
     InvalidURI,
     ProxyError,
+    QueueFull,
     RealtimeError,
     ReconnectsExhausted,
     SecurityError,
@@ -59,6 +67,7 @@ __version__ = VERSION
 __all__ = [
     "RESILIENT",
     "Attempt",
+    "AuthenticationFailed",
     "Backoff",
     "BufferFull",
     "ConcurrencyError",
@@ -72,6 +81,7 @@ __all__ = [
     "ErrorEvent",
     "EventSource",
     "EventStreamParser",
+    "HTTPStatusError",
     "Headers",
     "InvalidArgument",
     "InvalidHandshake",
@@ -85,6 +95,9 @@ __all__ = [
     "Network",
     "PollMessage",
     "ProxyError",
+    "QueueFull",
+    "RESTClient",
+    "RESTResponse",
     "Reachability",
     "ReadyState",
     "RealtimeError",

@@ -14,7 +14,11 @@ from ._abi import rt_status
 from ._loader import lib
 from ._response import Response
 
+if TYPE_CHECKING:
+    from ._rest_response import RESTResponse
+
 __all__ = [
+    "AuthenticationFailed",
     "BufferFull",
     "ConcurrencyError",
     "ConnectFailed",
@@ -22,6 +26,7 @@ __all__ = [
     "ConnectionClosedError",
     "ConnectionClosedOK",
     "ConnectionTimeout",
+    "HTTPStatusError",
     "InvalidArgument",
     "InvalidHandshake",
     "InvalidProxy",
@@ -29,6 +34,7 @@ __all__ = [
     "InvalidStatus",
     "InvalidURI",
     "ProxyError",
+    "QueueFull",
     "RealtimeError",
     "ReconnectsExhausted",
     "SecurityError",
@@ -176,6 +182,28 @@ class StoreError(RealtimeError, OSError):
         super().__init__(status, message)
 
 
+class HTTPStatusError(RealtimeError):
+    """An answer whose status is not one of 200 to 299, told by ``raise_for_status``.
+
+    :ivar response: the answer.
+    """
+
+    def __init__(self, status: int, message: str, response: RESTResponse) -> None:
+        super().__init__(status, message)
+        self.response = response
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.status, self.message, self.response)
+
+
+class QueueFull(RealtimeError):
+    """Too many requests wait for the network, or for their turn."""
+
+
+class AuthenticationFailed(RealtimeError):
+    """The credentials were refused, and no fresh ones were to be had."""
+
+
 class StreamEnded(RealtimeError):
     """The stream ended in order, or the event source is closed."""
 
@@ -207,6 +235,10 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_NO_CONTENT: StreamRefused,
     rt_status.ERROR_RECONNECTS_EXHAUSTED: ReconnectsExhausted,
     rt_status.ERROR_STORE: StoreError,
+    rt_status.ERROR_DEADLINE: ConnectionTimeout,
+    rt_status.ERROR_EXPIRED: ConnectionTimeout,
+    rt_status.ERROR_QUEUE_FULL: QueueFull,
+    rt_status.ERROR_AUTH: AuthenticationFailed,
     rt_status.ERROR_REDIRECT: SecurityError,
     rt_status.ERROR_INSECURE_REDIRECT: SecurityError,
 }

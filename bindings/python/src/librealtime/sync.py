@@ -25,6 +25,7 @@ from ._options import Options
 from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, iterable
 from ._registry import Handle, new_loop
+from ._rest_sync import RESTClient
 from ._state import Handlers
 from .exceptions import ConnectionClosedOK, InvalidState, from_status
 
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
+<<<<<<< HEAD
 __all__ = ["Connection", "EventSource", "LongPoll", "connect", "reconnect"]
+=======
+__all__ = ["Connection", "EventSource", "RESTClient", "connect", "reconnect"]
+>>>>>>> acd8387 (python: RESTClient, by asyncio and without)
 
 
 class Connection(Driven, BaseConnection):

@@ -1,0 +1,334 @@
+"""The asyncio face of the REST client."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any
+
+from ._abi import rt_credentials, rt_status
+from ._loader import lib
+from ._reactor import Reactor
+from ._registry import Handle
+from ._rest_base import BaseRESTClient
+from ._rest_call import Call, OnProgress, Source
+from ._rest_options import DEFAULT, RequestOptions
+from ._rest_response import RESTResponse
+from .exceptions import InvalidState
+
+
+class AwaitedSource(Source):
+    """A body from an asynchronous iterator: a task takes its pieces ahead, one at a time."""
+
+    can_rewind = False
+    length = -1
+
+    def __init__(self, content: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._content = content
+        self._loop = loop
+        self._rest = memoryview(b"")
+        self._is_over = False
+        self._error: BaseException | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.resume = lambda: None
+
+    def more(self, capacity: int) -> bytes | None:
+        if self._error is not None:
+            raise self._error
+        if self._rest:
+            data, self._rest = self._rest[:capacity], self._rest[capacity:]
+            return bytes(data)
+        if self._is_over:
+            return b""
+        if self._task is None:
+            self._awaited = aiter_(self._content)
+            self._task = self._loop.create_task(self._next())
+        elif self._task.done():
+            self._task = self._loop.create_task(self._next())
+        return None
+
+    async def _next(self) -> None:
+        try:
+            while not self._rest:
+                piece = await self._awaited.__anext__()
+                self._rest = memoryview(piece.encode() if isinstance(piece, str) else bytes(piece))
+        except StopAsyncIteration:
+            self._is_over = True
+        except BaseException as error:
+            self._error = error
+        # Behind the end of this task, so that the next may be made.
+        self._loop.call_soon(self.resume)
+
+    def rewind(self) -> bool:
+        return False
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
+def aiter_(content: Any) -> AsyncIterator[Any]:
+    iterator: AsyncIterator[Any] = content.__aiter__()
+    return iterator
+
+
+class StreamedResponse(RESTResponse):
+    """An answer whose body comes while it is taken; ``client.stream`` gives one."""
+
+    _call: Call
+    _client: RESTClient
+    _is_read = False
+
+    async def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """The body in pieces, as they come. Cancelling it loses none."""
+        call = self._call
+        while True:
+            while call.pieces:
+                yield call.take()
+            if call.is_over:
+                call.result()
+                return
+            await self._client._wait(call)
+
+    async def aiter_text(self) -> AsyncIterator[str]:
+        """The body as text, in pieces that end between characters."""
+        decoder = codecs.getincrementaldecoder(self.encoding)("replace")
+        async for data in self.aiter_bytes():
+            if piece := decoder.decode(data):
+                yield piece
+        if piece := decoder.decode(b"", True):
+            yield piece
+
+    async def aiter_lines(self) -> AsyncIterator[str]:
+        """The body in lines, without their ends; LF or CR LF ends one."""
+        rest = ""
+        async for piece in self.aiter_text():
+            *lines, rest = (rest + piece).split("\n")
+            for line in lines:
+                yield line.removesuffix("\r")
+        if rest:
+            yield rest
+
+    async def aread(self) -> bytes:
+        """The whole body, which ``content``, ``text`` and ``json`` have afterwards."""
+        if not self._is_read:
+            self._content = b"".join([data async for data in self.aiter_bytes()])
+            self._is_read = True
+        return self._content
+
+    @property
+    def content(self) -> bytes:
+        if not self._is_read:
+            raise InvalidState(rt_status.ERROR_STATE, "the body was not read: await aread()")
+        return self._content
+
+
+class RESTClient(BaseRESTClient):
+    """Requests with retries: ``async with RESTClient("https://example.org/api") as client``.
+
+    It lives on the asyncio loop that runs at the first request, and belongs to that loop's thread.
+    """
+
+    _reactor: Reactor | None = None
+
+    def _join(self) -> Handle:
+        reactor = Reactor.current()
+        handle = reactor.handle
+        if handle is None:
+            raise RuntimeError("the reactor was given back")
+        try:
+            made = self._make(handle)
+        except BaseException:
+            reactor.release_when_idle()
+            raise
+        self._reactor = reactor
+        self._waiters: dict[Call, asyncio.Future[None]] = {}
+        reactor.add(self)
+        return made
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = DEFAULT,
+        content: Any = None,
+        content_type: str | None = None,
+        on_progress: OnProgress = None,
+        **options: Any,
+    ) -> RESTResponse:
+        """Sends a request and waits for its answer; cancelling the wait cancels the request.
+
+        :param path: below the client's base URL, or a whole URL.
+        :param json: a body that becomes JSON.
+        :param content: a body: str, bytes, a file, or an iterable or asynchronous iterable of
+            bytes. A request whose body was begun to be sent is tried again only if that can begin
+            anew: str, bytes and seekable files.
+        :param content_type: of the body. Default: by what was given, none for bytes.
+        :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
+            total is 0 while it is not known.
+        :param params: the query: a mapping or pairs; a list gives a name several values, and None
+            leaves it out.
+        :param headers: in the place of the client's of their names.
+        :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
+            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's.
+        :param idempotency_key: a key of your own, or True for a random UUID.
+        :raises RealtimeError: when no answer came, or not all of it.
+        """
+        call = self._begin(
+            method, path, json, content, content_type, on_progress, RequestOptions(**options), False
+        )
+        try:
+            while not call.is_over:
+                await self._wait(call)
+        except BaseException:
+            self._cancel(call)
+            raise
+        return call.result()
+
+    async def get(self, path: str, **options: Any) -> RESTResponse:
+        """As ``request`` with GET."""
+        return await self.request("GET", path, **options)
+
+    async def head(self, path: str, **options: Any) -> RESTResponse:
+        """As ``request`` with HEAD."""
+        return await self.request("HEAD", path, **options)
+
+    async def post(self, path: str, **options: Any) -> RESTResponse:
+        """As ``request`` with POST."""
+        return await self.request("POST", path, **options)
+
+    async def put(self, path: str, **options: Any) -> RESTResponse:
+        """As ``request`` with PUT."""
+        return await self.request("PUT", path, **options)
+
+    async def patch(self, path: str, **options: Any) -> RESTResponse:
+        """As ``request`` with PATCH."""
+        return await self.request("PATCH", path, **options)
+
+    async def delete(self, path: str, **options: Any) -> RESTResponse:
+        """As ``request`` with DELETE."""
+        return await self.request("DELETE", path, **options)
+
+    @contextlib.asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = DEFAULT,
+        content: Any = None,
+        content_type: str | None = None,
+        on_progress: OnProgress = None,
+        **options: Any,
+    ) -> AsyncIterator[StreamedResponse]:
+        """``async with client.stream("GET", path) as response``: the answer while it comes.
+
+        The parameters of ``request``; ``timeout`` is for the whole body here, too, so that a long
+        one needs a longer one, or None. A server that is faster than its reader is slowed down.
+        """
+        call = self._begin(
+            method, path, json, content, content_type, on_progress, RequestOptions(**options), True
+        )
+        try:
+            while call.response is None and not call.is_over:
+                await self._wait(call)
+            if call.response is None:
+                call.result()
+            yield self._streamed(call)
+        finally:
+            self._cancel(call)
+
+    def _streamed(self, call: Call) -> StreamedResponse:
+        response = StreamedResponse.__new__(StreamedResponse)
+        response.__dict__.update(vars(call.response))
+        response._call, response._client = call, self
+        return response
+
+    async def aclose(self) -> None:
+        """Ends all requests, which raise ``ConnectionClosedError``, and gives the client back."""
+        self._close()
+        if self._reactor is not None:
+            self._reactor.remove(self)
+            self._reactor = None
+
+    async def __aenter__(self) -> RESTClient:
+        self._live()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        if self._reactor is not None:
+            self._reactor.was_collected()
+
+    def _begin(
+        self,
+        method: str,
+        path: str,
+        json: Any,
+        content: Any,
+        content_type: str | None,
+        on_progress: OnProgress,
+        options: RequestOptions,
+        streams: bool,
+    ) -> Call:
+        self._live()
+        call = self._new_call(lambda: self._changed(call), on_progress)
+        self._send(call, method, path, content, json, content_type, options, streams)
+        if isinstance(call.source, AwaitedSource):
+            call.source.resume = lambda: self._resume_body(call)
+        return call
+
+    def _new_source(self, content: Any) -> Source:
+        if hasattr(content, "__aiter__"):
+            return AwaitedSource(content, asyncio.get_running_loop())
+        return super()._new_source(content)
+
+    async def _wait(self, call: Call) -> None:
+        """Waits for something to change; the call itself is kept until it is over."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiters[call] = future
+        try:
+            await future
+        finally:
+            self._waiters.pop(call, None)
+
+    # Inside a dispatch.
+
+    def _changed(self, call: Call) -> None:
+        if call.is_over:
+            self._calls.discard(call)
+            if isinstance(call.source, AwaitedSource):
+                call.source.stop()
+        future = self._waiters.get(call)
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    def _take(self, answer: Any) -> int:
+        if not hasattr(answer, "__await__"):
+            return super()._take(answer)
+        # The loop refers to tasks weakly.
+        self._task = asyncio.get_running_loop().create_task(self._fetch(answer))
+        return rt_credentials.LATER
+
+    async def _fetch(self, answer: Any) -> None:
+        is_fresh = False
+        try:
+            is_fresh = super()._take(await answer) == rt_credentials.READY
+        finally:
+            if self._handle is not None:
+                lib.rt_rest_credentials_ready(self._handle, is_fresh)
+
+    def _keep(self, error: BaseException) -> None:
+        if self._reactor is not None:
+            self._reactor.errors.append((self, error))

@@ -1,0 +1,272 @@
+"""What both faces of the REST client share."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from . import _rest_callbacks as c
+from ._abi import rt_credentials, rt_status
+from ._loader import lib
+from ._network import Network, chosen_network
+from ._options import HeadersLike
+from ._reachability import Reachability
+from ._registry import Handle, Registration
+from ._rest_call import Call, OnProgress, Source
+from ._rest_options import (
+    DEFAULT,
+    ClientOptions,
+    Credential,
+    CredentialSource,
+    Overflow,
+    RequestOptions,
+    set_body,
+    set_credential,
+)
+from ._values import StrPath, invalid, text
+from .exceptions import InvalidState, RealtimeError, check
+
+
+class BaseRESTClient:
+    """
+    Durations are in seconds, sizes in bytes. A request is tried again when that is safe: after an
+    error that came before it was sent, after 408, 429 and 503, and, if its method is idempotent or
+    it has an Idempotency-Key, after a connection that broke, a time that ran out, 425, 500, 502 and
+    504. Without a network requests wait in a queue. All but GET and HEAD are sent one after the
+    other, in the order they were asked for. An answer of any status is returned
+    (``raise_for_status``); what brings no answer is raised.
+
+    :param base_url: what paths are resolved against; user and password in it become a basic
+        Authorization header. Default None: requests name whole URLs.
+    :param headers: sent with every request. Default none.
+    :param auth: user and password (RFC 7617). Default None.
+    :param bearer_token: a token (RFC 6750). Default None.
+    :param credentials: called once when they were refused with 401, however many requests wait: it
+        returns a token, or user and password, or None when there are none (with asyncio it may be a
+        coroutine function). The requests go out once more. Default None: a 401 is an answer.
+    :param timeout: for one attempt, from name resolution to the last byte. Default 5; None for no
+        limit.
+    :param connect_timeout: to a connection that is ready. Default None: only ``timeout`` counts.
+    :param deadline: for all attempts and delays together; time without a network does not count.
+        Default 30; None for no limit.
+    :param attempts: how often a request is tried in all. Default 3.
+    :param base_delay: before the second attempt, of which a random half to whole is waited.
+        Default 1.
+    :param delay_factor: by how much each further delay is longer. Default 2.
+    :param max_delay: the longest of them. Default 30.
+    :param jitter: ``"equal"`` (the default), ``"full"``, ``"decorrelated"`` or ``"none"``.
+    :param max_retry_after: the longest Retry-After that is waited for. Default 60.
+    :param queue_capacity: how many requests may wait for the network, or behind an ordered one.
+        Default 100.
+    :param queue_overflow: ``"reject_new"`` (the default): the next raises ``QueueFull``; or
+        ``"drop_oldest"``: the one that has waited longest does.
+    :param queue_ttl: how long a request may wait to begin. Default None: no limit.
+    :param ordered: whether requests are sent one after the other. Default None: all but GET and
+        HEAD.
+    :param idempotency_keys: gives each POST and PATCH an Idempotency-Key, a random UUID that is the
+        same in all attempts. Default False.
+    :param retry_unsafe: repeats any request after a connection that broke. Default False.
+    :param max_redirects: 0 to 20. Default 20; on the way to another origin credentials are left
+        behind.
+    :param allow_insecure_redirects: from https to http. Default False.
+    :param safe_headers: names of headers that another origin may see, too. Default none.
+    :param max_body_size: of an answer that is kept whole. Default 64 MiB; None for no limit.
+    :param max_per_host: exchanges with one origin at a time. Default 6.
+    :param compression: offers every coding that libcurl knows, and decodes. Default True.
+    :param http2: offers HTTP/2 over TLS. Default True.
+    :param network: how connections are made. Default ``Network()``.
+    :param ca_file: short for ``Network(ca_file=…)``.
+    :param proxy: short for ``Network(proxy=…)``.
+    :param reachability: who says whether there is a network. Default None: the kernel.
+    """
+
+    _loop_handle: Handle | None
+
+    def __init_subclass__(cls) -> None:
+        """``help`` shows the parameters with each of them."""
+        cls.__doc__ = f"{cls.__doc__}\n    {BaseRESTClient.__doc__}"
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        headers: HeadersLike | None = None,
+        auth: tuple[str, str] | None = None,
+        bearer_token: str | None = None,
+        credentials: CredentialSource = None,
+        # Attempts.
+        timeout: float | None = 5,
+        connect_timeout: float | None = None,
+        deadline: float | None = 30,
+        attempts: int = 3,
+        base_delay: float = 1,
+        delay_factor: float = 2,
+        max_delay: float = 30,
+        jitter: Literal["none", "equal", "full", "decorrelated"] = "equal",
+        max_retry_after: float | None = 60,
+        idempotency_keys: bool = False,
+        retry_unsafe: bool = False,
+        # The queue.
+        queue_capacity: int = 100,
+        queue_overflow: Overflow = "reject_new",
+        queue_ttl: float | None = None,
+        ordered: bool | None = None,
+        # HTTP.
+        max_redirects: int = 20,
+        allow_insecure_redirects: bool = False,
+        safe_headers: Iterable[str] = (),
+        max_body_size: int | None = 2**26,
+        max_per_host: int = 6,
+        compression: bool = True,
+        http2: bool = True,
+        # The network.
+        network: Network | None = None,
+        ca_file: StrPath | None = None,
+        proxy: str | Literal[True] | None = True,
+        reachability: Reachability | None = None,
+    ) -> None:
+        self._handle: Handle | None = None
+        self._is_closed = False
+        self._calls: set[Call] = set()
+        self._credentials = credentials
+        self._options = ClientOptions(
+            base_url, headers, auth, bearer_token, timeout, connect_timeout, deadline, attempts,
+            base_delay, delay_factor, max_delay, jitter, max_retry_after, queue_capacity,
+            queue_overflow, queue_ttl, ordered, idempotency_keys, retry_unsafe, max_redirects,
+            allow_insecure_redirects, safe_headers, max_body_size, max_per_host, compression, http2,
+            chosen_network(network, ca_file, proxy), reachability,
+        )  # fmt: skip
+
+    def _make(self, loop: Handle) -> Handle:
+        """The C interface's client, with all options set."""
+        url = self._options.base_url
+        base = None if url is None else text(url, "base_url", rt_status.ERROR_INVALID_URL)
+        out = ctypes.c_void_p()
+        check(lib.rt_rest_new(loop, base, ctypes.byref(out)))
+        handle = Handle(out.value, lib.rt_rest_free)
+        self._options.apply(handle, loop)
+        if self._credentials is not None:
+            Registration(self).set(lib.rt_rest_on_credentials, handle, c.CREDENTIALS)
+        return handle
+
+    def _join(self) -> Handle:
+        raise NotImplementedError
+
+    def _live(self) -> Handle:
+        if self._is_closed:
+            raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
+        if self._handle is None:
+            self._handle = self._join()
+        return self._handle
+
+    def set_bearer_token(self, token: str | None) -> None:
+        """For all requests that have no Authorization of their own, from their next exchange on."""
+        set_credential(self._live(), token)
+
+    def set_auth(self, user: str, password: str) -> None:
+        """As ``set_bearer_token``, with a user and a password (RFC 7617)."""
+        set_credential(self._live(), (user, password))
+
+    def _new_source(self, content: Any) -> Source:
+        if not hasattr(content, "read") and not hasattr(content, "__iter__"):
+            kind = type(content).__name__
+            raise TypeError(f"content is a {kind}; str, bytes, a file or an iterable is expected")
+        return Source(content)
+
+    def _send(
+        self,
+        call: Call,
+        method: str,
+        path: str,
+        content: Any,
+        json: Any,
+        content_type: str | None,
+        options: RequestOptions,
+        streams: bool,
+    ) -> None:
+        """Sends a request, which is over when `call` says so."""
+        handle = self._live()
+        out = ctypes.c_void_p()
+        where = text(path, "the path", rt_status.ERROR_INVALID_URL)
+        check(lib.rt_rest_request_new(handle, text(method, "method"), where, ctypes.byref(out)))
+        request = Handle(out.value, lib.rt_rest_request_free)
+        options.apply(request)
+        if not set_body(request, content, json, content_type):
+            call.source = self._new_source(content)
+            if content_type is not None:
+                name = text(content_type, "content_type", rt_status.ERROR_INVALID_HEADER)
+                check(lib.rt_rest_request_set_header(request, b"Content-Type", name))
+        key = c.add(call)
+        try:
+            self._set_callbacks(request, call, key, streams)
+        except BaseException:
+            c._calls.pop(key, None)
+            raise
+        number = ctypes.c_uint64()
+        # From here on its destroy gives the key back, also when it fails.
+        check(lib.rt_rest_request_send(request, c.DONE, key, c.DESTROY, ctypes.byref(number)))
+        call.id = number.value
+        self._calls.add(call)
+
+    def _set_callbacks(self, request: Handle, call: Call, key: int, streams: bool) -> None:
+        none = c.NO_DESTROY
+        if call.source is not None:
+            rewind = c.REWIND if call.source.can_rewind else c.NO_REWIND
+            set_source = lib.rt_rest_request_set_body_source
+            length = call.source.length
+            check(set_source(request, length, c.SOURCE, rewind, key, none))
+        if call.on_progress is not None:
+            check(lib.rt_rest_request_on_progress(request, c.PROGRESS, key, none))
+        if streams:
+            check(lib.rt_rest_request_on_head(request, c.HEAD, key, none))
+            check(lib.rt_rest_request_on_body(request, c.BODY, key, none))
+            call.pause = lambda paused: self._pause(call, paused)
+
+    def _pause(self, call: Call, paused: bool) -> None:
+        if self._handle is not None and not call.is_over:
+            (lib.rt_rest_pause if paused else lib.rt_rest_resume)(self._handle, call.id)
+
+    def _resume_body(self, call: Call) -> None:
+        if self._handle is not None and not call.is_over:
+            lib.rt_rest_resume_body(self._handle, call.id)
+
+    def _cancel(self, call: Call) -> None:
+        if self._handle is not None and not call.is_over:
+            lib.rt_rest_cancel(self._handle, call.id)
+
+    def _close(self) -> None:
+        """Ends all requests, each with RT_ERROR_CLOSED."""
+        self._is_closed = True
+        if self._handle is not None:
+            lib.rt_rest_close(self._handle)
+            self._handle = None
+
+    def fail(self, error: RealtimeError) -> None:
+        """The loop itself failed."""
+        self._is_closed = True
+        for call in list(self._calls):
+            call.failed(error)
+
+    # Inside a dispatch.
+
+    def _asked(self) -> int:
+        """Fresh credentials are wanted."""
+        assert self._credentials is not None
+        return self._take(self._credentials())
+
+    def _take(self, answer: Any) -> int:
+        credential: Credential = answer
+        if credential is None or self._handle is None:
+            return rt_credentials.NONE
+        set_credential(self._handle, credential)
+        return rt_credentials.READY
+
+    def _keep(self, error: BaseException) -> None:
+        raise NotImplementedError
+
+    def _new_call(self, changed: Callable[[], None], on_progress: OnProgress) -> Call:
+        return Call(changed, self._keep, on_progress=on_progress)
+
+
+__all__ = ["DEFAULT", "BaseRESTClient", "invalid"]

@@ -1,0 +1,152 @@
+"""One request under way, the same for both faces."""
+
+from __future__ import annotations
+
+import collections
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+from ._abi import rt_status
+from ._rest_response import RESTResponse
+from .exceptions import RealtimeError, from_status
+
+#: (sent, to_send, received, to_receive) in bytes of bodies; a total is 0 while it is not known.
+OnProgress = Optional[Callable[[int, int, int, int], object]]
+
+#: Bytes of a streamed answer that wait to be taken before receiving pauses.
+HIGH_WATER = 1 << 20
+
+
+class Source:
+    """A request's body from a file, or from an iterator of bytes."""
+
+    def __init__(self, content: Any) -> None:
+        self._file = content if hasattr(content, "read") else None
+        self._pieces: Iterator[Any] = iter(()) if self._file is not None else iter(content)
+        self._rest = memoryview(b"")
+        self._start = content.tell() if self.can_rewind else 0
+        #: In bytes; -1 when it is not known, and then the body is sent in chunks.
+        self.length = -1
+        if self.can_rewind and not isinstance(content, io.TextIOBase):
+            self.length = max(0, content.seek(0, io.SEEK_END) - self._start)
+            content.seek(self._start)
+
+    @property
+    def can_rewind(self) -> bool:
+        seekable = getattr(self._file, "seekable", None)
+        return seekable is not None and bool(seekable())
+
+    def more(self, capacity: int) -> bytes | None:
+        """The next bytes; ``b""`` at the end, None when there are none yet."""
+        if self._file is not None:
+            return _data(self._file.read(capacity))
+        while not self._rest:
+            try:
+                self._rest = memoryview(_data(next(self._pieces)))
+            except StopIteration:
+                return b""
+        data, self._rest = self._rest[:capacity], self._rest[capacity:]
+        return bytes(data)
+
+    def rewind(self) -> bool:
+        if self._file is None:
+            return False
+        self._file.seek(self._start)
+        return True
+
+
+def _data(piece: Any) -> bytes:
+    if isinstance(piece, str):
+        return piece.encode()
+    return piece if isinstance(piece, bytes) else bytes(memoryview(piece))
+
+
+class Call:
+    """What the library calls back for one request; inside a dispatch, all of it."""
+
+    def __init__(
+        self,
+        changed: Callable[[], None],
+        keep: Callable[[BaseException], None],
+        source: Any = None,
+        on_progress: OnProgress = None,
+    ) -> None:
+        self.id = 0
+        self.changed = changed
+        self.keep = keep
+        self.source = source
+        self.on_progress = on_progress
+        self.is_over = False
+        self.response: RESTResponse | None = None
+        self.error: BaseException | None = None
+        # A streamed answer.
+        self.pieces: collections.deque[bytes] = collections.deque()
+        self.waiting = 0
+        self.is_paused = False
+        self.pause: Callable[[bool], None] = lambda paused: None
+
+    def finished(self, status: int, message: str, response: RESTResponse | None) -> None:
+        self.is_over = True
+        if response is not None and self.response is None:
+            self.response = response
+        if status not in (rt_status.OK, rt_status.ERROR_HTTP_STATUS):
+            self.error = self.error or _failure(status, message, response)
+        self.changed()
+
+    def failed(self, error: RealtimeError) -> None:
+        """The loop itself failed."""
+        self.is_over, self.error = True, self.error or error
+        self.changed()
+
+    def begun(self, response: RESTResponse) -> None:
+        self.response = response
+        self.changed()
+
+    def came(self, data: bytes) -> None:
+        self.pieces.append(data)
+        self.waiting += len(data)
+        if self.waiting >= HIGH_WATER and not self.is_paused:
+            self.is_paused = True
+            self.pause(True)
+        self.changed()
+
+    def take(self) -> bytes:
+        """The next piece of a streamed answer, of which there is one."""
+        data = self.pieces.popleft()
+        self.waiting -= len(data)
+        if self.is_paused and self.waiting < HIGH_WATER // 2:
+            self.is_paused = False
+            self.pause(False)
+        return data
+
+    def progressed(self, sent: int, to_send: int, received: int, to_receive: int) -> None:
+        if self.on_progress is not None:
+            self.on_progress(sent, to_send, received, to_receive)
+
+    def more(self, capacity: int) -> bytes | None:
+        data: bytes | None = self.source.more(capacity)
+        return data
+
+    def rewind(self) -> bool:
+        return bool(self.source.rewind())
+
+    def body_failed(self, error: BaseException) -> None:
+        """Whoever awaits the request is told what its own body raised."""
+        self.error = error
+
+    def result(self) -> RESTResponse:
+        """Of a call that is over."""
+        if self.error is not None:
+            # A cycle with the traceback's frames would keep what it passed through.
+            error, self.error = self.error, None
+            raise error
+        assert self.response is not None
+        return self.response
+
+
+def _failure(status: int, message: str, response: RESTResponse | None) -> RealtimeError:
+    error = from_status(status, message)
+    # For those who want to look: a 401, for example, or the head of an answer that broke off.
+    error.response = response  # type: ignore[attr-defined]
+    return error

@@ -1,0 +1,151 @@
+"""From C to requests: one trampoline for each callback type, kept for ever.
+
+A request's user data is an integer, the key of the call here: it stays as long as the library may
+call back, and with it whoever awaits it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from . import _abi
+from ._abi import rt_credentials, rt_rest_body, rt_status
+from ._loader import lib
+from ._registry import find
+from ._response import Response
+from ._rest_response import RESTResponse
+
+if TYPE_CHECKING:
+    from ._rest_call import Call
+
+_string_at = ctypes.string_at
+
+_calls: dict[int, Call] = {}
+_keys = itertools.count(1)
+
+
+def add(call: Call) -> int:
+    key = next(_keys)
+    _calls[key] = call
+    return key
+
+
+def _answer(response: int) -> RESTResponse | None:
+    """What C shows; None when no answer came."""
+    status = lib.rt_rest_response_status(response)
+    if not status:
+        return None
+    size = ctypes.c_size_t()
+    base = lib.rt_rest_response_headers(response, ctypes.byref(size))
+    head = Response.parse(status, lib.rt_rest_response_reason(response), base, b"")
+    data = lib.rt_rest_response_body(response, ctypes.byref(size))
+    wait = lib.rt_rest_response_retry_after_ms(response)
+    return RESTResponse(
+        status,
+        head.reason_phrase,
+        head.headers,
+        lib.rt_rest_response_url(response).decode(),
+        lib.rt_rest_response_http_version(response),
+        lib.rt_rest_response_attempts(response),
+        None if wait < 0 else wait / 1000,
+        _string_at(data, size.value),
+    )
+
+
+def _on_done(response: int, key: int) -> None:
+    call = _calls.get(key)
+    if call is not None:
+        try:
+            status = lib.rt_rest_response_error(response)
+            message = "" if status == rt_status.OK else _message(response)
+            call.finished(status, message, _answer(response))
+        except BaseException as error:
+            call.keep(error)
+
+
+def _message(response: int) -> str:
+    text: bytes = lib.rt_rest_response_message(response)
+    return text.decode()
+
+
+def _on_destroy(key: int) -> None:
+    _calls.pop(key, None)
+
+
+def _on_head(response: int, key: int) -> None:
+    call = _calls.get(key)
+    if call is not None:
+        try:
+            answer = _answer(response)
+            assert answer is not None
+            call.begun(answer)
+        except BaseException as error:
+            call.keep(error)
+
+
+def _on_body(data: int, length: int, key: int) -> None:
+    call = _calls.get(key)
+    if call is not None:
+        try:
+            call.came(_string_at(data, length))
+        except BaseException as error:
+            call.keep(error)
+
+
+def _on_progress(sent: int, to_send: int, received: int, to_receive: int, key: int) -> None:
+    call = _calls.get(key)
+    if call is not None:
+        try:
+            call.progressed(sent, to_send, received, to_receive)
+        except BaseException as error:
+            call.keep(error)
+
+
+def _on_source(buffer: Any, capacity: int, key: int) -> int:
+    call = _calls.get(key)
+    if call is not None:
+        try:
+            data = call.more(capacity)
+            if data is None:
+                return rt_rest_body.WAIT
+            ctypes.memmove(buffer, data, len(data))
+            return len(data)
+        except BaseException as error:
+            call.body_failed(error)
+    return rt_rest_body.FAIL
+
+
+def _on_rewind(key: int) -> bool:
+    call = _calls.get(key)
+    if call is not None:
+        try:
+            return call.rewind()
+        except BaseException as error:
+            call.body_failed(error)
+    return False
+
+
+def _on_credentials(key: int) -> int:
+    client = find(key)
+    if client is not None:
+        try:
+            answer: int = client._asked()
+            return answer
+        except BaseException as error:
+            client._keep(error)
+    return rt_credentials.NONE
+
+
+# Kept as long as the process lives: C may call them at any time.
+DONE = _abi.rt_rest_done_fn(_on_done)
+DESTROY = _abi.rt_destroy_fn(_on_destroy)
+HEAD = _abi.rt_rest_head_fn(_on_head)
+BODY = _abi.rt_rest_body_fn(_on_body)
+PROGRESS = _abi.rt_rest_progress_fn(_on_progress)
+SOURCE = _abi.rt_rest_source_fn(_on_source)
+REWIND = _abi.rt_rest_rewind_fn(_on_rewind)
+CREDENTIALS = _abi.rt_rest_credentials_fn(_on_credentials)
+NO_DESTROY = _abi.rt_destroy_fn()
+NO_REWIND = _abi.rt_rest_rewind_fn()

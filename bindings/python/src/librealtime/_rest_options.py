@@ -1,0 +1,241 @@
+"""The options of a client and of a request, as C spells them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Optional, Union
+
+from ._abi import rt_rest_order, rt_rest_overflow, rt_status
+from ._backoff import _JITTERS
+from ._eventsource_options import header_pairs
+from ._loader import lib
+from ._network import Network
+from ._options import HeadersLike
+from ._reachability import Reachability
+from ._reconnect import header
+from ._registry import Handle
+from ._values import encode, invalid, limit, milliseconds, number, strings, text
+from .exceptions import check
+
+#: A bearer token, or a user and a password; None when there are none.
+Credential = Union[str, "tuple[str, str]", None]
+CredentialSource = Optional[Callable[[], Union[Credential, Awaitable[Credential]]]]
+
+#: What becomes a query: a mapping, whose values may be lists, or pairs.
+Params = Union[Mapping[str, Any], Iterable["tuple[str, Any]"], None]
+
+_OVERFLOWS = {
+    "reject_new": rt_rest_overflow.REJECT_NEW,
+    "drop_oldest": rt_rest_overflow.DROP_OLDEST,
+}
+_ORDERS = {None: rt_rest_order.AUTOMATIC, True: rt_rest_order.ALWAYS, False: rt_rest_order.NEVER}
+
+
+@dataclass(frozen=True)
+class ClientOptions:
+    """What a client was given."""
+
+    base_url: str | None
+    headers: HeadersLike | None
+    auth: tuple[str, str] | None
+    bearer_token: str | None
+    timeout: float | None
+    connect_timeout: float | None
+    deadline: float | None
+    attempts: int
+    base_delay: float
+    delay_factor: float
+    max_delay: float
+    jitter: str
+    max_retry_after: float | None
+    queue_capacity: int
+    queue_overflow: str
+    queue_ttl: float | None
+    ordered: bool | None
+    idempotency_keys: bool
+    retry_unsafe: bool
+    max_redirects: int
+    allow_insecure_redirects: bool
+    safe_headers: Iterable[str]
+    max_body_size: int | None
+    max_per_host: int
+    compression: bool
+    http2: bool
+    network: Network | None
+    reachability: Reachability | None
+
+    def apply(self, rest: Handle, loop: Handle) -> None:
+        """Sets everything on a client that has sent nothing."""
+        for name, value in header_pairs(self.headers):
+            check(lib.rt_rest_add_header(rest, *header(name, value)))
+        if self.auth is not None and self.bearer_token is not None:
+            raise invalid("auth and bearer_token are the same header; give one of them")
+        if (credential := self.auth or self.bearer_token) is not None:
+            set_credential(rest, credential)
+        self._apply_times(rest)
+        self._apply_queue(rest)
+        check(lib.rt_rest_set_idempotency_keys(rest, bool(self.idempotency_keys)))
+        check(lib.rt_rest_set_retry_unsafe(rest, bool(self.retry_unsafe)))
+        redirects = number(self.max_redirects, "max_redirects", 0, 20)
+        check(lib.rt_rest_set_max_redirects(rest, redirects))
+        check(lib.rt_rest_set_allow_insecure_redirects(rest, bool(self.allow_insecure_redirects)))
+        for name in strings(self.safe_headers, "safe_headers"):
+            status = rt_status.ERROR_INVALID_HEADER
+            check(lib.rt_rest_add_safe_header(rest, text(name, "a safe header", status)))
+        size = limit(self.max_body_size, "max_body_size")
+        check(lib.rt_rest_set_max_body_bytes(rest, size))
+        count = number(self.max_per_host, "max_per_host", 1, 1000)
+        check(lib.rt_rest_set_max_per_host(rest, count))
+        check(lib.rt_rest_set_compression(rest, bool(self.compression)))
+        check(lib.rt_rest_set_http2(rest, bool(self.http2)))
+        if self.network is not None:
+            check(lib.rt_rest_set_network(rest, self.network.make()))
+        if self.reachability is not None:
+            check(lib.rt_rest_set_reachability(rest, self.reachability.on(loop)))
+
+    def _apply_times(self, rest: Handle) -> None:
+        check(lib.rt_rest_set_attempts(rest, number(self.attempts, "attempts", 1, 1000)))
+        for setter, value, name in (
+            (lib.rt_rest_set_attempt_timeout_ms, self.timeout, "timeout"),
+            (lib.rt_rest_set_connect_timeout_ms, self.connect_timeout, "connect_timeout"),
+            (lib.rt_rest_set_deadline_ms, self.deadline, "deadline"),
+            (lib.rt_rest_set_queue_ttl_ms, self.queue_ttl, "queue_ttl"),
+        ):
+            check(setter(rest, milliseconds(value, name)))
+        for setter, value, name in (
+            (lib.rt_rest_set_base_delay_ms, self.base_delay, "base_delay"),
+            (lib.rt_rest_set_max_delay_ms, self.max_delay, "max_delay"),
+            (lib.rt_rest_set_max_retry_after_ms, self.max_retry_after, "max_retry_after"),
+        ):
+            check(setter(rest, milliseconds(value, name, least=0)))
+        check(lib.rt_rest_set_delay_factor(rest, float(self.delay_factor)))
+        check(lib.rt_rest_set_jitter(rest, _named(self.jitter, _JITTERS, "jitter")))
+
+    def _apply_queue(self, rest: Handle) -> None:
+        capacity = number(self.queue_capacity, "queue_capacity", 0, 2**31)
+        check(lib.rt_rest_set_queue_capacity(rest, capacity))
+        overflow = _named(self.queue_overflow, _OVERFLOWS, "queue_overflow")
+        check(lib.rt_rest_set_queue_overflow(rest, overflow))
+        check(lib.rt_rest_set_order(rest, _named(self.ordered, _ORDERS, "ordered")))
+
+
+def set_credential(rest: Handle, credential: Credential) -> None:
+    if isinstance(credential, str):
+        token = text(credential, "the bearer token", rt_status.ERROR_INVALID_HEADER)
+        check(lib.rt_rest_set_bearer_token(rest, token))
+    elif credential is None:
+        check(lib.rt_rest_set_bearer_token(rest, None))
+    else:
+        user, password = credential
+        name, word = text(user, "the user of auth"), text(password, "the password of auth")
+        check(lib.rt_rest_set_basic_auth(rest, name, word))
+
+
+class _Default:
+    """An option that was not given: None means no limit."""
+
+    def __repr__(self) -> str:
+        return "the client's"
+
+
+DEFAULT: Any = _Default()
+
+
+@dataclass(frozen=True)
+class RequestOptions:
+    """What a request was given beside method, path and body."""
+
+    params: Params = None
+    headers: HeadersLike | None = None
+    timeout: float | None = DEFAULT
+    deadline: float | None = DEFAULT
+    queue_ttl: float | None = DEFAULT
+    attempts: int = DEFAULT
+    ordered: bool | None = DEFAULT
+    idempotency_key: str | bool | None = None
+    retry_unsafe: bool | None = None
+    max_redirects: int = DEFAULT
+    max_body_size: int | None = DEFAULT
+
+    def apply(self, request: Handle) -> None:
+        for name, said in _pairs(self.params):
+            check(lib.rt_rest_request_add_query(request, text(name, "a parameter's name"), said))
+        for name, value in header_pairs(self.headers):
+            check(lib.rt_rest_request_add_header(request, *header(name, value)))
+        times: Iterable[tuple[Any, float | None, str]] = (
+            (lib.rt_rest_request_set_attempt_timeout_ms, self.timeout, "timeout"),
+            (lib.rt_rest_request_set_deadline_ms, self.deadline, "deadline"),
+            (lib.rt_rest_request_set_queue_ttl_ms, self.queue_ttl, "queue_ttl"),
+        )
+        for setter, time, name in times:
+            if time is not DEFAULT:
+                check(setter(request, milliseconds(time, name)))
+        if self.attempts is not DEFAULT:
+            count = number(self.attempts, "attempts", 1, 1000)
+            check(lib.rt_rest_request_set_attempts(request, count))
+        if self.ordered is not DEFAULT:
+            order = _named(self.ordered, _ORDERS, "ordered")
+            check(lib.rt_rest_request_set_order(request, order))
+        if isinstance(self.idempotency_key, str):
+            pair = header("Idempotency-Key", self.idempotency_key)
+            check(lib.rt_rest_request_set_header(request, *pair))
+        elif self.idempotency_key is not None:
+            check(lib.rt_rest_request_set_idempotency_key(request, bool(self.idempotency_key)))
+        if self.retry_unsafe is not None:
+            check(lib.rt_rest_request_set_retry_unsafe(request, bool(self.retry_unsafe)))
+        if self.max_redirects is not DEFAULT:
+            count = number(self.max_redirects, "max_redirects", 0, 20)
+            check(lib.rt_rest_request_set_max_redirects(request, count))
+        if self.max_body_size is not DEFAULT:
+            size = limit(self.max_body_size, "max_body_size")
+            check(lib.rt_rest_request_set_max_body_bytes(request, size))
+
+
+def _pairs(params: Params) -> Iterable[tuple[str, bytes]]:
+    if params is None:
+        return
+    items = params.items() if isinstance(params, Mapping) else params
+    for name, value in items:
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            if one is not None:
+                said = str(one).lower() if isinstance(one, bool) else str(one)
+                yield name, text(said, f"the value of parameter {name}")
+
+
+def set_body(request: Handle, content: Any, value: Any, content_type: str | None) -> bool:
+    """Sets a body that is known whole.
+
+    :returns: False when `content` is something to read, or to iterate over.
+    """
+    if value is not DEFAULT:
+        if content is not None:
+            raise invalid("json and content are both the body; give one of them")
+        # As compact as it can be, and never NaN, which is no JSON.
+        said = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        content, content_type = encode(said, "json"), content_type or "application/json"
+    if content is None:
+        return True
+    if isinstance(content, str):
+        content, content_type = (
+            encode(content, "content"),
+            content_type or "text/plain; charset=utf-8",
+        )
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        return False
+    data = bytes(content)
+    kind = None if content_type is None else text(content_type, "content_type")
+    check(lib.rt_rest_request_set_body(request, data, len(data), kind))
+    return True
+
+
+def _named(value: Any, names: Mapping[Any, int], what: str) -> int:
+    try:
+        return names[value]
+    except (KeyError, TypeError):
+        known = ", ".join(repr(name) for name in names)
+        raise invalid(f"{what} is {value!r}; one of {known} is expected") from None
+
+
+Overflow = Literal["reject_new", "drop_oldest"]
