@@ -3223,8 +3223,9 @@ typedef void (*rt_rest_head_fn)(rt_rest_response *response, void *user);
 typedef void (*rt_rest_body_fn)(const uint8_t *data, size_t length, void *user);
 
 /**
- * How far an exchange has come, in bytes of bodies; a total is 0 while it is not known. It begins
- * anew with each attempt. Runs on the loop's thread. Since 0.1.
+ * How far an exchange has come, in bytes of bodies as they go over the wire, the framing of chunks
+ * included; a total is 0 while it is not known. It begins anew with each attempt. Runs on the
+ * loop's thread. Since 0.1.
  */
 typedef void (*rt_rest_progress_fn)(
     uint64_t sent, uint64_t to_send, uint64_t received, uint64_t to_receive, void *user);
