@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
-<<<<<<< HEAD
-__all__ = ["Connection", "EventSource", "LongPoll", "connect", "reconnect"]
-=======
-__all__ = ["Connection", "EventSource", "RESTClient", "connect", "reconnect"]
->>>>>>> acd8387 (python: RESTClient, by asyncio and without)
+__all__ = ["Connection", "EventSource", "LongPoll", "RESTClient", "connect", "reconnect"]
 
 
 class Connection(Driven, BaseConnection):
