@@ -48,7 +48,8 @@ public typealias rt_rest_body_fn =
     ) -> Void
 
 /// How far an exchange has come, in bytes of bodies as they go over the wire, the framing of chunks
-/// included; a total is 0 while it is not known. It begins anew with each attempt. Runs on the loop's thread. Since 0.1.
+/// included; a total is 0 while it is not known. It begins anew with each attempt.
+/// Runs on the loop's thread. Since 0.1.
 public typealias rt_rest_progress_fn =
     @convention(c) (
         _ sent: UInt64, _ to_send: UInt64, _ received: UInt64, _ to_receive: UInt64,

@@ -92,8 +92,10 @@ class RESTServer:
         self._ready.put(server.sockets[0].getsockname()[1])
         await self._stop.wait()
         server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
@@ -108,7 +110,8 @@ class RESTServer:
         except Cut:
             # A reset, and no orderly end.
             writer.transport.abort()
-        except (ConnectionError, asyncio.IncompleteReadError):
+        # Cancelled at the end, which asyncio's streams of Python 3.11 would complain of.
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
