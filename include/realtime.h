@@ -2464,8 +2464,9 @@ rt_status rt_longpoll_resume(rt_longpoll *longpoll);
 int32_t rt_longpoll_get_state(rt_longpoll *longpoll);
 
 /**
- * How far the messages have come, as the next poll says it; "" for the beginning. To begin there
- * another time, see `rt_longpoll_set_last_event_id`. Any thread.
+ * How far the messages have come, as the next poll says it; "" for the beginning. It moves when the
+ * callback of an answer's last message has returned. To begin there another time, see
+ * `rt_longpoll_set_last_event_id`. Any thread.
  *
  * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
  * out_length: receives the whole id's length.

@@ -183,7 +183,8 @@ public final class LongPoll: Sendable, AsyncSequence {
     /// Without user and password.
     public var url: String { connection.url }
 
-    /// How far the messages have come, as the next poll says it; "" for the beginning.
+    /// How far the messages have come, those that wait to be taken too, as the next poll says it;
+    /// "" for the beginning.
     public var lastEventID: String { connection.lastEventID }
 }
 

@@ -150,8 +150,9 @@ public func rt_longpoll_get_state(_ longpoll: rt_longpoll?) -> Int32 {
     borderValue { try LongPollConnection.borrow(longpoll).state.rawValue }
 }
 
-/// How far the messages have come, as the next poll says it; "" for the beginning. To begin there
-/// another time, see `rt_longpoll_set_last_event_id`. Any thread. Since 0.1.
+/// How far the messages have come, as the next poll says it; "" for the beginning. It moves when
+/// the callback of an answer's last message has returned. To begin there another time, see
+/// `rt_longpoll_set_last_event_id`. Any thread. Since 0.1.
 /// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is
 ///   0.
 /// - Parameter out_length: receives the whole id's length.

@@ -40,6 +40,8 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
     for grind in (False, True):
         test = functools.partial(reads_events, build, nchan, grind)
         suite.add(f"example events{', valgrind' if grind else ''}", test)
+        test = functools.partial(polls, build, nchan, grind)
+        suite.add(f"example poll{', valgrind' if grind else ''}", test)
     suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
     refusals(suite, build, servers)
     suite.add("examples' Makefile: pkg-config", functools.partial(makes, build, servers))
@@ -99,6 +101,21 @@ def reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
         expect(all(event == "message" for _, event, _ in lines), f"printed {result.stdout!r}")
         data += [text for _, _, text in lines]
     expect(data == [f"number {number}" for number in range(5)], f"received {data}")
+
+
+def polls(build: Build, nchan: Nchan, grind: bool) -> None:
+    """The second run begins behind the last message of the first one."""
+    channel = f"polled_{int(grind)}"
+    for number in range(5):
+        nchan.publish(channel, f"number {number}")
+    url, last, texts = nchan.url(f"/ps/{channel}", "http"), "", []
+    for count in (3, 2):
+        result = build.run(build.example("poll"), url, str(count), last, valgrind=grind)
+        expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+        lines = [line.split(" ", 1) for line in result.stdout.splitlines()]
+        texts += [text for _, text in lines]
+        last = lines[-1][0]
+    expect(texts == [f"number {number}" for number in range(5)], f"received {texts}")
 
 
 def makes(build: Build, servers: Servers) -> None:

@@ -421,6 +421,15 @@ private let validators = [("Last-Modified", date), ("Etag", "0,[1]")]
         #expect(poller.session.wakeUp == nil)
     }
 
+    @Test func whatWasDeliveredCountsThoughItIsClosed() throws {
+        var poller = try Poller()
+        _ = try poller.answer(200, validators, body: 1)
+        poller.session.close()
+        poller.session.delivered(now: poller.now)
+        #expect(poller.session.lastEventID == "784111777:0,[1]")
+        #expect(poller.session.wakeUp == nil && poller.session.state == .closed)
+    }
+
     @Test func restartPollsAtOnce() throws {
         var poller = try Poller()
         poller.session.restart(now: poller.now)

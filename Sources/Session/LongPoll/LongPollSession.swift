@@ -252,11 +252,11 @@ package struct LongPollSession: Sendable {
 
     /// The caller has had the whole answer: now the cursor moves (L4).
     package mutating func delivered(now: Instant) {
-        guard phase == .delivering else { return }
+        // Also when it was closed meanwhile: another run begins behind it.
         if let head, let reached = LongPollCursor(head) { cursor = reached }
         head = nil
         hastyAnswers = 0
-        start(now: now)
+        if phase == .delivering { start(now: now) }
     }
 
     /// What came is not built as it says: it is asked for once more.

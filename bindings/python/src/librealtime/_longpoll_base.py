@@ -117,7 +117,7 @@ class BaseLongPoll(Parameters):
 
     @property
     def last_event_id(self) -> str:
-        """How far the messages have come, as the next poll says it; "" for the beginning."""
+        """How far the messages have come, those that wait to be taken too; "" at the beginning."""
         handle = self._handle
         if handle is None:
             return self._last_id

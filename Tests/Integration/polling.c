@@ -1,0 +1,141 @@
+/*
+ * A long poll that is told what to do and says what it is told.
+ *
+ *   polling URL [NAME=VALUE ...]
+ *
+ * Options: cursor (validators, header_id, query_id, none), id, interval, poll_timeout, min_hold,
+ * max_delay, gone, max_body, redirects, bearer, token (given when the server asks for one), count
+ * (messages until it closes).
+ *
+ * Lines out: `poll ATTEMPT`, `open`, `message ID HAD_ID TYPE DATA`, `error NAME HTTP_STATUS
+ * RETRY_MS` or `fatal NAME HTTP_STATUS`, and last `end ID`. It ends with its standard input, too.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <realtime.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static rt_longpoll *longpoll;
+static const char *token;
+static long left = -1;
+static bool over;
+
+static void check(rt_status status, const char *what) {
+  if (status == RT_OK) return;
+  printf("refused %s %s\n", rt_status_name(status), what);
+  exit(3);
+}
+
+static void on_log(rt_log_level level, const char *line, void *user) {
+  (void)level, (void)user;
+  fprintf(stderr, "%s\n", line);
+}
+
+static void on_open(void *user) { printf("open\n"); }
+
+static void on_message(const char *id, size_t id_length, const char *content_type,
+                       const uint8_t *data, size_t length, bool had_id, void *user) {
+  if (id[id_length] || data[length]) printf("no NUL\n");
+  printf("message %s %d %s ", id_length ? id : "-", had_id, *content_type ? content_type : "-");
+  if (length > 100) printf("%zu bytes", length);
+  else fwrite(data, 1, length, stdout);
+  printf("\n");
+  if (--left == 0) over = true;
+  if (over) check(rt_longpoll_close(longpoll), "close");
+}
+
+static void on_error(rt_status status, const char *message, int32_t http_status, bool fatal,
+                     int64_t retry_in_ms, uint32_t attempt, void *user) {
+  fprintf(stderr, "%s\n", message);
+  printf(fatal ? "fatal %s %d\n" : "error %s %d %" PRId64 "\n", rt_status_name(status),
+         (int)http_status, retry_in_ms);
+  if (fatal) over = true;
+}
+
+static bool on_request(uint32_t attempt, void *user) {
+  printf("poll %" PRIu32 "\n", attempt);
+  return true;
+}
+
+static rt_credentials on_credentials(int32_t http_status, void *user) {
+  printf("credentials %d\n", (int)http_status);
+  check(rt_longpoll_set_bearer_token(longpoll, token), "token");
+  return RT_CREDENTIALS_READY;
+}
+
+static void option(const char *name, const char *value) {
+  static const char *const cursors[] = {"validators", "header_id", "query_id", "none"};
+  int64_t number = strtoll(value, NULL, 10);
+  rt_status status = RT_ERROR_INVALID_ARGUMENT;
+  if (!strcmp(name, "cursor")) {
+    for (int i = 0; i < 4; i++)
+      if (!strcmp(value, cursors[i])) status = rt_longpoll_set_cursor(longpoll, i, NULL);
+  } else if (!strcmp(name, "id")) {
+    status = rt_longpoll_set_last_event_id(longpoll, value);
+  } else if (!strcmp(name, "interval")) {
+    status = rt_longpoll_set_interval_ms(longpoll, number);
+  } else if (!strcmp(name, "poll_timeout")) {
+    status = rt_longpoll_set_poll_timeout_ms(longpoll, number);
+  } else if (!strcmp(name, "min_hold")) {
+    status = rt_longpoll_set_min_hold_ms(longpoll, number);
+  } else if (!strcmp(name, "max_delay")) {
+    status = rt_longpoll_set_max_delay_ms(longpoll, number);
+  } else if (!strcmp(name, "gone")) {
+    status = rt_longpoll_set_fail_when_gone(longpoll, number);
+  } else if (!strcmp(name, "max_body")) {
+    status = rt_longpoll_set_max_body_bytes(longpoll, (size_t)number);
+  } else if (!strcmp(name, "redirects")) {
+    status = rt_longpoll_set_max_redirects(longpoll, (int32_t)number);
+  } else if (!strcmp(name, "bearer")) {
+    status = rt_longpoll_set_bearer_token(longpoll, value);
+  } else if (!strcmp(name, "token")) {
+    token = value;
+    status = rt_longpoll_on_credentials(longpoll, on_credentials, NULL, NULL);
+  } else if (!strcmp(name, "count")) {
+    left = (long)number;
+    status = RT_OK;
+  }
+  check(status, name);
+}
+
+static void run(rt_loop *loop) {
+  struct pollfd watched[2] = {{.fd = rt_loop_fd(loop), .events = POLLIN},
+                              {.fd = STDIN_FILENO, .events = POLLIN}};
+  while (!over) {
+    char buffer[64];
+    fflush(stdout);
+    if (poll(watched, 2, -1) < 0) continue;
+    if (watched[1].revents && read(STDIN_FILENO, buffer, sizeof buffer) <= 0) over = true;
+    else if (watched[0].revents) check(rt_loop_dispatch(loop, 0), "dispatch");
+  }
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop = NULL;
+  char id[256];
+  if (argc < 2) return 2;
+  check(rt_set_log(RT_LOG_DEBUG, on_log, NULL, NULL), "log");
+  check(rt_loop_new(&loop), "loop");
+  check(rt_longpoll_new(loop, argv[1], &longpoll), "new");
+  for (int i = 2; i < argc; i++) {
+    char *equals = strchr(argv[i], '=');
+    if (!equals) return 2;
+    *equals = '\0';
+    option(argv[i], equals + 1);
+  }
+  check(rt_longpoll_on_open(longpoll, on_open, NULL, NULL), "on_open");
+  check(rt_longpoll_on_message(longpoll, on_message, NULL, NULL), "on_message");
+  check(rt_longpoll_on_error(longpoll, on_error, NULL, NULL), "on_error");
+  check(rt_longpoll_on_request(longpoll, on_request, NULL, NULL), "on_request");
+  check(rt_longpoll_start(longpoll), "start");
+  run(loop);
+  /* The cursor moves when the message's callback has returned. */
+  check(rt_longpoll_get_last_event_id(longpoll, id, sizeof id, NULL), "id");
+  printf("end %s\n", id);
+  rt_longpoll_free(longpoll);
+  rt_loop_free(loop);
+  return 0;
+}
