@@ -1,3 +1,4 @@
+import Realtime
 import Synchronization
 
 /// The end of a command's work, which is told by a handler and awaited by the command.
@@ -36,6 +37,19 @@ final class Completion: Sendable {
                 return nil
             }
             if let result { continuation.resume(with: result) }
+        }
+    }
+}
+
+extension Loop {
+    /// Until its thread has done what it was asked for before: a process that ends does not wait.
+    func settle() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            do {
+                try post { continuation.resume() }
+            } catch {
+                continuation.resume()
+            }
         }
     }
 }

@@ -31,8 +31,11 @@ struct Console: Sendable {
         }
     }
 
-    /// A failure after which another attempt follows.
+    /// A failure after which another attempt follows, or one beside the connection.
     func tellLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
+        if error.code == .store {
+            return note(error.message, JSONLine("warning").with("message", error.message))
+        }
         note(
             "\(error.message); trying again \(Console.when(delay))",
             JSONLine("lost").with("code", "\(error.code)").with("message", error.message)

@@ -49,12 +49,16 @@ struct EventSourceCommand: AsyncParsableCommand {
         shared.startLog()
         do {
             let source = try EventSource(url, options: options(), start: false)
-            defer { source.close() }
             let completion = Completion()
-            let interruption = Interruption { completion.end() }
+            let interruption = Interruption {
+                source.close()
+                completion.end()
+            }
             addHandlers(to: source, completion)
             try source.start()
             try await completion.wait()
+            // The last id is on its way to the file.
+            await Loop.shared.settle()
             try interruption.check()
         } catch {
             throw shared.console.fail(error)

@@ -57,12 +57,15 @@ struct LongPollCommand: AsyncParsableCommand {
         shared.startLog()
         do {
             let poll = try LongPoll(url, options: options(), start: false)
-            defer { poll.close() }
             let completion = Completion()
-            let interruption = Interruption { completion.end() }
+            let interruption = Interruption {
+                poll.close()
+                completion.end()
+            }
             addHandlers(to: poll, completion)
             try poll.start()
             try await completion.wait()
+            await Loop.shared.settle()
             try interruption.check()
         } catch {
             throw shared.console.fail(error)

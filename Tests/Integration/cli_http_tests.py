@@ -2,6 +2,7 @@
 
 import functools
 import signal
+import tempfile
 import threading
 
 from command_line import INTERRUPTED, REFUSED, USAGE, Tool, ends, http, line_of, running, says
@@ -17,6 +18,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         events_are_chosen,
         events_that_cannot_be_had,
         events_interrupted,
+        ids_are_kept,
         polls,
         polls_as_json,
         polls_that_cannot_be,
@@ -89,6 +91,32 @@ def events_interrupted(tool: Tool, servers: Servers) -> None:
         process.send_signal(signal.SIGINT)
         ends(process, INTERRUPTED)
     expect(gone.wait(PATIENCE_S), "the connection is still there")
+
+
+def ids_are_kept(tool: Tool, servers: Servers) -> None:
+    """Between runs, however they end."""
+    ids: list[str] = []
+
+    async def script(peer: Peer) -> None:
+        ids.append(peer.header("Last-Event-ID"))
+        number = len(ids)
+        body = f"id: {number}a\ndata: one\n\nid: {number}b\ndata: two\n\n"
+        await peer.send("\r\n".join([*STREAM, "", body]).encode())
+        await peer.read_to_end()
+
+    url = http(servers.script(script))
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ["sse", url, "--id-file", f"{folder}/ids"]
+        # Behind the last that was told, and nothing else.
+        tool.run(*arguments, "--count", "1")
+        with running(tool, *arguments) as process:
+            expect([line_of(process), line_of(process)] == ["one", "two"], "no events")
+            process.send_signal(signal.SIGINT)
+            ends(process, INTERRUPTED)
+        tool.run(*arguments, "--count", "2")
+        expect(ids == ["", "1a", "2b"], f"{ids}")
+        said = tool.run("sse", url, "--id-file", folder, "--count", "1").stderr
+        expect(folder in said and "network" not in said, said)
 
 
 # Long polls
