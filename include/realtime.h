@@ -2871,7 +2871,10 @@ rt_status rt_rest_response_error(rt_rest_response *response);
 /** The error as a sentence, "" for RT_OK. Since 0.1. */
 const char *rt_rest_response_message(rt_rest_response *response);
 
-/** The HTTP status of the last answer; 0 when none came. Since 0.1. */
+/**
+ * The HTTP status of the last answer; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL. Since
+ * 0.1.
+ */
 int32_t rt_rest_response_status(rt_rest_response *response);
 
 /** The reason behind the status, "" without: HTTP/2 has none. Since 0.1. */

@@ -166,10 +166,11 @@ public func rt_rest_response_message(_ response: rt_rest_response?) -> UnsafePoi
     view(response, RESTView.empty) { $0.message }
 }
 
-/// The HTTP status of the last answer; 0 when none came. Since 0.1.
+/// The HTTP status of the last answer; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL. Since
+/// 0.1.
 @_cdecl("rt_rest_response_status")
 public func rt_rest_response_status(_ response: rt_rest_response?) -> Int32 {
-    view(response, 0) { $0.status }
+    view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.status }
 }
 
 /// The reason behind the status, "" without: HTTP/2 has none. Since 0.1.
@@ -232,7 +233,7 @@ public func rt_rest_response_retry_after_ms(_ response: rt_rest_response?) -> In
 /// The version of HTTP of the last answer: 10, 11, 20 or 30; 0 when none came. Since 0.1.
 @_cdecl("rt_rest_response_http_version")
 public func rt_rest_response_http_version(_ response: rt_rest_response?) -> Int32 {
-    view(response, 0) { $0.httpVersion }
+    view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.httpVersion }
 }
 
 /// Runs a call on a client.
