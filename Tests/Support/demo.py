@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The demo: programs in C, Python and Swift receive the same messages over WebSocket from a real
-nginx with Nchan, while they are being published. Exit code 0 when each received all of them.
+"""The demo: programs in C, Python and Swift receive the same messages from a real nginx with Nchan
+while they are being published, by WebSocket, as Server-Sent Events and by long polling, side by
+side. Exit code 0 when each received all of them.
 
     demo.py [--library FOLDER] [--count N]
 """
 
 import argparse
+import dataclasses
 import http.client
 import json
 import os
@@ -19,7 +21,7 @@ import time
 from nchan import Nchan, NchanError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-C_SOURCE = ROOT / "examples-c" / "subscribe.c"
+C_SOURCES = ROOT / "examples-c"
 PYTHON_SOURCE = ROOT / "bindings" / "python" / "examples" / "subscribe.py"
 SWIFT_PACKAGE = ROOT / "examples-swift"
 CHANNEL = "demo"
@@ -30,16 +32,38 @@ END_PATIENCE_S = 60
 PACE_S = 0.02
 
 
+NUMBERS_A_LINE = 20
+SEQUENCE = "messages, in order, each once"
+LANGUAGES = ("C", "Python", "Swift")
+TRANSPORTS = ("WebSocket", "SSE", "long poll")
+
+
 class DemoError(Exception):
     """The demo could not be shown to its end."""
 
 
-class Subscriber:
-    """One program that receives the messages; its lines are printed behind its language's name."""
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """One that receives messages by one transport; its arguments follow its command."""
 
-    def __init__(self, name: str, command: list[str], environment: dict[str, str]) -> None:
-        self.name = name
-        self.last_line = ""
+    language: str
+    transport: str
+    command: list[str]
+    #: It prints each message on a line, and leaves the counting to the demo.
+    prints_lines: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.language} {self.transport}"
+
+
+class Subscriber:
+    """A program that runs; its lines are printed behind its name."""
+
+    def __init__(self, program: Program, arguments: list[str], environment: dict[str, str]) -> None:
+        self.program = program
+        self.lines: list[str] = []
+        command = [*program.command, *arguments]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -54,10 +78,23 @@ class Subscriber:
     def _print_lines(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            if line.strip():
-                self.last_line = line.strip()
-                # Line end included: one write, which other threads' lines cannot split.
-                print(f"  {self.name:<7}| {self.last_line}\n", end="", flush=True)
+            if line.strip() and not self._is_note(line):
+                self.lines.append(line.strip())
+                self._show()
+
+    def _is_note(self, line: str) -> bool:
+        """Whether a program that prints lines says something of its own, behind its name."""
+        name = pathlib.Path(self.program.command[0]).name
+        return self.program.prints_lines and line.startswith(f"{name}: ")
+
+    def _show(self) -> None:
+        text = self.lines[-1]
+        if self.program.prints_lines:
+            if len(self.lines) % NUMBERS_A_LINE:
+                return
+            text = " ".join(line.split()[-1] for line in self.lines[-NUMBERS_A_LINE:])
+        # Line end included: one write, which other threads' lines cannot split.
+        print(f"  {self.program.name:<17}| {text}\n", end="", flush=True)
 
     @property
     def has_ended(self) -> bool:
@@ -70,7 +107,10 @@ class Subscriber:
         except subprocess.TimeoutExpired:
             return False
         self._thread.join()
-        return code == 0 and self.last_line.startswith(f"ok: {count} of {count}")
+        if self.program.prints_lines:
+            numbers = [line.split()[-1] for line in self.lines]
+            return code == 0 and numbers == [str(number) for number in range(count)]
+        return code == 0 and self.lines[-1:] == [f"ok: {count} of {count} {SEQUENCE}"]
 
     def stop(self) -> None:
         if not self.has_ended:
@@ -79,24 +119,32 @@ class Subscriber:
         self._thread.join()
 
 
-def build(library: pathlib.Path, folder: pathlib.Path) -> dict[str, list[str]]:
-    """The three programs' commands, without their arguments."""
-    print("Building examples-c/subscribe.c and examples-swift ...", flush=True)
-    c_program = folder / "subscribe"
+def build(library: pathlib.Path, folder: pathlib.Path) -> list[Program]:
+    print("Building examples-c and examples-swift ...", flush=True)
     compiler = os.environ.get("CC", "cc")
-    command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", f"-I{ROOT / 'include'}"]
-    command += [str(C_SOURCE), "-o", str(c_program), f"-L{library}", "-lrealtime"]
-    run(command)
+    for name in ("subscribe", "events", "poll"):
+        command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", f"-I{ROOT / 'include'}"]
+        command += [str(C_SOURCES / f"{name}.c"), "-o", str(folder / name)]
+        run([*command, f"-L{library}", "-lrealtime"])
     scratch = ROOT / "build" / "examples-swift"
     swift = ["swift", "build", "--package-path", str(SWIFT_PACKAGE), "--scratch-path", str(scratch)]
     run([*swift, "--product", "subscribe"])
     if not PYTHON_SOURCE.exists():
         raise DemoError(f"{PYTHON_SOURCE.relative_to(ROOT)} is missing")
-    return {
-        "C": [str(c_program)],
+    programs = [
+        Program("C", "WebSocket", [str(folder / "subscribe")]),
+        Program("C", "SSE", [str(folder / "events")], prints_lines=True),
+        Program("C", "long poll", [str(folder / "poll")], prints_lines=True),
+    ]
+    others = {
         "Python": [sys.executable, "-u", str(PYTHON_SOURCE)],
         "Swift": [str(scratch / "debug" / "subscribe")],
     }
+    for language, program in others.items():
+        for transport in TRANSPORTS:
+            extra = ["--poll"] if transport == "long poll" else []
+            programs.append(Program(language, transport, [*program, *extra]))
+    return programs
 
 
 def run(command: list[str]) -> None:
@@ -109,7 +157,7 @@ def wait_for_subscribers(server: Nchan, subscribers: list[Subscriber]) -> None:
     """Until nginx counts them all: from then on every message meets an open connection."""
     deadline = time.monotonic() + START_PATIENCE_S
     while (present := subscriber_count(server)) < len(subscribers):
-        ended = [subscriber.name for subscriber in subscribers if subscriber.has_ended]
+        ended = [subscriber.program.name for subscriber in subscribers if subscriber.has_ended]
         if ended:
             raise DemoError(f"{', '.join(ended)} ended before the first message")
         if time.monotonic() > deadline:
@@ -128,30 +176,32 @@ def subscriber_count(server: Nchan) -> int:
     return int(json.loads(body)["subscribers"]) if answer.status == 200 else 0
 
 
-def show(programs: dict[str, list[str]], library: pathlib.Path, count: int) -> bool:
+def show(programs: list[Program], library: pathlib.Path, count: int) -> bool:
     environment = dict(os.environ)
     environment["LD_LIBRARY_PATH"] = str(library)
     environment["LIBREALTIME_PATH"] = str(library / "librealtime.so")
     environment["PYTHONPATH"] = str(ROOT / "bindings" / "python" / "src")
     with Nchan() as server:
-        url = server.url(f"/ps/{CHANNEL}")
-        print(f"nginx with Nchan serves {url}", flush=True)
+        path = f"/ps/{CHANNEL}"
+        print(f"nginx with Nchan serves {server.url(path, 'http')}", flush=True)
         subscribers: list[Subscriber] = []
         try:
-            for name, command in programs.items():
-                subscribers.append(Subscriber(name, [*command, url, str(count)], environment))
+            for program in programs:
+                url = server.url(path, "ws" if program.transport == "WebSocket" else "http")
+                subscribers.append(Subscriber(program, [url, str(count)], environment))
             wait_for_subscribers(server, subscribers)
-            print(f"{', '.join(programs)} have subscribed; publishing {count} messages:\n")
+            print(f"{len(programs)} programs have subscribed; publishing {count} messages:\n")
             for number in range(count):
                 server.publish(CHANNEL, str(number))
                 time.sleep(PACE_S)
-            results = {each.name: each.succeeded(count) for each in subscribers}
+            results = {each.program.name: each.succeeded(count) for each in subscribers}
         finally:
             for subscriber in subscribers:
                 subscriber.stop()
-    print()
-    for name, ok in results.items():
-        print(f"  {name:<7}  {'ok' if ok else 'FAILED'}")
+    print("\n  " + "".join(f"{title:<12}" for title in ("", *TRANSPORTS)))
+    for language in LANGUAGES:
+        words = ["ok" if results[f"{language} {each}"] else "FAILED" for each in TRANSPORTS]
+        print("  " + "".join(f"{word:<12}" for word in (language, *words)))
     passed = all(results.values())
     verdict = "each received every message, in order, once" if passed else "messages are missing"
     print(f"\ndemo: {'ok' if passed else 'FAILED'}: {verdict}")

@@ -35,7 +35,10 @@ async def idle(peer: Peer, meter: Meter, *, greeted: bool) -> None:
 
 
 async def run(name: str, meter: Meter) -> None:
-    peer = None if meter.task.mode == "events" else peer_named(name, meter.task)
+    if meter.task.mode == "events":
+        await read_events(name, meter)
+        meter.report()
+    peer = peer_named(name, meter.task)
     match meter.task.mode:
         case "receive" | "receive-batch" as mode:
             await peer.receive_callback(meter, batch=mode == "receive-batch")
@@ -45,8 +48,6 @@ async def run(name: str, meter: Meter) -> None:
             await peer.send_all(meter)
         case "echo":
             await peer.echo(meter)
-        case "events":
-            await read_events(name, meter)
         case "connect":
             await connect_in_turn(peer, meter)
         case "idle" | "greet" as mode:
