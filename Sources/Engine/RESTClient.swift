@@ -88,8 +88,12 @@ package final class RESTClient: @unchecked Sendable {
     }
 
     /// Sends a request; its terminal callback comes later, exactly once.
+    /// - Parameter assigned: told the number before anything of the request can be called.
     /// - Returns: its number, for `cancel`.
-    package func send(_ builder: RESTRequestBuilder) throws(RealtimeError) -> UInt64 {
+    @discardableResult
+    package func send(
+        _ builder: RESTRequestBuilder, assigned: (UInt64) -> Void = { _ in }
+    ) throws(RealtimeError) -> UInt64 {
         try loop.checkUsable()
         guard !isClosed.load(ordering: .acquiring) else {
             throw RealtimeError(.closed, "the client is closed")
@@ -97,6 +101,7 @@ package final class RESTClient: @unchecked Sendable {
         let request = try builder.request()
         start()
         let number = lastNumber.add(1, ordering: .relaxed).newValue
+        assigned(number)
         let call = RESTCall(self, number, request, builder.handlers)
         loop.perform { [self] in submit(call) }
         return number

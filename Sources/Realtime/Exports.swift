@@ -1,4 +1,5 @@
 // What Swift users see of the targets below: the public types alone, since all else is `package`.
 @_exported public import struct Wire.CloseCode
 @_exported public import enum Wire.MessageKind
+@_exported public import class Wire.HTTPResponse
 @_exported public import struct Wire.RealtimeError

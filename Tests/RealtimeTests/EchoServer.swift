@@ -34,6 +34,17 @@ struct StreamServer: Sendable {
     func url(_ path: String) -> String { "http://127.0.0.1:\(port)/\(path)" }
 }
 
+/// `Tests/Support/rest_server.py`, started once for all tests of the process.
+struct RESTServer: Sendable {
+    let url: String
+
+    static let shared: RESTServer = {
+        let parts = Peer.start("Tests/Support/rest_server.py")
+        guard parts.count == 1 else { preconditionFailure("the REST server said: \(parts)") }
+        return RESTServer(url: parts[0])
+    }()
+}
+
 /// A program in Python that is spoken to. It ends by itself when this process does, since its
 /// standard input closes then.
 private enum Peer {

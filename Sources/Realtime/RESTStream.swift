@@ -1,0 +1,130 @@
+internal import Engine
+import Synchronization
+import Wire
+
+extension REST {
+    /// An answer whose body comes while it is taken: a sequence of pieces. A reader who is slow
+    /// slows the server down; the last reference gone ends the request.
+    public final class Stream: AsyncSequence, Sendable {
+        public typealias Element = [UInt8]
+
+        /// Its head; the body is empty.
+        public let response: Response
+        fileprivate let mailbox: Mailbox<Piece>
+        fileprivate let exchange: Exchange
+        /// Held, since the last reference to a client ends its requests.
+        private let rest: REST
+
+        fileprivate init(
+            _ rest: REST, _ response: Response, _ mailbox: Mailbox<Piece>, _ exchange: Exchange
+        ) {
+            self.rest = rest
+            self.response = response
+            self.mailbox = mailbox
+            self.exchange = exchange
+        }
+
+        deinit { exchange.cancel() }
+
+        public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
+
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let stream: Stream
+
+            /// The next piece, nil at the end.
+            /// - Throws: `Failure` when the answer breaks off; `CancellationError`.
+            public mutating func next() async throws -> [UInt8]? {
+                try await stream.mailbox.next { stream.exchange.pause(false) }?.bytes
+            }
+        }
+    }
+
+    /// A request by its number, once that is known.
+    fileprivate final class Exchange: Sendable {
+        private let client: RESTClient
+        private let number = Mutex<UInt64?>(nil)
+
+        init(_ client: RESTClient) { self.client = client }
+
+        func set(_ number: UInt64) { self.number.withLock { $0 = number } }
+
+        func pause(_ isPaused: Bool) {
+            if let number = number.withLock({ $0 }) { try? client.pause(number, isPaused) }
+        }
+
+        func cancel() {
+            if let number = number.withLock({ $0 }) { try? client.cancel(number) }
+        }
+    }
+
+    struct Piece: MailboxElement {
+        var bytes: [UInt8]
+        var count: Int { bytes.count }
+        static var taken: Self { Self(bytes: []) }
+    }
+
+    /// Sends a request and returns when the head of its answer has come, whatever the status.
+    /// `attemptTimeout` is for the whole body here, too: give a long one a longer time.
+    /// - Throws: `RealtimeError` for a request that cannot be sent, `Failure` when no answer comes,
+    ///   `CancellationError`.
+    public func stream(_ request: Request) async throws -> Stream {
+        let builder = try request.builder(client)
+        let mailbox = Mailbox<Piece>(256, 1 << 20)
+        let exchange = Exchange(client)
+        builder.handlers.body = { bytes in
+            guard mailbox.put(Piece(bytes: Array(bytes))) else { return }
+            exchange.pause(true)
+            // Those who emptied the box meanwhile resumed before there was a pause.
+            if !mailbox.isPaused { exchange.pause(false) }
+        }
+        do {
+            return try await opened(builder, mailbox, exchange)
+        } catch {
+            throw REST.thrown(error)
+        }
+    }
+
+    private func opened(
+        _ builder: RESTRequestBuilder, _ mailbox: Mailbox<Piece>, _ exchange: Exchange
+    ) async throws -> Stream {
+        try await withTaskCancellationHandler {
+            try Task.checkCancellation()
+            return try await withCheckedThrowingContinuation { continuation in
+                let head = Mutex<CheckedContinuation<Stream, any Error>?>(continuation)
+                builder.handlers.head = { came in
+                    let waiting = head.withLock { waiting in
+                        defer { waiting = nil }
+                        return waiting
+                    }
+                    let response = Response(
+                        came.head, came.url, body: [], attempts: 1, retryAfter: nil,
+                        httpVersion: came.httpVersion)
+                    waiting?.resume(returning: Stream(self, response, mailbox, exchange))
+                }
+                builder.handlers.done = { result in
+                    let waiting = head.withLock { waiting in
+                        defer { waiting = nil }
+                        return waiting
+                    }
+                    switch REST.result(result) {
+                    case .success: mailbox.finish(.normal)
+                    case .failure(let failure) where failure.code == .httpStatus:
+                        mailbox.finish(.normal)
+                    case .failure(let failure):
+                        mailbox.finish(.failed(failure))
+                        waiting?.resume(throwing: failure)
+                    }
+                }
+                do {
+                    try client.send(builder) { exchange.set($0) }
+                } catch {
+                    builder.handlers.done = nil
+                    continuation.resume(throwing: error)
+                }
+                if Task.isCancelled { exchange.cancel() }
+            }
+        } onCancel: {
+            exchange.cancel()
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import Realtime
+import Synchronization
+import Testing
+
+/// Requests from Swift, against `Tests/Support/rest_server.py`.
+struct RESTTests {
+    /// Paths count by a name of their own, since all tests share the server.
+    private let name = UUID().uuidString
+
+    private func rest(_ change: (inout REST.Options) -> Void = { _ in }) throws -> REST {
+        var options = REST.Options()
+        options.backoff.initialDelay = .milliseconds(2)
+        options.backoff.maxDelay = .milliseconds(10)
+        change(&options)
+        return try REST(RESTServer.shared.url, options: options)
+    }
+
+    @Test func methodsAndBodies() async throws {
+        let rest = try rest { $0.headers = [("X-Kept", "1")] }
+        let got = try await rest.get("echo", query: [("a b", "é&")])
+        #expect(got.status == 200 && got.reason == "Said" && got.httpVersion == 11)
+        #expect(got.header("content-type") == "application/json")
+        #expect(got.text.contains("/echo?a%20b=%C3%A9%26") && got.text.contains("X-Kept"))
+        #expect(got.url == RESTServer.shared.url + "/echo?a%20b=%C3%A9%26")
+        let posted = try await rest.post(
+            "echo", body: .json("{}"), headers: [("x-kept", "2")])
+        #expect(posted.text.contains("application/json") && !posted.text.contains("X-Kept"))
+        #expect(try await rest.put("echo", body: .text("some")).text.contains("\"some\""))
+        #expect(
+            try await rest.patch("echo", body: .bytes([65], type: "a/b")).text.contains("\"A\""))
+        #expect(try await rest.delete("echo").text.contains("DELETE"))
+        #expect(try await rest.head("echo").body.isEmpty)
+    }
+
+    @Test func allButSuccessIsThrown() async throws {
+        let rest = try rest()
+        #expect(try await rest.get("flaky/\(name)/2").attempts == 3)
+        let refused = await #expect(throws: REST.Failure.self) {
+            _ = try await rest.get("status/404")
+        }
+        #expect(refused?.code == .httpStatus && refused?.response?.text == "status 404\n")
+        let away = await #expect(throws: REST.Failure.self) {
+            _ = try await rest.get("http://127.0.0.1:1/")
+        }
+        #expect(away?.code == .connect && away?.attempts == 3 && away?.response == nil)
+        let asked = await #expect(throws: REST.Failure.self) {
+            _ = try await rest.get("status/503", query: [("retry_after", "100")])
+        }
+        #expect(asked?.response?.retryAfter == .seconds(100))
+        await #expect(throws: RealtimeError.self) { _ = try await rest.get("ftp://host/") }
+        #expect(throws: RealtimeError.self) { try self.rest { $0.attempts = 0 } }
+    }
+
+    @Test func cancellingTheTaskCancelsTheRequest() async throws {
+        let rest = try rest { $0.attemptTimeout = nil }
+        let task = Task { try await rest.get("silent/\(name)/9") }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        let later = Task { try await rest.stream(REST.Request("GET", "silent/\(name)/9")) }
+        try await Task.sleep(for: .milliseconds(20))
+        later.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await later.value }
+        #expect(try await rest.get("echo").status == 200)
+    }
+
+    @Test func callbacksComeOnceAndLater() async throws {
+        let rest = try rest { $0.attemptTimeout = nil }
+        let calls = Mutex(0)
+        let code = await withCheckedContinuation { continuation in
+            do {
+                let id = try rest.send(REST.Request("GET", "silent/\(name)/9")) { result in
+                    calls.withLock { $0 += 1 }
+                    guard case .failure(let failure) = result else {
+                        return continuation.resume(returning: RealtimeError.Code?.none)
+                    }
+                    continuation.resume(returning: failure.code)
+                }
+                try rest.cancel(id)
+                try rest.cancel(id)
+            } catch {
+                continuation.resume(returning: nil)
+            }
+        }
+        #expect(code == .cancelled)
+        _ = try await rest.get("echo")
+        #expect(calls.withLock { $0 } == 1)
+    }
+
+    @Test func closeEndsAll() async throws {
+        let rest = try rest()
+        let outstanding = Task { try await rest.get("silent/\(name)/9") }
+        try await Task.sleep(for: .milliseconds(20))
+        rest.close()
+        let failure = await #expect(throws: (any Error).self) { _ = try await outstanding.value }
+        let code = (failure as? REST.Failure)?.code ?? (failure as? RealtimeError)?.code
+        #expect(code == .closed)
+        await #expect(throws: RealtimeError.self) { _ = try await rest.get("echo") }
+    }
+
+    @Test func streamedAnswers() async throws {
+        let rest = try rest()
+        let stream = try await rest.stream(REST.Request("GET", "bytes/3000000"))
+        #expect(stream.response.status == 200 && stream.response.body.isEmpty)
+        var count = 0
+        for try await piece in stream {
+            #expect(piece.first == UInt8(count % 251))
+            count += piece.count
+        }
+        #expect(count == 3_000_000)
+        let broken = try await rest.stream(REST.Request("GET", "short/\(name)/1"))
+        await #expect(throws: REST.Failure.self) { for try await _ in broken {} }
+        await #expect(throws: REST.Failure.self) {
+            _ = try await rest.stream(REST.Request("GET", "http://127.0.0.1:1/"))
+        }
+    }
+
+    @Test func aBodyFromASourceBeginsAnew() async throws {
+        let rest = try rest()
+        let made = Mutex(0)
+        let body = REST.Request.Body.source(length: 6) {
+            made.withLock { $0 += 1 }
+            let left = Mutex(["abc", "def"])
+            return { _ in
+                left.withLock { left in left.isEmpty ? [] : Array(left.removeFirst().utf8) }
+            }
+        }
+        let response = try await rest.put("flaky/\(name)/1", body: body)
+        #expect(response.attempts == 2 && response.text.contains("\"abcdef\""))
+        #expect(made.withLock { $0 } == 2)
+    }
+
+    @Test func aFreshTokenIsAskedForOnce() async throws {
+        let asked = Mutex(0)
+        let rest = try rest {
+            $0.bearerToken = "old"
+            $0.freshToken = {
+                asked.withLock { $0 += 1 }
+                return "good"
+            }
+        }
+        async let one = rest.get("token")
+        async let two = rest.get("token")
+        let statuses = try await [one.status, two.status]
+        #expect(statuses == [200, 200])
+        #expect(asked.withLock { $0 } == 1)
+    }
+
+    @Test func requestsWaitForTheNetwork() async throws {
+        let reachability = try Reachability(.manual)
+        try reachability.setOnline(false)
+        let rest = try REST(
+            "http://192.0.2.1/",
+            options: {
+                var options = REST.Options()
+                options.reachability = reachability
+                options.queueCapacity = 1
+                return options
+            }())
+        let first = Task { try await rest.post("a") }
+        try await Task.sleep(for: .milliseconds(20))
+        let full = await #expect(throws: REST.Failure.self) { _ = try await rest.post("b") }
+        #expect(full?.code == .queueFull)
+        first.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await first.value }
+    }
+}
