@@ -160,7 +160,7 @@ public final class REST: Sendable {
         if let number = number.withLock({ $0 }) { try? client.cancel(number) }
     }
 
-    /// Sends a request; `done` is called exactly once, on the loop's thread, never inside this call.
+    /// Sends a request; `done` is called once, on the loop's thread and never inside this call.
     @discardableResult
     public func send(
         _ request: Request, done: @escaping @Sendable (Result<Response, Failure>) -> Void
