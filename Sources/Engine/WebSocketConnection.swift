@@ -82,8 +82,7 @@ package final class WebSocketConnection: @unchecked Sendable {
         case handshaking(Transport, Handshaking)
         case refused(Transport, Refused)
         case open(Transport)
-        /// Until nil when it waits for the network.
-        case waiting(until: Instant?, attempt: Int)
+        case waiting(RetryWait, attempt: Int)
         case over
     }
 

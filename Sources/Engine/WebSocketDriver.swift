@@ -267,7 +267,7 @@ extension WebSocketConnection {
         let wanted: Instant?
         switch phase {
         case .idle, .over: wanted = nil
-        case .waiting(let until, _): wanted = until
+        case .waiting(let wait, _): wanted = wait.due
         case .refused(_, let refused):
             wanted = openDeadline.map { min($0, refused.deadline) } ?? refused.deadline
         case .connecting, .handshaking: wanted = openDeadline

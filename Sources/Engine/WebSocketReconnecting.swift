@@ -34,7 +34,7 @@ extension WebSocketConnection {
     }
 
     private func wait(_ how: Ending, _ delay: Duration?, _ attempt: Int, _ now: Instant) {
-        phase = .waiting(until: delay.map { now + $0 }, attempt: attempt)
+        phase = .waiting(RetryWait(delay, now: now), attempt: attempt)
         ending = how
         setState(.waiting)
         scheduleTurn()
@@ -59,13 +59,10 @@ extension WebSocketConnection {
 
     /// The time of an attempt has come: without a network it is not made, and not counted.
     func waitReached(_ attempt: Int) {
-        guard isReachable() else {
-            phase = .waiting(until: nil, attempt: attempt)
-            Log.write(
-                .info, "\(configuration.url.displayName): attempt \(attempt) waits for a network")
-            return updateTimer()
-        }
-        endWait(attempt)
+        if isReachable() { return endWait(attempt) }
+        Log.write(
+            .info, "\(configuration.url.displayName): attempt \(attempt) waits for a network")
+        reachabilityChanged()
     }
 
     /// The wait is over: the caller may change or stop the attempt.
@@ -141,14 +138,11 @@ extension WebSocketConnection {
 
 extension WebSocketConnection: ReachabilityObserver {
     func reachabilityChanged() {
-        guard case .waiting(let until, let attempt) = phase else { return }
-        switch (until, isReachable()) {
-        case (nil, true):
-            let delay = Duration.onceOnline(random: randomFraction())
-            phase = .waiting(until: Loop.now() + delay, attempt: attempt)
-        case (_?, false): phase = .waiting(until: nil, attempt: attempt)
-        case (nil, false), (_?, true): return
-        }
+        guard case .waiting(var wait, let attempt) = phase else { return }
+        let isChanged = wait.setReachable(
+            isReachable(), now: Loop.now(), random: randomFraction())
+        guard isChanged else { return }
+        phase = .waiting(wait, attempt: attempt)
         updateTimer()
     }
 }

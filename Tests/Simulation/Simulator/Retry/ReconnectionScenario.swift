@@ -11,6 +11,7 @@ package enum ReconnectionScenario: Scenario {
             "gave up at the limit", "gave up for good", "asked to wait", "stable",
             "ended before it was stable", "reached the maximum", "none", "equal", "full",
             "decorrelated", "waited for the network",
+            "the network came back", "the network went while waiting",
         ]
     }
 
@@ -126,8 +127,7 @@ private final class ReconnectionRun {
             world.require(!isReachable, "waits for a network that is there")
             world.require(least != nil, "waits to try again what can never do")
             world.require(number == failures, "counts \(number), it is \(failures)")
-            world.after(random.milliseconds(0...60_000)) { [self] in attempt() }
-            return
+            return wait(RetryWait(nil, now: world.now))
         }
         world.require(isReachable || least == nil, "tries without a network")
         let isExhausted = options.attemptLimit > 0 && failures >= options.attemptLimit
@@ -141,7 +141,33 @@ private final class ReconnectionRun {
         failures += 1
         world.require(number == failures, "calls it attempt \(number), it is \(failures)")
         check(delay, least)
-        world.after(delay) { [self] in attempt() }
+        wait(RetryWait(delay, now: world.now))
+    }
+
+    /// The network comes and goes meanwhile, a few times at most; when it is there again, the
+    /// attempt follows within a second, and while it is not, none is made.
+    private func wait(_ wait: RetryWait, flaps: Int = 0) {
+        var wait = wait
+        let change = world.now + random.milliseconds(0...60_000)
+        if let due = wait.due, due <= change || flaps >= 3 {
+            world.after(due - world.now) { [self] in attempt() }
+            return
+        }
+        world.after(change - world.now) { [self] in
+            let isReachable = wait.due == nil
+            world.count(isReachable ? "the network came back" : "the network went while waiting")
+            let uniform = Double(random.next() >> 11) * 0x1p-53
+            world.require(
+                !wait.setReachable(!isReachable, now: world.now, random: uniform),
+                "the same again is no change")
+            world.require(
+                wait.setReachable(isReachable, now: world.now, random: uniform), "no change")
+            let isRight =
+                isReachable
+                ? wait.due.map { $0 - world.now < .seconds(1) } ?? false : wait.due == nil
+            world.require(isRight, "due at \(String(describing: wait.due)), it is \(world.now)")
+            self.wait(wait, flaps: flaps + 1)
+        }
     }
 
     private func check(_ delay: Duration, _ least: Duration) {
