@@ -81,6 +81,8 @@ struct Console: Sendable {
                 JSONLine("error").with("code", "\(error.code)").with("message", error.message)
                     .with("status", error.response?.status).with("advice", error.advice))
             return ExitCode(ExitStatus(error.code).rawValue)
+        case let failure as REST.Failure:
+            return fail(RealtimeError(failure.code, failure.message))
         case let status as ExitStatus: return ExitCode(status.rawValue)
         case is CancellationError: return ExitCode(ExitStatus.interrupted.rawValue)
         default:

@@ -38,12 +38,12 @@ enum ExitStatus: Int32, Error, CaseIterable {
 
     init(_ code: RealtimeError.Code) {
         switch code {
-        case .resolve, .connect, .proxy, .timeout: self = .unreachable
+        case .resolve, .connect, .proxy, .timeout, .deadline: self = .unreachable
         case .tls: self = .untrusted
         case .httpStatus, .redirect, .insecureRedirect, .handshake, .contentType, .noContent,
             .gone, .auth:
             self = .refused
-        case .connectionLost, .protocolViolation, .tooLarge, .reconnectsExhausted, .deadline,
+        case .connectionLost, .protocolViolation, .tooLarge, .reconnectsExhausted,
             .closed, .expired, .queueFull:
             self = .lost
         case .invalidArgument, .invalidURL, .unsupportedScheme, .invalidHeader,

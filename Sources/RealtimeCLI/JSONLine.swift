@@ -15,6 +15,12 @@ struct JSONLine {
 
     func with(_ name: String, _ value: Bool?) -> JSONLine { adding(name, value.map(String.init)) }
 
+    /// As an array of pairs: of some names there may be several.
+    func with(_ name: String, _ pairs: [(String, String)]) -> JSONLine {
+        let items = pairs.map { "[\(JSONLine.quoted($0.0)),\(JSONLine.quoted($0.1))]" }
+        return adding(name, "[\(items.joined(separator: ","))]")
+    }
+
     /// In milliseconds.
     func with(_ name: String, _ value: Duration?) -> JSONLine {
         adding(name, value.map { String(Int64(($0 / .microseconds(1)).rounded()) / 1000) })

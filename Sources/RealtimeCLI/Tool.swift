@@ -6,7 +6,7 @@ import Realtime
 @main struct Tool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "realtime",
-        abstract: "Talks to realtime servers: WebSocket, Server-Sent Events, long polling.",
+        abstract: "Talks to realtime servers: WebSocket, events, long polling, requests.",
         discussion: """
             What is received goes to standard output, a line each; all else goes to standard \
             error. With --json all of it goes to standard output, one JSON object a line, whose \
@@ -21,5 +21,9 @@ import Realtime
               http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY are followed; --proxy goes before them.
             """,
         version: "realtime \(Library.version)",
-        subcommands: [WebSocketCommand.self, EventSourceCommand.self, LongPollCommand.self])
+        subcommands: [
+            WebSocketCommand.self, EventSourceCommand.self, LongPollCommand.self,
+            RequestCommand<Get>.self, RequestCommand<Post>.self, RequestCommand<Put>.self,
+            RequestCommand<Delete>.self,
+        ])
 }

@@ -1,0 +1,65 @@
+import Glibc
+import Realtime
+import Synchronization
+
+/// Where the body of an answer goes: into a file or a pipe as it comes; to a terminal or into an
+/// object when it is whole, since what it is must be known first.
+final class AnswerSink: Sendable {
+    private let console: Console
+    private let path: String?
+    private let descriptor: Int32
+    private let isKept: Bool
+    private let kept = Mutex<[UInt8]>([])
+
+    /// Of what is kept.
+    private static let limit = 64 << 20
+
+    /// - Parameter path: nil or "-" for standard output.
+    init(_ path: String?, _ console: Console) throws {
+        self.console = console
+        let file = path == "-" ? nil : path
+        self.path = file
+        descriptor =
+            file.map { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) } ?? STDOUT_FILENO
+        guard descriptor >= 0 else { throw Files.failure("cannot be written", file ?? "-") }
+        isKept = file == nil && (console.isJSON || Console.isOutputTerminal)
+    }
+
+    deinit { if path != nil { close(descriptor) } }
+
+    /// Whether it goes to a terminal.
+    var isShown: Bool { path == nil && Console.isOutputTerminal }
+
+    func take(_ piece: [UInt8]) throws {
+        guard isKept else { return try write(piece) }
+        try kept.withLock { kept in
+            guard kept.count + piece.count <= AnswerSink.limit else {
+                throw RealtimeError(
+                    .tooLarge, "the answer has more than 64 MiB; --output writes it to a file")
+            }
+            kept += piece
+        }
+    }
+
+    /// The answer is whole.
+    func end(_ answer: REST.Response) throws {
+        let line = JSONLine("answer").with("status", answer.status).with("reason", answer.reason)
+            .with("url", answer.url).with("headers", answer.headers.map { ($0.name, $0.value) })
+        if isKept {
+            let body = kept.withLock { $0 }
+            if console.isJSON || !body.isEmpty { console.tell(body, line) }
+        } else if console.isJSON {
+            console.tell("", line.with("file", path))
+        }
+    }
+
+    private func write(_ piece: [UInt8]) throws {
+        guard let path else { return Console.write(piece, to: descriptor) }
+        var rest = piece[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno != EINTR { throw Files.failure("cannot be written", path) }
+            rest = rest.dropFirst(max(0, count))
+        }
+    }
+}

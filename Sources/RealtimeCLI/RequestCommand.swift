@@ -1,0 +1,187 @@
+import ArgumentParser
+import Realtime
+
+/// A method with a command of its own.
+protocol RequestMethod: SendableMetatype {
+    static var name: String { get }
+    static var abstract: String { get }
+    static var hasBody: Bool { get }
+    /// Behind "realtime ".
+    static var examples: [String] { get }
+}
+
+enum Get: RequestMethod {
+    static let name = "get"
+    static let abstract = "Fetches what is at a URL."
+    static let hasBody = false
+    static let examples = [
+        "get https://example.org/users/1", "get https://example.org/large.iso --output large.iso",
+    ]
+}
+
+enum Post: RequestMethod {
+    static let name = "post"
+    static let abstract = "Sends data to a URL."
+    static let hasBody = true
+    static let examples = [
+        "post https://example.org/messages --data hello --idempotency-key",
+        "post https://example.org/users --type application/json --data-file user.json",
+    ]
+}
+
+enum Put: RequestMethod {
+    static let name = "put"
+    static let abstract = "Puts data at a URL."
+    static let hasBody = true
+    static let examples = ["put https://example.org/files/1 --data-file photo.jpeg"]
+}
+
+enum Delete: RequestMethod {
+    static let name = "delete"
+    static let abstract = "Deletes what is at a URL."
+    static let hasBody = false
+    static let examples = ["delete https://example.org/users/1"]
+}
+
+struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: Method.name,
+            abstract: Method.abstract,
+            discussion: """
+                The body of the answer goes to standard output, or to --output, whatever its \
+                status; a status other than 2xx is exit code 4. What fails is tried again when \
+                that is safe.
+
+                EXAMPLES
+                \(Method.examples.map { "  realtime \($0)" }.joined(separator: "\n"))
+                """)
+    }
+
+    @Argument(help: "http://… or https://…")
+    var url: String
+
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("The body.", visibility: Method.hasBody ? .default : .hidden))
+    var data: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The body from a file; - is standard input.", valueName: "file",
+            visibility: Method.hasBody ? .default : .hidden))
+    var dataFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The body's Content-Type; text/plain by default, and application/octet-stream for a "
+                + "file.",
+            valueName: "type", visibility: Method.hasBody ? .default : .hidden))
+    var type: String?
+
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("Write the answer's body there.", valueName: "file"))
+    var output: String?
+
+    @Flag(name: [.short, .long], help: "Tell the answer's status and headers, too.")
+    var include = false
+
+    @Option(help: "How often it is tried in all.")
+    var attempts = 3
+
+    @Option(help: ArgumentHelp("For all attempts together.", valueName: "seconds"))
+    var maxTime: Double?
+
+    @Flag(help: "Add a random Idempotency-Key, so that any attempt may be repeated.")
+    var idempotencyKey = false
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws {
+        if let maxTime { _ = try duration(maxTime, "--max-time") }
+        if data != nil && dataFile != nil {
+            throw ValidationError("--data and --data-file are the same body; give one of them.")
+        }
+        if !Method.hasBody, data != nil || dataFile != nil || type != nil {
+            throw ValidationError("\(Method.name) sends no body.")
+        }
+        guard (1...100).contains(attempts) else {
+            throw ValidationError("--attempts is \(attempts); 1 to 100 is expected.")
+        }
+    }
+
+    func run() async throws {
+        shared.startLog()
+        let work = Task { try await transfer() }
+        let interruption = Interruption { work.cancel() }
+        do {
+            try await work.value
+            try interruption.check()
+        } catch {
+            throw shared.console.fail(error)
+        }
+    }
+
+    private func transfer() async throws {
+        let console = shared.console
+        let rest = try REST(options: options())
+        let sink = try AnswerSink(output, console)
+        let progress = Progress.onTerminal(isOutputShown: sink.isShown, console)
+        let stream: REST.Stream
+        do {
+            defer { progress?.end() }
+            stream = try await rest.stream(request(progress))
+            for try await piece in stream { try sink.take(piece) }
+        }
+        let answer = stream.response
+        if include && !console.isJSON {
+            for header in answer.headers { console.note("\(header.name): \(header.value)") }
+        }
+        try sink.end(answer)
+        if include || !(200...299).contains(answer.status) {
+            console.note("\(answer.url) answered \(answer.status) \(answer.reason)")
+        }
+        if !(200...299).contains(answer.status) { throw ExitStatus.refused }
+    }
+
+    private func options() throws -> REST.Options {
+        var options = REST.Options()
+        options.network = shared.network.network
+        options.connectTimeout = try duration(shared.network.timeout, "--timeout")
+        options.attemptTimeout = nil
+        options.deadline = try maxTime.map { try duration($0, "--max-time") }
+        options.attempts = attempts
+        options.addsIdempotencyKeys = idempotencyKey
+        // Somebody waits for this one: without a network it is better to say so.
+        options.reachability = try Reachability(.always)
+        return options
+    }
+
+    private func request(_ progress: Progress?) throws -> REST.Request {
+        let headers = try shared.headers()
+        let hasType = headers.contains { $0.name.lowercased() == "content-type" }
+        var body = REST.Request.Body.none
+        if let data {
+            body = .bytes(
+                Array(data.utf8), type: hasType ? nil : type ?? "text/plain; charset=utf-8")
+        } else if let dataFile {
+            body = .bytes(
+                try Files.read(dataFile),
+                type: hasType ? nil : type ?? "application/octet-stream")
+        }
+        var request = REST.Request(
+            Method.name.uppercased(), url, body: body, headers: headers)
+        request.addsIdempotencyKey = idempotencyKey
+        if let progress {
+            request.onProgress = { sent, toSend, received, toReceive in
+                if received > 0 {
+                    progress.tell("received", received, of: toReceive)
+                } else {
+                    progress.tell("sent", sent, of: toSend)
+                }
+            }
+        }
+        return request
+    }
+}

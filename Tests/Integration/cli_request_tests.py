@@ -1,0 +1,242 @@
+"""Requests by the command-line tool."""
+
+import asyncio
+import functools
+import pathlib
+import signal
+import subprocess
+import tempfile
+import threading
+
+from command_line import (
+    INTERRUPTED,
+    OTHER,
+    REFUSED,
+    UNREACHABLE,
+    USAGE,
+    Terminal,
+    Tool,
+    ends,
+    http,
+    running,
+    says,
+)
+from harness import PATIENCE_S, Build, Suite, expect
+from servers import Peer, Servers
+
+OK = "HTTP/1.1 200 OK"
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    tool = Tool(build)
+    for test in (
+        answers_are_written,
+        answers_as_json,
+        answers_into_a_file,
+        errors_are_told,
+        data_is_sent,
+        what_fails_is_tried_again,
+        requests_that_cannot_be,
+        time_runs_out,
+        requests_interrupted,
+        answers_on_a_terminal,
+        long_transfers_are_shown,
+    ):
+        name = "tool: " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(test, tool, servers))
+
+
+class Recorder:
+    """Answers 200 with "done", or what it is told first, and keeps what was sent."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.requests: list[tuple[str, str, bytes]] = []
+        self.keys: list[str] = []
+        self._statuses = list(statuses)
+
+    async def __call__(self, peer: Peer) -> None:
+        line = peer.request.split(b"\r\n")[0].decode()
+        length = int(peer.header("Content-Length") or 0)
+        body = await peer.reader.readexactly(length)
+        self.requests.append((line, peer.header("Content-Type"), body))
+        self.keys.append(peer.header("Idempotency-Key"))
+        status = self._statuses.pop(0) if self._statuses else 200
+        head = f"HTTP/1.1 {status} So\r\nContent-Length: 4\r\nConnection: close\r\n\r\n"
+        await peer.send(head.encode() + b"done")
+
+
+def answers_are_written(tool: Tool, servers: Servers) -> None:
+    data = bytes(range(256)) * 5000
+    head = f"{OK}\r\nContent-Length: {len(data)}\r\nX-Some: thing\r\n\r\n".encode()
+
+    async def script(peer: Peer) -> None:
+        await peer.send(head + data)
+
+    url = http(servers.script(script))
+    with running(tool, "get", url) as process:
+        output, said = process.communicate(timeout=PATIENCE_S)
+        expect(output == data and said == b"", f"{len(output)} bytes, and {said!r}")
+        ends(process, 0)
+    with running(tool, "get", url, "--include") as process:
+        output, said = process.communicate(timeout=PATIENCE_S)
+        expect(output == data and b"X-Some: thing\n" in said and b"200 OK" in said, repr(said))
+
+
+def answers_as_json(tool: Tool, servers: Servers) -> None:
+    fields = ("Set-Cookie: a=b", "Set-Cookie: c=d", "Content-Length: 5")
+    url = http(servers.script(says(OK, *fields, body='"ü"\n')))
+    (line,) = tool.json("get", url + "path?q=1")
+    expect(line["event"] == "answer" and line["status"] == 200, f"{line}")
+    expect(line["reason"] == "OK" and line["data"] == '"ü"\n', f"{line}")
+    expect(line["url"] == url + "path?q=1", f"{line}")
+    expect([value for name, value in line["headers"] if name == "Set-Cookie"] == ["a=b", "c=d"], "")
+
+    url = http(servers.script(says("HTTP/1.1 404 Not Found", "Content-Length: 4", body="none")))
+    (line, *_) = tool.json("get", url, status=REFUSED)
+    expect(line["status"] == 404 and line["data"] == "none", f"{line}")
+
+
+def answers_into_a_file(tool: Tool, servers: Servers) -> None:
+    url = http(servers.script(says(OK, "Content-Length: 5", body="hello")))
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "body")
+        path.write_text("something longer than that")
+        result = tool.run("get", url, "--output", str(path))
+        expect(result.stdout == "" and path.read_text() == "hello", result.stdout)
+        (line,) = tool.json("get", url, "-o", str(path))
+        expect(line["file"] == str(path) and "data" not in line, f"{line}")
+        said = tool.run("get", url, "-o", f"{folder}/no/body", status=OTHER).stderr
+        expect("no/body" in said and "No such file" in said, said)
+
+
+def errors_are_told(tool: Tool, servers: Servers) -> None:
+    url = http(servers.script(says("HTTP/1.1 404 Not Found", "Content-Length: 4", body="none")))
+    result = tool.run("get", url, status=REFUSED)
+    expect(result.stdout == "none" and "404 Not Found" in result.stderr, result.stderr)
+    said = tool.run("get", "http://127.0.0.1:1/", "--attempts", "1", status=UNREACHABLE).stderr
+    expect("127.0.0.1:1" in said and "whether the server runs" in said, said)
+
+
+def data_is_sent(tool: Tool, servers: Servers) -> None:
+    server = Recorder()
+    url = http(servers.script(server))
+    expect(tool.run("post", url + "a?b=c", "--data", "ü").stdout == "done", "no answer")
+    tool.run("put", url, "-d", "{}", "--type", "application/json")
+    tool.run("put", url, "-d", "{}", "-H", "Content-Type: text/x")
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"\x00\xff")
+        file.flush()
+        tool.run("post", url, "--data-file", file.name, "--idempotency-key")
+    tool.run("post", url, "--data-file", "-", text="from a pipe\n")
+    tool.run("delete", url)
+    text = "text/plain; charset=utf-8"
+    expected = [
+        ("POST /a?b=c HTTP/1.1", text, "ü".encode()),
+        ("PUT / HTTP/1.1", "application/json", b"{}"),
+        ("PUT / HTTP/1.1", "text/x", b"{}"),
+        ("POST / HTTP/1.1", "application/octet-stream", b"\x00\xff"),
+        ("POST / HTTP/1.1", "application/octet-stream", b"from a pipe\n"),
+        ("DELETE / HTTP/1.1", "", b""),
+    ]
+    expect(server.requests == expected, f"{server.requests}")
+    expect([bool(key) for key in server.keys] == [False] * 3 + [True] + [False] * 2, "keys")
+
+
+def what_fails_is_tried_again(tool: Tool, servers: Servers) -> None:
+    server = Recorder(503, 503)
+    expect(tool.run("get", http(servers.script(server))).stdout == "done", "no answer")
+    expect(len(server.requests) == 3, f"{server.requests}")
+    server = Recorder(503, 503)
+    url = http(servers.script(server))
+    tool.run("get", url, "--attempts", "1", status=REFUSED)
+    # That it was not done is not known.
+    server = Recorder(500, 500)
+    tool.run("post", http(servers.script(server)), "-d", "x", status=REFUSED)
+    expect(len(server.requests) == 1, f"{server.requests}")
+
+
+def requests_that_cannot_be(tool: Tool, _: Servers) -> None:
+    for arguments, culprit in (
+        (["get", "http://127.0.0.1/", "--data", "x"], "sends no body"),
+        (["post", "http://127.0.0.1/", "--data", "x", "--data-file", "y"], "--data-file"),
+        (["get", "ws://127.0.0.1/"], "http and https"),
+        (["get", "http://127.0.0.1/", "--attempts", "0"], "--attempts"),
+        (["get", "http://127.0.0.1/", "--max-time", "-1"], "--max-time"),
+    ):
+        said = tool.run(*arguments, status=USAGE).stderr
+        expect(culprit in said, f"{arguments}: {culprit!r} is not in {said!r}")
+    said = tool.run("post", "http://127.0.0.1/", "--data-file", "/no/file", status=OTHER).stderr
+    expect("/no/file" in said, said)
+
+
+def time_runs_out(tool: Tool, servers: Servers) -> None:
+    async def silent(peer: Peer) -> None:
+        await peer.read_to_end()
+
+    url = http(servers.script(silent))
+    said = tool.run("get", url, "--max-time", "0.2", status=UNREACHABLE).stderr
+    expect("127.0.0.1" in said, said)
+
+
+def requests_interrupted(tool: Tool, servers: Servers) -> None:
+    came = threading.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.send(f"{OK}\r\nContent-Length: 1000\r\n\r\nbegin".encode())
+        came.set()
+        await peer.read_to_end()
+
+    with running(tool, "get", http(servers.script(script))) as process:
+        expect(came.wait(PATIENCE_S), "no request")
+        assert process.stdout is not None
+        expect(process.stdout.read(5) == b"begin", "not as it comes")
+        process.send_signal(signal.SIGINT)
+        ends(process, INTERRUPTED)
+
+
+def answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
+    for body, shown in (("a\x1b[2Jb", "a\\u{1b}[2Jb\r\n"), ("\0", "\\u{0}\r\n")):
+        url = http(servers.script(says(OK, f"Content-Length: {len(body)}", body=body)))
+        with Terminal(tool, "get", url) as screen:
+            screen.expect(shown)
+            expect("\x1b" not in screen.said, repr(screen.said))
+            ends(screen.process, 0)
+
+    async def binary(peer: Peer) -> None:
+        await peer.send(f"{OK}\r\nContent-Length: 2\r\n\r\n".encode() + b"\xff\xfe")
+
+    with Terminal(tool, "get", http(servers.script(binary))) as screen:
+        screen.expect("2 bytes")
+
+
+def long_transfers_are_shown(tool: Tool, servers: Servers) -> None:
+    """On a terminal, when the body goes elsewhere; and the line is taken away at the end."""
+    piece = bytes(100_000)
+    more = servers.event()
+
+    async def script(peer: Peer) -> None:
+        await peer.send(f"{OK}\r\nContent-Length: {len(piece) * 1000}\r\n\r\n".encode())
+        for _ in range(500):
+            await peer.send(piece)
+        # It goes on until the screen has shown it.
+        sent = 500
+        while sent < 999 and not more.is_set():
+            await peer.send(piece)
+            sent += 1
+            await asyncio.sleep(0.02)
+        await more.wait()
+        for _ in range(1000 - sent):
+            await peer.send(piece)
+
+    url = http(servers.script(script))
+    with Terminal(tool, "get", url, "--output", "/dev/null") as screen:
+        screen.expect(" of 100.0 MB, ")
+        servers.set(more)
+        ends(screen.process, 0)
+    result = subprocess.run(
+        [tool.program, "get", url, "--output", "/dev/null"],
+        capture_output=True,
+        env=tool.environment,
+        timeout=PATIENCE_S,
+    )
+    expect(result.stderr == b"", repr(result.stderr))
