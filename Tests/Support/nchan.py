@@ -65,6 +65,12 @@ http {{
     location ~ ^/moved/(\w+)$ {{ return 307 /ps/$1; }}
     location = /busy {{ add_header Retry-After 2 always; return 503; }}
     location = /stop {{ return 204; }}
+    location = /rest/who {{ default_type text/plain; return 200 "$connection"; }}
+    location = /rest/moved {{ return 301 /rest/who; }}
+    location = /rest/large {{ gzip on; gzip_min_length 0; gzip_types text/plain;
+      access_log coding.log coding; default_type text/plain; return 200 "{large}"; }}
+    location = /rest/brotli {{ brotli on; brotli_min_length 0; brotli_types text/plain;
+      access_log coding.log coding; default_type text/plain; return 200 "{large}"; }}
   }}
 }}
 """
@@ -162,7 +168,13 @@ class Nchan:
             self.tls_port = free_port()
             self._make_certificates()
             tls = TLS_CONFIGURATION.format(port=self.tls_port)
-        text = CONFIGURATION.format(module=MODULE, brotli=BROTLI, port=self.port, tls=tls)
+        text = CONFIGURATION.format(
+            module=MODULE,
+            brotli=BROTLI,
+            port=self.port,
+            tls=tls,
+            large="a line that repeats; " * 90,
+        )
         (self.folder / "nginx.conf").write_text(text)
         command = ["nginx", "-p", f"{self.folder}/", "-c", "nginx.conf", "-e", "error.log"]
         self._process = subprocess.Popen(

@@ -1,0 +1,244 @@
+"""Requests with retries: against nginx, plain and by HTTP/2 with TLS, and a server that does
+what a good one never does; and no credential is in the log of any of it."""
+
+import functools
+import re
+from collections.abc import Callable
+
+from harness import Build, Suite, expect
+from nchan import Nchan
+from rest_server import RESTServer
+
+#: What every request of these tests waits before its next attempt, in milliseconds.
+QUICKLY = "delay=2"
+
+#: Everything that was logged, for what must never be there.
+logged: list[str] = []
+
+
+class Outcome:
+    def __init__(self, line: str) -> None:
+        found = re.fullmatch(r"done (\d+) (\w+) (\d+) (\d+) (\d+) (\d+) ?(.*)", line, re.S)
+        expect(found is not None, f"said {line!r}")
+        assert found is not None
+        self.status = found[2]
+        self.index, self.http, self.attempts, self.version, self.size = (
+            int(found[group]) for group in (1, 3, 4, 5, 6)
+        )
+        self.body = found[7]
+
+
+class Client:
+    """Tests/Integration/rest.c."""
+
+    def __init__(self, build: Build, base: str, valgrind: bool = False) -> None:
+        self._build, self._base, self._valgrind = build, base, valgrind
+
+    def __call__(self, method: str, path: str, *options: str) -> list[Outcome]:
+        """Each request ends exactly once, and the program in order."""
+        program = self._build.helper("rest")
+        arguments = [self._base, method, path, QUICKLY, *options]
+        result = self._build.run(program, *arguments, valgrind=self._valgrind)
+        logged.append(result.stderr)
+        expect(result.returncode == 0, f"exit code {result.returncode}: {result.stdout}")
+        *lines, end = result.stdout.removesuffix("\n").split("\ndone ")
+        first, *rest = [*lines, *end.rsplit("\nended ", 1)]
+        count = int(rest.pop())
+        outcomes = [Outcome(first), *(Outcome("done " + line) for line in rest)]
+        expect(len(outcomes) == count, f"{count} ended, and said {len(outcomes)}")
+        return outcomes
+
+
+def check(outcome: Outcome, status: str, http: int, attempts: int) -> None:
+    said = (outcome.status, outcome.http, outcome.attempts)
+    expect(said == (status, http, attempts), f"expected {(status, http, attempts)}, not {said}")
+
+
+def add(suite: Suite, build: Build, nchan: Nchan) -> None:
+    both: list[Callable[[Client, RESTServer], None]] = [
+        a_connection_found_dead_is_replaced,
+        a_misdirected_request_gets_its_own_connection,
+        ordered_requests_keep_their_order,
+        bodies_go_and_come,
+    ]
+    plain: list[Callable[[Client, RESTServer], None]] = [
+        bad_answers_are_repeated,
+        bad_answers_to_a_post_are_told,
+        redirects_lead_on,
+        credentials_stay_behind,
+        times_run_out,
+    ]
+    for test in both + plain:
+        for grind in (False, True) if test in both else (False,):
+            name = "rest: " + test.__name__.replace("_", " ") + (", valgrind" if grind else "")
+            suite.add(name, functools.partial(against_script, build, test, grind))
+    for real in (nginx_plain, nginx_by_http2, nginx_compresses):
+        suite.add("rest: " + real.__name__.replace("_", " "), functools.partial(real, build, nchan))
+    suite.add("rest: example", functools.partial(the_example, build))
+    suite.add("rest: no credential is in a log", functools.partial(the_log_is_discreet, build))
+
+
+def against_script(
+    build: Build, test: Callable[[Client, RESTServer], None], valgrind: bool
+) -> None:
+    with RESTServer() as server:
+        test(Client(build, server.url, valgrind), server)
+
+
+def bad_answers_are_repeated(client: Client, server: RESTServer) -> None:
+    for fault in ("reset", "short", "chunks"):
+        check(client("GET", f"/{fault}/x/2")[0], "RT_OK", 200, 3)
+        # The head of an answer that breaks off is told.
+        http = 0 if fault == "reset" else 200
+        check(client("GET", f"/{fault}/y/3")[0], "RT_ERROR_CONNECTION_LOST", http, 3)
+        check(client("PUT", f"/{fault}/z/1", "body=b")[0], "RT_OK", 200, 2)
+    check(client("GET", "/bad")[0], "RT_ERROR_CONNECTION_LOST", 0, 3)
+    check(client("GET", "/flaky/x/2")[0], "RT_OK", 200, 3)
+
+
+def bad_answers_to_a_post_are_told(client: Client, server: RESTServer) -> None:
+    for fault in ("reset", "short", "chunks"):
+        outcome = client("POST", f"/{fault}/x/1", "body=b")[0]
+        expect((outcome.status, outcome.attempts) == ("RT_ERROR_CONNECTION_LOST", 1), fault)
+        check(client("POST", f"/{fault}/y/1", "body=b", "keys=1")[0], "RT_OK", 200, 2)
+        check(client("POST", f"/{fault}/z/1", "body=b", "unsafe=1")[0], "RT_OK", 200, 2)
+    keys = [seen.header("Idempotency-Key") for seen in server.seen if "/y/" in seen.target]
+    expect(len(keys) == 6 and len(set(keys)) == 3 and all(keys), f"keys: {keys}")
+    check(client("POST", "/flaky/a/1/500", "body=b")[0], "RT_ERROR_HTTP_STATUS", 500, 1)
+    check(client("POST", "/flaky/b/1/429", "body=b")[0], "RT_OK", 200, 2)
+
+
+def a_connection_found_dead_is_replaced(client: Client, server: RESTServer) -> None:
+    first, second = client("POST", "/echo", "path2=/dead/x", "count=2", "turns=1", "body=b")
+    check(first, "RT_OK", 200, 1)
+    check(second, "RT_OK", 200, 1)
+    targets = [(seen.target, seen.connection) for seen in server.seen]
+    expect(targets == [("/echo", 1), ("/dead/x", 1), ("/dead/x", 2)], f"seen: {targets}")
+
+
+def redirects_lead_on(client: Client, server: RESTServer) -> None:
+    check(client("GET", "/redirect/19")[0], "RT_OK", 200, 1)
+    check(client("GET", "/redirect/20")[0], "RT_ERROR_REDIRECT", 302, 1)
+    check(client("GET", "/loop")[0], "RT_ERROR_REDIRECT", 302, 1)
+    check(client("GET", "/nowhere")[0], "RT_ERROR_REDIRECT", 302, 1)
+    check(client("GET", "/loop", "redirects=0")[0], "RT_ERROR_HTTP_STATUS", 302, 1)
+    for status, method, body in ((302, "GET", ""), (303, "GET", ""), (307, "POST", "b")):
+        server.seen.clear()
+        check(client("POST", f"/redirect/0/{status}", "body=b")[0], "RT_OK", 200, 1)
+        said = (server.seen[-1].method, server.seen[-1].body.decode())
+        expect(said == (method, body), f"{status} leads to {said}")
+
+
+def credentials_stay_behind(client: Client, server: RESTServer) -> None:
+    secrets = ("token=s3cret-token", "header=X-Api-Key:s3cret-key", "header=Cookie:a=s3cret-cookie")
+    outcome = client("POST", "/away", *secrets, "header=X-Safe:seen", "safe=X-Safe", "body=b")[0]
+    check(outcome, "RT_OK", 200, 1)
+    expect("s3cret" not in outcome.body and "X-Safe" in outcome.body, outcome.body)
+    expect(server.seen[0].header("X-Api-Key") == "s3cret-key", "the first origin sees them")
+
+
+def a_misdirected_request_gets_its_own_connection(client: Client, server: RESTServer) -> None:
+    check(client("POST", "/misdirected/x", "body=b")[0], "RT_OK", 200, 1)
+    expect([seen.connection for seen in server.seen] == [1, 2], "not on a new connection")
+
+
+def ordered_requests_keep_their_order(client: Client, server: RESTServer) -> None:
+    outcomes = client("POST", "/flaky/x/2", "path2=/echo", "count=30", "body=b")
+    expect([outcome.index for outcome in outcomes] == list(range(30)), "out of order")
+    expect(outcomes[0].attempts == 3 and server.connections == 1, "not on one connection")
+
+
+def bodies_go_and_come(client: Client, server: RESTServer) -> None:
+    outcome = client("PUT", "/flaky/x/1", "source=1000000")[0]
+    check(outcome, "RT_OK", 200, 2)
+    expect(len(server.seen[-1].body) == 1_000_000, "the body is not whole")
+    for stream in ("0", "1"):
+        outcomes = client("GET", "/bytes/1000000", f"stream={stream}", "count=4")
+        expect([outcome.size for outcome in outcomes] == [1_000_000] * 4, "not whole")
+
+
+def times_run_out(client: Client, server: RESTServer) -> None:
+    # Far above what a step needs, and under valgrind, too; what never answers is cut off.
+    for fault in ("silent", "headless"):
+        options = ("timeout=700", "attempts=1")
+        check(client("GET", f"/{fault}/x/9", *options)[0], "RT_ERROR_TIMEOUT", 0, 1)
+    options = ("timeout=0", "deadline=700")
+    check(client("GET", "/silent/z/9", *options)[0], "RT_ERROR_DEADLINE", 0, 1)
+    outcomes = client("GET", "/silent/w/1", "timeout=700")
+    check(outcomes[0], "RT_OK", 200, 2)
+
+
+def nginx_plain(build: Build, nchan: Nchan) -> None:
+    client = Client(build, nchan.url("", "http"))
+    check(client("GET", "/rest/moved")[0], "RT_OK", 200, 1)
+    check(client("GET", "/stop")[0], "RT_OK", 204, 1)
+    check(client("GET", "/no/such")[0], "RT_ERROR_HTTP_STATUS", 404, 1)
+    check(client("HEAD", "/rest/large")[0], "RT_OK", 200, 1)
+    outcomes = client("GET", "/rest/who", "count=60")
+    connections = {outcome.body for outcome in outcomes}
+    expect(len(connections) <= 6, f"{len(connections)} connections for 60 requests")
+    expect(all(outcome.version == 11 for outcome in outcomes), "not HTTP/1.1")
+
+
+def nginx_by_http2(build: Build, nchan: Nchan) -> None:
+    client = Client(build, nchan.url("", "https"))
+    ca = f"ca={nchan.ca_file}"
+    outcomes = client("GET", "/rest/who", "count=60", ca)
+    expect(all(outcome.version == 20 for outcome in outcomes), "not HTTP/2")
+    connections = {outcome.body for outcome in outcomes}
+    expect(len(connections) == 1, f"{len(connections)} connections for 60 streams")
+    check(client("GET", "/rest/moved", ca)[0], "RT_OK", 200, 1)
+    check(client("POST", "/pub/rest", "source=100000", ca)[0], "RT_OK", 202, 1)
+    expect(client("GET", "/rest/who", "http2=0", ca)[0].version == 11, "not HTTP/1.1")
+    check(client("GET", "/rest/who")[0], "RT_ERROR_TLS", 0, 3)
+
+
+def nginx_compresses(build: Build, nchan: Nchan) -> None:
+    for scheme in ("http", "https"):
+        client = Client(build, nchan.url("", scheme))
+        ca = f"ca={nchan.ca_file}"
+        for path in ("/rest/large", "/rest/brotli"):
+            plain = client("GET", path, "compression=0", ca)[0]
+            coded = client("GET", path, ca)[0]
+            expect(plain.size == coded.size > 1000, f"{plain.size} and {coded.size} bytes")
+            expect(plain.body == coded.body, "not decoded")
+    codings = (nchan.folder / "coding.log").read_text()
+    expect("/rest/large gzip" in codings or "/rest/large br" in codings, "nothing was compressed")
+    expect("/rest/brotli br" in codings, "br was not taken")
+
+
+def the_example(build: Build) -> None:
+    with RESTServer() as server:
+        program = build.example("request")
+        result = build.run(program, "GET", server.url + "/flaky/x/1", valgrind=True)
+        expect(result.returncode == 0 and '"GET"' in result.stdout, result.stderr)
+        result = build.run(program, "POST", server.url + "/echo", '{"a":1}')
+        expect(result.returncode == 0 and "application/json" in result.stdout, result.stderr)
+        result = build.run(program, "GET", server.url + "/status/404")
+        expect(result.returncode == 1 and "RT_ERROR_HTTP_STATUS" in result.stderr, result.stderr)
+
+
+def the_log_is_discreet(build: Build) -> None:
+    """Every kind of credential, through every kind of end."""
+    with RESTServer() as server:
+        place = server.url.replace("http://", "http://s3cret-user:s3cret-password@")
+        client = Client(build, place)
+        everything = (
+            "token=s3cret-token",
+            "header=Cookie:a=s3cret-cookie",
+            "header=X-Api-Key:s3cret-key",
+            "query=s3cret-query",
+            "body=s3cret-body",
+            "timeout=300",
+        )
+        for path in ("/echo", "/flaky/a/1", "/status/404", "/token", "/away", "/redirect/2/307"):
+            client("PUT", path, *everything)
+            client("PUT", path, *everything[1:])
+        for path in ("/reset/a/9", "/short/b/9", "/bad", "/loop", "/silent/c/9"):
+            client("PUT", path, *everything, "attempts=2")
+        expect(any("s3cret-query" in seen.target for seen in server.seen), "no query was sent")
+        expect(any("s3cret" in seen.header("Authorization") for seen in server.seen), "no token")
+    text = "".join(logged)
+    expect(text.count("log 4 REST") > 20, "the log says nothing")
+    found = next((line for line in text.splitlines() if "s3cret" in line), "")
+    expect(not found, f"the log has a credential: {found}")
