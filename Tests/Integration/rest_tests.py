@@ -114,6 +114,10 @@ def a_connection_found_dead_is_replaced(client: Client, server: RESTServer) -> N
     check(second, "RT_OK", 200, 1)
     targets = [(seen.target, seen.connection) for seen in server.seen]
     expect(targets == [("/echo", 1), ("/dead/x", 1), ("/dead/x", 2)], f"seen: {targets}")
+    # A body from a callback has to be had again.
+    outcomes = client("POST", "/echo", "path2=/dead/y", "count=2", "turns=1", "source=1000")
+    check(outcomes[1], "RT_OK", 200, 1)
+    expect([len(seen.body) for seen in server.seen[-2:]] == [1000, 1000], "not sent whole")
 
 
 def redirects_lead_on(client: Client, server: RESTServer) -> None:

@@ -253,7 +253,9 @@ final class HTTPTransfer: CurlUser {
             ? "cannot connect to \(displayName)" : "the exchange with \(displayName) failed"
         return HTTPFailure(
             CurlFailure.error(result, errorText, what, isConnecting: isConnecting),
-            precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
+            precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+            // Of a connection that was kept and found dead: libcurl sends again what it has itself.
+            isStale: result == CURLE_SEND_FAIL_REWIND)
     }
 
     // MARK: The request
