@@ -22,13 +22,15 @@ from command_line import (
     says,
 )
 from harness import PATIENCE_S, Build, Suite, expect
+from nchan import Nchan
 from servers import Peer, Servers
 
 OK = "HTTP/1.1 200 OK"
 
 
-def add(suite: Suite, build: Build, servers: Servers) -> None:
+def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
     tool = Tool(build)
+    suite.add("tool: all of it with Nchan", functools.partial(all_of_it, tool, nchan))
     for test in (
         answers_are_written,
         answers_as_json,
@@ -44,6 +46,27 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
     ):
         name = "tool: " + test.__name__.replace("_", " ")
         suite.add(name, functools.partial(test, tool, servers))
+
+
+def all_of_it(tool: Tool, nchan: Nchan) -> None:
+    """What is posted comes by every transport, and one cursor serves them."""
+    lines = ["one", "zwei ü", "three"]
+    trust = ["--ca-file", str(nchan.ca_file)]
+    for line in lines:
+        tool.run("post", nchan.url("/pub/tool", "https"), "--data", line, *trust)
+    ids = []
+    for command, scheme in (("ws", "wss"), ("sse", "https"), ("poll", "https")):
+        url = nchan.url("/ps/tool", scheme)
+        told = tool.json(command, url, "--count", "3", *trust)
+        messages = [line for line in told if line["event"] == "message"]
+        expect([message["data"] for message in messages] == lines, f"{command}: {told}")
+        ids.append(messages[1].get("id"))
+    expect(ids[0] is None and ids[1] == ids[2] != "", f"{ids}")
+    arguments = ["--count", "1", "--last-event-id", ids[1], *trust]
+    url = nchan.url("/ps/tool", "https")
+    for command in (["sse"], ["poll"], ["poll", "--cursor", "header"]):
+        rest = tool.run(*command, url, *arguments).stdout
+        expect(rest == "three\n", f"{command}: {rest!r}")
 
 
 class Recorder:
