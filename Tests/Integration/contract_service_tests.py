@@ -60,6 +60,13 @@ def add(suite: Suite, build: Build, resources: contextlib.ExitStack) -> None:
     suite.add("contract service: it quits", functools.partial(quits, runner))
 
 
+class CallbackServer(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """A service that ends resets its connections."""
+
+
 class Callbacks:
     """Receives what the service reports, and sorts it by its numbers."""
 
@@ -81,8 +88,7 @@ class Callbacks:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = CallbackServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Callable, TypeVar
 import pytest
 import trustme
 from servers import WebSocketServer, answers, raw_server
+from streams import EventServer
 from websockets.asyncio.server import ServerConnection
 from websockets.typing import Subprotocol
 
@@ -88,6 +89,12 @@ def server() -> Iterator[WebSocketServer]:
 def own_server() -> Iterator[WebSocketServer]:
     """For tests that look at what the server received."""
     with WebSocketServer(max_queue=1) as running:
+        yield running
+
+
+@pytest.fixture
+def events() -> Iterator[EventServer]:
+    with EventServer() as running:
         yield running
 
 

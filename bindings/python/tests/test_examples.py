@@ -70,3 +70,27 @@ def test_subscribe_tells_that_nobody_listens(example):
     assert result.returncode == 1
     assert result.stdout.startswith("FAILED: cannot connect to 127.0.0.1:1")
     assert "Traceback" not in result.stderr
+
+
+def test_events(example, events):
+    result = example("events.py", events.url + "/count", "3")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    # Listeners are told when an event comes, the loop takes it when it gets there; and more may
+    # have come by then than it takes.
+    assert [line for line in lines if line.startswith("odd:")][:2] == [
+        "odd: number 1",
+        "odd: number 3",
+    ]
+    assert [line for line in lines if not line.startswith("odd:")] == [
+        "1 odd number 1",
+        "2 message number 2",
+        "3 odd number 3",
+    ]
+
+
+def test_events_tells_a_refusal(example, events):
+    result = example("events.py", events.url + "/page")
+    assert result.returncode == 1
+    assert "FAILED: 127.0.0.1" in result.stderr and "text/event-stream" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from . import _abi
 from ._abi import rt_status
 from ._loader import lib
 from ._registry import Handle
@@ -71,7 +72,9 @@ class Driven:
             self._condition.acquire()
             self._driver = None
             self._condition.notify_all()
-        check(status)
+        # Another thread may have closed, and let the loop go, before the call or inside it.
+        if self._loop_handle is not None:
+            check(status)
         if self._errors:
             self._raise_errors()
 
@@ -84,3 +87,14 @@ class Driven:
 
     def _keep(self, error: BaseException) -> None:
         self._errors.append(error)
+
+
+def nudge(loop: Handle) -> None:
+    """Has whoever is in a turn of this loop, or begins one, look around."""
+    # Fails when the loop is over, and nobody is in a turn.
+    lib.rt_loop_post(loop, _NOTHING, None, _NOBODY)
+
+
+# Kept for ever, as C may call it at any time.
+_NOTHING = _abi.rt_loop_fn(lambda _: None)
+_NOBODY = _abi.rt_destroy_fn()

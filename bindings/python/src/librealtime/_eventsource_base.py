@@ -264,21 +264,22 @@ class BaseEventSource(Parameters):
             self._handlers.on_open()
 
     def _came(self, event: str, data: str, id_: str, had_id: bool, size: int) -> None:
-        handle = self._handle
-        if handle is None:
+        # No name for the handle here: a traceback that is kept would keep the loop's descriptors.
+        if self._handle is None:
             return
-        retry = lib.rt_eventsource_get_reconnection_time_ms(handle)
+        retry = lib.rt_eventsource_get_reconnection_time_ms(self._handle)
         changed = None if retry == self._retry_ms else retry
         self._retry_ms = retry
         told = ServerSentEvent(event, data, id_, changed, had_id)
-        if event == "message" and self._handlers.on_message is not None:
-            self._tell(self._handlers.on_message, told)
+        handlers = self._handlers
+        if event == "message" and handlers.on_message is not None:
+            self._tell(handlers.on_message, told)
         for listener in tuple(self._listeners.get(event, ())):
             # One that was removed meanwhile, by itself or another, is not called.
             if listener in self._listeners.get(event, ()):
                 self._tell(listener, told)
-        if self._handlers.on_any is not None:
-            self._tell(self._handlers.on_any, told)
+        if handlers.on_any is not None:
+            self._tell(handlers.on_any, told)
         if self._is_iterated:
             self._queue(told, size)
 

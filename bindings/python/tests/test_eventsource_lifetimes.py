@@ -1,0 +1,230 @@
+"""Event sources that are misused, waited for, closed, forgotten and forked."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import queue
+import threading
+import weakref
+
+import pytest
+
+import librealtime
+from librealtime import EventSource, sync
+
+SOON = {"reconnection_time": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"method": "G T"}, librealtime.InvalidArgument),
+        ({"method": "HEAD"}, librealtime.InvalidArgument),
+        ({"headers": {"a b": "c"}}, librealtime.InvalidArgument),
+        ({"headers": {"a": "b\nc"}}, librealtime.InvalidArgument),
+        ({"auth": ("a:b", "c")}, librealtime.InvalidArgument),
+        ({"auth": ("a", "b"), "bearer_token": "c"}, librealtime.InvalidArgument),
+        ({"bearer_token": ""}, librealtime.InvalidArgument),
+        ({"max_redirects": 21}, librealtime.InvalidArgument),
+        ({"safe_headers": ["a:b"]}, librealtime.InvalidArgument),
+        ({"safe_headers": "abc"}, TypeError),
+        ({"last_event_id": "a\nb"}, librealtime.InvalidArgument),
+        ({"store_key": "k"}, librealtime.InvalidArgument),
+        ({"id_file": ""}, librealtime.InvalidArgument),
+        ({"reconnection_time": -1}, librealtime.InvalidArgument),
+        ({"reconnection_time": None}, TypeError),
+        ({"connect_timeout": 0}, librealtime.InvalidArgument),
+        ({"retry_statuses": [200]}, librealtime.InvalidArgument),
+        ({"retry_statuses": [401]}, librealtime.InvalidArgument),
+        ({"max_reconnects": 0}, librealtime.InvalidArgument),
+        ({"max_line_size": 0}, librealtime.InvalidArgument),
+        ({"max_queue": -1}, librealtime.InvalidArgument),
+        ({"network": "none"}, TypeError),
+        ({"reachability": True}, TypeError),
+    ],
+)
+def test_what_is_wrong_is_told_at_once(run, no_linger, options, kind):
+    async def main():
+        with pytest.raises(kind):
+            EventSource("http://127.0.0.1:1/", **options)
+
+    run(main())
+    with pytest.raises(kind):
+        sync.EventSource("http://127.0.0.1:1/", **options)
+
+
+@pytest.mark.parametrize("url", ["", "x", "ws://a/", "http://", "http://a\0b/", "http://[::1/"])
+def test_bad_urls(run, url):
+    async def main():
+        with pytest.raises(librealtime.InvalidURI):
+            EventSource(url)
+
+    run(main())
+
+
+def test_listeners_need_a_type(events):
+    with sync.EventSource(events.url + "/held") as source:
+        with pytest.raises(librealtime.InvalidArgument):
+            source.add_event_listener("", print)
+        with pytest.raises(TypeError):
+            source.add_event_listener(None, print)
+
+
+def test_it_needs_a_running_loop():
+    with pytest.raises(RuntimeError):
+        EventSource("http://127.0.0.1:1/")
+
+
+def test_cancelling_a_wait_loses_nothing(run, events):
+    async def main():
+        async with EventSource(events.url + "/count", reconnection_time=1000) as source:
+            for number in "123":
+                assert (await source.recv()).id == number
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(source.recv(), 0.01)
+            source.restart()
+            assert (await source.recv()).id == "4"
+
+    run(main())
+
+
+def test_close_ends_those_who_wait(run, events):
+    async def main():
+        source = EventSource(events.url + "/held")
+        assert (await source.recv()).id == "a"
+        waits = asyncio.ensure_future(source.recv())
+        iterates = asyncio.ensure_future(anext_of(source))
+        await asyncio.sleep(0)
+        source.close()
+        with pytest.raises(librealtime.StreamEnded):
+            await waits
+        assert await iterates is None
+
+    async def anext_of(source):
+        async for event in source:
+            return event
+        return None
+
+    run(main())
+
+
+def test_blocking_wait_has_a_limit(events):
+    with sync.EventSource(events.url + "/held") as source:
+        assert source.recv(60).id == "a"
+        with pytest.raises(TimeoutError):
+            source.recv(0.01)
+        with pytest.raises(TimeoutError):
+            source.wait_closed(0.01)
+
+
+def test_several_threads_take_events_and_one_closes(events):
+    taken = queue.Queue()
+
+    def take():
+        for event in source:
+            taken.put(int(event.id))
+
+    source = sync.EventSource(events.url + "/count", **SOON)
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    seen = sorted(taken.get(timeout=60) for _ in range(30))
+    source.close()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert len(set(seen)) == 30
+
+
+def test_with_handlers_alone_it_lives_on(run, events):
+    """Nobody refers to it but the loop."""
+
+    async def main():
+        told = asyncio.Queue()
+        reference = weakref.ref(
+            EventSource(events.url + "/count", on_message=told.put_nowait, **SOON)
+        )
+        gc.collect()
+        event = [await told.get() for _ in range(3)][-1]
+        assert event.id == "6"
+        source = reference()
+        assert source is not None
+        source.close()
+
+    run(main())
+
+
+def test_one_that_nobody_wants_is_collected(run, no_linger, events):
+    async def main():
+        source = EventSource(events.url + "/held")
+        await source.recv()
+        with pytest.warns(ResourceWarning, match="unclosed event source"):
+            del source
+            gc.collect()
+
+    run(main())
+    source = sync.EventSource(events.url + "/held")
+    source.recv(60)
+    with pytest.warns(ResourceWarning, match="unclosed event source"):
+        del source
+        gc.collect()
+
+
+def test_the_end_of_the_loop_ends_it(events):
+    """What is left when asyncio.run returns goes with its loop."""
+    left = []
+
+    async def main():
+        source = EventSource(events.url + "/held", on_message=left.append)
+        await source.recv()
+        left.append(weakref.ref(source))
+
+    with pytest.warns(ResourceWarning):
+        asyncio.run(main())
+        gc.collect()
+    assert left[-1]() is None
+
+
+def test_a_forked_process_leaves_it_alone(run, events):
+    async def main():
+        async with EventSource(events.url + "/three") as source:
+            assert (await source.recv()).data == "1"
+            child = os.fork()
+            if child == 0:
+                try:
+                    source.restart()
+                except librealtime.InvalidState:
+                    os._exit(0)
+                os._exit(1)
+            assert os.waitpid(child, 0)[1] == 0
+            assert (await source.recv()).data == "2"
+
+    run(main())
+
+
+def test_reachability_holds_attempts_back(run, events):
+    async def main():
+        network = librealtime.Reachability("manual")
+        network.set_online(False)
+        async with EventSource(events.url + "/held", reachability=network) as source:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(source.recv(), 0.2)
+            assert events.requests.empty()
+            network.set_online(True)
+            assert (await source.recv()).id == "a"
+
+    run(main())
+
+
+def test_repr_hides_the_password(run, events):
+    async def main():
+        url = events.url.replace("//", "//me:secret@") + "/held"
+        async with EventSource(url) as source:
+            assert "secret" not in repr(source)
+            assert "CONNECTING" in repr(source)
+            assert source.url == events.url + "/held"
+        assert "CLOSED" in repr(source)
+
+    run(main())
