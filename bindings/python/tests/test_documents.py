@@ -40,10 +40,22 @@ def test_every_option_is_in_the_readme():
             assert f"`{field.name}`" in README
 
 
-def test_numbers_of_the_readme():
-    documented = rows("## Options of connect", "`Network`, a frozen")
-    units = {"s": 1, "KiB": 2**10, "MiB": 2**20, "messages": 1, "": 1}
-    for name, default in inspect.signature(librealtime.connect).parameters.items():
+def test_every_option_of_event_sources_is_in_the_readme():
+    documented = rows("## Event streams\n", "## Long polls")
+    assert sorted(documented) == sorted(parameters(librealtime.EventSource))
+
+
+@pytest.mark.parametrize(
+    ("documented", "function"),
+    [
+        (rows("## Options of connect", "`Network`, a frozen"), librealtime.connect),
+        (rows("## Event streams\n", "## Long polls"), librealtime.EventSource),
+    ],
+    ids=["connect", "EventSource"],
+)
+def test_numbers_of_the_readme(documented, function):
+    units = {"s": 1, "KiB": 2**10, "MiB": 2**20, "messages": 1, "events": 1, "": 1}
+    for name, default in inspect.signature(function).parameters.items():
         match = re.fullmatch(r"(\d+) ?(\w*)", documented.get(name, ""))
         if match:
             assert default.default == int(match[1]) * units[match[2]], name
@@ -57,10 +69,15 @@ def test_numbers_of_the_readme():
         librealtime.connect,
         librealtime.sync.connect,
         librealtime.sync.reconnect,
+        librealtime.EventSource,
+        librealtime.sync.EventSource,
         librealtime.LongPoll,
         librealtime.sync.LongPoll,
     ],
-    ids=["connect", "sync.connect", "sync.reconnect", "LongPoll", "sync.LongPoll"],
+    ids=[
+        *("connect", "sync.connect", "sync.reconnect", "EventSource", "sync.EventSource"),
+        *("LongPoll", "sync.LongPoll"),
+    ],
 )
 def test_help_lists_every_option(documented):
     text = inspect.getdoc(documented)
