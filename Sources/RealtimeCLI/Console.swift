@@ -31,6 +31,12 @@ struct Console: Sendable {
         }
     }
 
+    /// Who waits in silence is told why.
+    func tellOffline() throws {
+        if try Reachability().isOnline { return }
+        note("there is no network; a server elsewhere is waited for", JSONLine("offline"))
+    }
+
     /// A failure after which another attempt follows, or one beside the connection.
     func tellLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
         if error.code == .store {

@@ -55,6 +55,7 @@ struct EventSourceCommand: AsyncParsableCommand {
                 completion.end()
             }
             addHandlers(to: source, completion)
+            try shared.console.tellOffline()
             try source.start()
             try await completion.wait()
             // The last id is on its way to the file.

@@ -63,6 +63,7 @@ struct LongPollCommand: AsyncParsableCommand {
                 completion.end()
             }
             addHandlers(to: poll, completion)
+            try shared.console.tellOffline()
             try poll.start()
             try await completion.wait()
             await Loop.shared.settle()

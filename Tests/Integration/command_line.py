@@ -10,7 +10,7 @@ import subprocess
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from harness import PATIENCE_S, Build, Failed, expect
@@ -30,10 +30,12 @@ class Tool:
         self.program = str(build.library / "bin" / "realtime")
         self.environment = build.environment(False)
 
-    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    def start(
+        self, *arguments: str, prefix: Sequence[str] = (), **options: Any
+    ) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         return subprocess.Popen(
-            [self.program, *arguments], env=self.environment, **{**pipes, **options}
+            [*prefix, self.program, *arguments], env=self.environment, **{**pipes, **options}
         )
 
     def run(

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from command_line import Tool, ends, http, line_of, running
 from harness import PATIENCE_S, Build, Failed, Probe, Suite, expect
 from namespaces import SERVER, Wire, refusal
 from servers import Peer, Servers, frame
@@ -38,6 +39,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         websocket_starts_without_a_network,
         websocket_to_this_machine,
         websocket_without_netlink,
+        tool_waits_for_the_network,
     ):
         suite.add(scenario.__name__.replace("_", " "), functools.partial(scenario, build, servers))
 
@@ -292,3 +294,22 @@ def websocket_without_netlink(build: Build, servers: Servers) -> None:
                 probe.expect("error RT_ERROR_CONNECT .*")
                 probe.expect(f"lost 1006 attempt {attempt} in {delay_ms}")
                 probe.expect(f"attempt {attempt}")
+
+
+def tool_waits_for_the_network(build: Build, servers: Servers) -> None:
+    """And says so."""
+
+    async def script(peer: Peer) -> None:
+        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+        await peer.send(f"{head}data: hello\n\n".encode())
+        await peer.read_to_end()
+
+    tool = Tool(build)
+    with Wire() as wire:
+        wire.client("ip link set c0 down")
+        url = http(servers.script(script, host=SERVER, at=wire.listen()))
+        with running(tool, "sse", url, "--count", "1", prefix=wire.inside) as process:
+            expect("no network" in line_of(process, "stderr"), "not told")
+            wire.client("ip link set c0 up")
+            expect(line_of(process) == "hello", "no event")
+            ends(process, 0)
