@@ -169,7 +169,9 @@ def nchan_reloads(make: Make, nchan: Nchan) -> None:
     """A server that restarts drops the poll, and is come back to."""
     channel = f"poll_reload_{id(make)}"
     nchan.publish(channel, "before")
-    with make(nchan.url(f"/ps/{channel}", "http"), max_delay=10, interval=10) as poller:
+    url = nchan.url(f"/ps/{channel}", "http")
+    # A worker that goes may keep a poll for ever; the client does not.
+    with make(url, max_delay=10, interval=10, poll_timeout=3000) as poller:
         expect(poller.message()[3] == "before", "not the first")
         poller.wait_for_polls(2)
         while "active subscribers: 1" not in delete_or_ask(nchan, channel, "GET"):

@@ -14,7 +14,7 @@ package enum Simulation {
     package static var scenarios: [any Scenario.Type] {
         [
             ReconnectionScenario.self, WebSocketScenario.self, EventSourceScenario.self,
-            RESTScenario.self,
+            RESTScenario.self, LongPollScenario.self,
         ]
     }
 

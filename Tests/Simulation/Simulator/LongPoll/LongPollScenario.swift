@@ -1,0 +1,26 @@
+import Session
+
+/// Polls of a server that holds them or does not, answers with messages or nothing, fails in many
+/// ways and forgets: every message comes once and in order, and each poll comes when it should.
+package enum LongPollScenario: Scenario {
+    package static let name = "longpoll"
+
+    package static var situations: [String] {
+        [
+            "message", "batch", "held", "answered at once", "empty 200", "refused", "asked to wait",
+            "cut", "lost", "silent", "gone", "offline", "closed", "everything came", "validators",
+            "headerID", "queryID", "stopped in the middle",
+        ]
+    }
+
+    package static func run(in world: World) {
+        do {
+            let run = try LongPollRun(world)
+            run.begin()
+            world.run(until: world.now + .seconds(86_400))
+            run.verify()
+        } catch {
+            world.fail("the options are refused: \(error)")
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Session
+import Wire
+
+/// What a server does with one poll.
+enum PollAnswer {
+    /// A whole answer after a while.
+    case whole(ResponseHead, body: Int, after: Duration)
+    /// A head, some of the body, and then the connection's end, or silence.
+    case partly(ResponseHead, body: Int, after: Duration, stops: Bool)
+    /// The connection's end without an answer.
+    case lost(after: Duration)
+    /// Nothing, ever.
+    case silent
+}
+
+/// A server of numbered messages. What it answers is drawn; what it holds is told by the cursor,
+/// which it reads by itself.
+final class PollServer {
+    private let world: World
+    private var random: Random
+    let mode: LongPollCursorMode
+    /// Seconds since 1970 of the first message's Last-Modified.
+    private let epoch: Int64 = 1_700_000_000
+    /// Messages by number; those before `first` are forgotten.
+    private(set) var count = 0
+    private(set) var first = 0
+    /// How long a poll is held without a message; zero for a server that does not hold.
+    private let hold: Duration
+    private let faultChance: Int
+    /// Has one fault above all: it answers at once, and with nothing.
+    private let isHasty: Bool
+    /// Faults end, so that everything can come in the end.
+    var isFaulty = true
+    private var waiting: (() -> Void)?
+
+    init(_ world: World) {
+        self.world = world
+        random = world.random.split()
+        mode = random.pick([.validators, .headerID, .queryID])
+        hold = random.pick([.zero, .seconds(2), .seconds(20)])
+        isHasty = random.chance(10)
+        faultChance = isHasty ? 60 : random.pick([0, 10, 40])
+        world.count("\(mode)")
+    }
+
+    /// A message is published, now and again.
+    func publish(_ left: Int) {
+        guard left > 0 else { return isFaulty = false }
+        world.after(random.milliseconds(0...random.pick([10, 1000, 6000]))) { [self] in
+            count += 1
+            let held = waiting
+            waiting = nil
+            held?()
+            publish(left - 1)
+        }
+    }
+
+    /// Which message the request asks for; nil when its cursor is none of ours.
+    func wanted(_ request: HTTPRequest) -> Int? {
+        switch mode {
+        case .validators:
+            guard let tag = request.values("If-None-Match").first else { return first }
+            guard let number = Int(tag.dropFirst()), tag.hasPrefix("#") else { return nil }
+            let date = formatHTTPDate(epoch + Int64(number))
+            return request.values("If-Modified-Since") == [date] ? number + 1 : nil
+        case .headerID:
+            return number(request.values("Last-Event-ID").first)
+        case .queryID:
+            let parts = request.url.text.split(separator: "last_event_id=")
+            guard parts.count == 2 else { return first }
+            let id = parts[1].split(separator: "%3A").joined(separator: ":")
+            return number(id.split(separator: "%23").joined(separator: "#"))
+        case .none: return nil
+        }
+    }
+
+    private func number(_ id: String?) -> Int? {
+        guard let id else { return first }
+        let parts = id.split(separator: ":")
+        guard parts.count == 2, let seconds = Int64(parts[0]),
+            let number = Int(parts[1].dropFirst()),
+            seconds == epoch + Int64(number)
+        else { return nil }
+        return number + 1
+    }
+
+    /// Answers a poll for this message, at once or once it is there.
+    func answer(_ wanted: Int, _ reply: @escaping (PollAnswer) -> Void) {
+        if isFaulty, random.chance(faultChance) { return reply(fault()) }
+        guard wanted >= count else { return reply(message(wanted)) }
+        if hold == .zero { return reply(nothing(after: random.milliseconds(0...50))) }
+        var alarm: World.Alarm?
+        alarm = world.after(hold) { [self] in
+            waiting = nil
+            reply(nothing(after: .zero))
+        }
+        waiting = { [self] in
+            alarm?.cancel()
+            reply(message(wanted))
+        }
+    }
+
+    /// Whether the request says nothing of what it has seen.
+    func beginsAnew(_ request: HTTPRequest) -> Bool {
+        let names = ["If-None-Match", "If-Modified-Since", "Last-Event-ID"]
+        return names.allSatisfy { request.values($0).isEmpty } && !request.url.text.contains("?")
+    }
+
+    /// The client has gone.
+    func forget() { waiting = nil }
+
+    private func message(_ wanted: Int) -> PollAnswer {
+        let isBatch = random.chance(20)
+        let last = isBatch ? min(count - 1, wanted + random.within(0...3)) : wanted
+        world.count(last > wanted ? "batch" : "message")
+        return .whole(head(200, last), body: last - wanted + 1, after: random.milliseconds(0...200))
+    }
+
+    private func nothing(after delay: Duration) -> PollAnswer {
+        .whole(head(random.pick([204, 304, 408, 504]), nil), body: 0, after: delay)
+    }
+
+    private func head(
+        _ status: Int, _ last: Int?, _ fields: [HeaderField] = []
+    ) -> ResponseHead {
+        var fields = fields
+        if let last {
+            fields.append(
+                HeaderField(name: "Last-Modified", value: formatHTTPDate(epoch + Int64(last))))
+            fields.append(HeaderField(name: "Etag", value: "#\(last)"))
+        }
+        return ResponseHead(status: status, fields: fields)
+    }
+
+    private func fault() -> PollAnswer {
+        let delay = random.milliseconds(0...2000)
+        switch isHasty ? 0 : random.below(8) {
+        case 0:
+            world.count("empty 200")
+            return .whole(head(200, nil), body: 0, after: random.milliseconds(0...150))
+        case 1:
+            world.count("refused")
+            return .whole(head(random.pick([429, 500, 502, 503]), nil), body: 3, after: delay)
+        case 2:
+            world.count("asked to wait")
+            let seconds = String(random.pick([0, 1, 40, 1_000_000]))
+            let field = HeaderField(name: "Retry-After", value: seconds)
+            return .whole(head(503, nil, [field]), body: 0, after: delay)
+        case 3:
+            world.count("cut")
+            return .partly(head(200, count), body: 2, after: delay, stops: false)
+        case 4:
+            world.count("stopped in the middle")
+            return .partly(head(200, count), body: 2, after: delay, stops: true)
+        case 5:
+            world.count("lost")
+            return .lost(after: delay)
+        case 6:
+            world.count("silent")
+            return .silent
+        default:
+            world.count("gone")
+            first = count
+            return .whole(head(410, nil), body: 0, after: delay)
+        }
+    }
+}
