@@ -26,12 +26,18 @@ struct CurlHead {
             head = status(text)
         } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
             let name = String(decoding: text[..<colon], as: UTF8.self)
-            let value = String(
-                decoding: text[text.index(after: colon)...].trimmingBlanks, as: UTF8.self)
+            // By hand: a generic of another module costs as much as all the rest of a request.
+            var start = colon + 1
+            var end = text.endIndex
+            while start < end, CurlHead.isBlank(line[start]) { start += 1 }
+            while start < end, CurlHead.isBlank(line[end - 1]) { end -= 1 }
+            let value = String(decoding: line[start..<end], as: UTF8.self)
             head?.fields.append(HeaderField(name: name, value: value))
         }
         return nil
     }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     private mutating func end() -> ResponseHead? {
         guard let head else { return nil }
