@@ -8,6 +8,8 @@ package final class RESTRequestBuilder {
     private let method: String
     private let path: String
     private var query = ""
+    /// What path and query make.
+    private var url: HTTPURL?
     private var fields: [HeaderField] = []
     private var body = HTTPRequest.Body.none
     package var policy: RESTPolicy
@@ -19,7 +21,8 @@ package final class RESTRequestBuilder {
         self.method = try checkedMethod(method)
         self.path = path
         policy = client.configuration.policy
-        _ = try client.configuration.url(path)
+        // What is behind "#" is never sent.
+        url = try client.configuration.url(String(path.prefix { $0 != "#" }))
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -35,6 +38,7 @@ package final class RESTRequestBuilder {
 
     /// Adds a query parameter behind those of the path.
     package func addQuery(_ name: String, _ value: String) {
+        url = nil
         query += (query.isEmpty ? "" : "&") + formEncoded(name) + "=" + formEncoded(value)
     }
 
@@ -57,13 +61,18 @@ package final class RESTRequestBuilder {
     }
 
     func request() throws(RealtimeError) -> RESTRequest {
-        // What is behind "#" is never sent.
-        var whole = String(path.prefix { $0 != "#" })
-        if !query.isEmpty { whole += (whole.contains("?") ? "&" : "?") + query }
-        let url = try client.configuration.url(whole)
+        let url = try wholeURL()
         let request = HTTPRequest(method, url, fields: fields, body: body)
         return RESTRequest(
             client.configuration.complete(request), policy, canRewind: handlers.rewind != nil,
             streamsAnswer: handlers.body != nil)
+    }
+
+    private func wholeURL() throws(RealtimeError) -> HTTPURL {
+        if let url { return url }
+        let path = path.prefix { $0 != "#" }
+        let made = try client.configuration.url(path + (path.contains("?") ? "&" : "?") + query)
+        url = made
+        return made
     }
 }

@@ -5,9 +5,10 @@ extension RESTSession {
     /// The head of an answer.
     /// - Parameters:
     ///   - wallClock: seconds since 1970, for a Retry-After that is a date (G9).
-    ///   - random: uniform in [0, 1).
+    ///   - random: uniform in [0, 1), asked when there is a delay to choose.
     package mutating func received(
-        _ head: ResponseHead, of id: ID, now: Instant, wallClock: Int64, random: Double
+        _ head: ResponseHead, of id: ID, now: Instant, wallClock: Int64,
+        random: @autoclosure () -> Double
     ) -> Reception {
         guard var entry = entries[id], case .running(isAnswered: false) = entry.state else {
             return .discard
@@ -32,7 +33,7 @@ extension RESTSession {
 
     /// What follows an answer; nil when it is the last.
     private func next(
-        _ entry: inout RESTEntry, _ head: ResponseHead, _ now: Instant, _ random: Double
+        _ entry: inout RESTEntry, _ head: ResponseHead, _ now: Instant, _ random: () -> Double
     ) throws(RealtimeError) -> RESTEntry.Next? {
         var redirected = entry.request
         if try entry.redirects.follow(head, &redirected, from: entry.origin, entry.policy.redirects)
@@ -61,11 +62,11 @@ extension RESTSession {
 
     /// The time until the next attempt (R1); nil when there is none (R2).
     private func delay(
-        _ entry: inout RESTEntry, _ now: Instant, _ random: Double
+        _ entry: inout RESTEntry, _ now: Instant, _ random: () -> Double
     ) -> Duration? {
         let asked = entry.retryAfter ?? .zero
         guard entry.attempts < entry.policy.attempts, asked <= entry.policy.retryAfterLimit,
-            let delay = entry.backoff.failed(now: now, random: random, least: asked)
+            let delay = entry.backoff.failed(now: now, random: random(), least: asked)
         else { return nil }
         if let deadline = entry.deadline, now + delay >= deadline { return nil }
         return delay
@@ -77,7 +78,7 @@ extension RESTSession {
     /// An exchange is over.
     /// - Parameter failure: nil when the answer is whole, or what was left of it is not wanted.
     package mutating func ended(
-        _ id: ID, _ failure: HTTPFailure?, now: Instant, random: Double
+        _ id: ID, _ failure: HTTPFailure?, now: Instant, random: @autoclosure () -> Double
     ) {
         guard let entry = entries[id], entry.holdsPlace else { return }
         switch entry.state {
@@ -135,7 +136,7 @@ extension RESTSession {
 
     /// The exchange failed below HTTP.
     private mutating func failed(
-        _ old: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: Double
+        _ old: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: () -> Double
     ) {
         var entry = old
         entry.lastError = failure.error
