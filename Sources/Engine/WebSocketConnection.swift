@@ -23,7 +23,9 @@ package final class WebSocketConnection: @unchecked Sendable {
     package let loop: Loop
     // Exclusive access to these is by `start` and the loop's claim; the dynamic check of each would
     // cost a tenth of a message.
-    @exclusivity(unchecked) var configuration: WebSocketConfiguration
+    @exclusivity(unchecked) private var options: Shared<WebSocketConfiguration>
+    /// Those options that senders on any thread look at.
+    @exclusivity(unchecked) private(set) var sendLimits: SendLimits
     @exclusivity(unchecked) var handlers = WebSocketHandlers()
 
     // Any thread.
@@ -58,8 +60,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     var wantsRead = false
     /// `lastError` came inside start and is told in the next turn.
     var failsStart = false
-    /// Where the attempt under way, or the last one, went.
-    @exclusivity(unchecked) var attempt: WebSocketAttempt
+    /// Where the attempt under way, or the last one, went; nil when it went as configured.
+    @exclusivity(unchecked) var attempt: Shared<WebSocketAttempt>?
     /// Why the connection, or the attempt, failed.
     var lastError: RealtimeError?
     /// Nil when the first connection is the last.
@@ -84,6 +86,16 @@ package final class WebSocketConnection: @unchecked Sendable {
         case open(Transport)
         case waiting(RetryWait, attempt: Int)
         case over
+    }
+
+    struct SendLimits {
+        var highWater, bytes, offlineMessages: Int
+
+        init(_ configuration: WebSocketConfiguration) {
+            highWater = configuration.sendHighWater
+            bytes = configuration.sendLimit
+            offlineMessages = configuration.offlineQueueLimit
+        }
     }
 
     struct AwaitedPong {
@@ -116,8 +128,9 @@ package final class WebSocketConnection: @unchecked Sendable {
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop
-        configuration = try WebSocketConfiguration(url: url)
-        attempt = WebSocketAttempt(configuration)
+        let configuration = try WebSocketConfiguration(url: url)
+        options = Shared(configuration)
+        sendLimits = SendLimits(configuration)
     }
 
     deinit { dropSession() }
@@ -139,7 +152,18 @@ package final class WebSocketConnection: @unchecked Sendable {
         outgoingBytes.load(ordering: .relaxed) + postedBytes.load(ordering: .relaxed)
     }
 
-    package var sendHighWaterBytes: Int { configuration.sendHighWater }
+    /// On the loop's thread once it was started.
+    var configuration: WebSocketConfiguration {
+        @inline(__always) _read { yield options.value }
+    }
+
+    /// Where the connection goes, after redirects.
+    var currentURL: HTTPURL { attempt?.value.url ?? configuration.url }
+
+    /// Connections of a loop with the same options share them.
+    func shareOptions() { options = loop.shared(options) }
+
+    package var sendHighWaterBytes: Int { sendLimits.highWater }
 
     /// The last round trip, -1 before the first.
     package var roundTripMicroseconds: Int64 { roundTrip.load(ordering: .relaxed) }
@@ -149,7 +173,10 @@ package final class WebSocketConnection: @unchecked Sendable {
     /// Changes options, which the reconnect handler may do too.
     package func configure(_ change: (inout WebSocketConfiguration) throws -> Void) throws {
         if !(loop.isOwner && mayReconfigure) { try checkNew("an option") }
-        try change(&configuration)
+        // In its place, unless other connections have the same.
+        if !isKnownUniquelyReferenced(&options) { options = Shared(options.value) }
+        try change(&options.value)
+        sendLimits = SendLimits(options.value)
     }
 
     package func setHandlers(_ change: (inout WebSocketHandlers) -> Void) throws(RealtimeError) {

@@ -104,7 +104,7 @@ extension WebSocketConnection {
         _ = owesDrained.exchange(false, ordering: .acquiringAndReleasing)
         // Another thread's send that came between the two looks is owed it again.
         guard bufferedBytes == 0 else { return owesDrained.store(true, ordering: .relaxed) }
-        Log.write(.debug, "\(attempt.url.displayName): all that waited is sent")
+        Log.write(.debug, "\(currentURL.displayName): all that waited is sent")
         if case .open = phase, mayCall { handlers.drained?() }
     }
 
@@ -117,7 +117,7 @@ extension WebSocketConnection {
             ending = Ending(code: .abnormal, reason: "", isClean: false)
             scheduleTurn()
         case .open:
-            Log.write(.debug, "\(attempt.url.displayName): closing")
+            Log.write(.debug, "\(currentURL.displayName): closing")
             session?.pointee.close(code, reason: reason, now: Loop.now())
             // It may have been paused, with the peer's answer unread.
             wantsRead = true
@@ -130,7 +130,7 @@ extension WebSocketConnection {
         session?.pointee.setPaused(isPaused, now: Loop.now())
         if !isPaused { wantsRead = true }
         Log.write(
-            .debug, "\(attempt.url.displayName): receiving \(isPaused ? "pauses" : "goes on")")
+            .debug, "\(currentURL.displayName): receiving \(isPaused ? "pauses" : "goes on")")
         scheduleTurn()
     }
 
@@ -205,7 +205,7 @@ extension WebSocketConnection {
         if waitsForNextAttempt(how) { return }
         setState(.closed)
         dropKept()
-        Log.write(.info, "\(attempt.url.displayName) closed with \(how.code)")
+        Log.write(.info, "\(currentURL.displayName) closed with \(how.code)")
         if mayCall { handlers.close?(how.code, how.reason, how.isClean) }
         ending = nil
         scheduleTurn()
@@ -339,7 +339,7 @@ extension WebSocketConnection: TimerTarget {
         switch session?.pointee.timeReached(now) {
         case nil, .nothing: break
         case .pinged:
-            Log.write(.debug, "\(attempt.url.displayName): a ping is sent")
+            Log.write(.debug, "\(currentURL.displayName): a ping is sent")
             queued()
         case .failed(let error, let code):
             setState(.closing)

@@ -9,23 +9,57 @@ package struct WebSocketHandlers {
     package var message: ((MessageKind, UnsafeRawBufferPointer) -> Void)?
     /// All messages of one read: a base pointer, and offsets from it. Takes the place of `message`.
     package var messages: ((UnsafeRawPointer, UnsafeBufferPointer<rt_message>) -> Void)?
-    /// The server answered the handshake with another status; `error` follows.
-    package var refused: ((HTTPResponse) -> Void)?
     /// Messages in pieces as they come, in the place of whole ones.
     package var piece:
         (
             (MessageKind, UnsafeRawBufferPointer, _ isFirst: Bool, _ isLast: Bool) -> Void
         )?
     package var error: ((RealtimeError) -> Void)?
+    package var close: ((CloseCode, _ reason: String, _ isClean: Bool) -> Void)?
+
+    /// Those that many connections have none of, in memory of their own.
+    private final class Rare {
+        var refused: ((HTTPResponse) -> Void)?
+        var lost: ((CloseCode, _ reason: String, _ delay: Duration?, _ attempt: Int) -> Void)?
+        var reconnect: ((_ attempt: Int) throws -> Bool)?
+        var drained: (() -> Void)?
+        var pong: ((_ roundTrip: Duration) -> Void)?
+    }
+
+    private var rare: Rare?
+
+    /// Handlers belong to one connection, so that nothing is shared by writing in place.
+    private mutating func own() -> Rare {
+        let rare = rare ?? Rare()
+        self.rare = rare
+        return rare
+    }
+
+    /// The server answered the handshake with another status; `error` follows.
+    package var refused: ((HTTPResponse) -> Void)? {
+        get { rare?.refused }
+        set { own().refused = newValue }
+    }
     /// The connection is lost or was not made, and another attempt of this number follows after
     /// the delay; nil when there is a network again.
-    package var lost: ((CloseCode, _ reason: String, _ delay: Duration?, _ attempt: Int) -> Void)?
+    package var lost: ((CloseCode, _ reason: String, _ delay: Duration?, _ attempt: Int) -> Void)? {
+        get { rare?.lost }
+        set { own().lost = newValue }
+    }
     /// An attempt of this number begins now, unless this says false or throws; options may be
     /// changed here.
-    package var reconnect: ((_ attempt: Int) throws -> Bool)?
-    package var close: ((CloseCode, _ reason: String, _ isClean: Bool) -> Void)?
-    package var drained: (() -> Void)?
-    package var pong: ((_ roundTrip: Duration) -> Void)?
+    package var reconnect: ((_ attempt: Int) throws -> Bool)? {
+        get { rare?.reconnect }
+        set { own().reconnect = newValue }
+    }
+    package var drained: (() -> Void)? {
+        get { rare?.drained }
+        set { own().drained = newValue }
+    }
+    package var pong: ((_ roundTrip: Duration) -> Void)? {
+        get { rare?.pong }
+        set { own().pong = newValue }
+    }
 
     package init() {}
 }

@@ -43,7 +43,8 @@ extension WebSocketConnection {
         guard case .idle = phase, gate.load(ordering: .acquiring) & ~Gate.paused == 0 else {
             return
         }
-        attempt = WebSocketAttempt(configuration)
+        shareOptions()
+        attempt = Shared(WebSocketAttempt(configuration))
         lastError = nil
         if reconnection == nil { reconnection = configuration.reconnect.map { Reconnection($0) } }
         openDeadline =
@@ -55,9 +56,9 @@ extension WebSocketConnection {
     private func connect() {
         do throws(RealtimeError) {
             let connect = try CurlConnect(
-                to: attempt.url, by: configuration.network, multi: loop.curl(), owner: self)
+                to: currentURL, by: configuration.network, multi: loop.curl(), owner: self)
             phase = .connecting(connect)
-            Log.write(.info, "connecting to \(attempt.url.displayName)")
+            Log.write(.info, "connecting to \(currentURL.displayName)")
         } catch {
             // Told in the next turn, never inside start.
             failsStart = true
@@ -94,9 +95,9 @@ extension WebSocketConnection {
                     opened(transport, outcome)
                     return used
                 }
-                if try attempt.follows(head, configuration) {
+                if try attempt?.value.follows(head, configuration) ?? false {
                     Log.write(
-                        .debug, "redirected by \(head.status) to \(attempt.url.displayName)")
+                        .debug, "redirected by \(head.status) to \(currentURL.displayName)")
                     dropTransport()
                     phase = .idle
                     connect()
@@ -123,13 +124,14 @@ extension WebSocketConnection {
         guard case .refused(_, let refused) = phase else { return }
         fail(
             ClientHandshake.refusal(
-                by: attempt.url, HTTPResponse(refused.head, body: refused.body.bytes)))
+                by: currentURL, HTTPResponse(refused.head, body: refused.body.bytes)))
     }
 
     private func opened(_ transport: Transport, _ outcome: ClientHandshake.Outcome) {
         var configuration = configuration
-        configuration.url = attempt.url
+        configuration.url = currentURL
         configuration.deliversPieces = handlers.piece != nil
+        if currentURL == self.configuration.url { attempt = nil }
         dropSession()
         let session = UnsafeMutablePointer<WebSocketSession>.allocate(capacity: 1)
         session.initialize(
@@ -142,7 +144,7 @@ extension WebSocketConnection {
         counters.connections.grow(by: 1)
         loop.counters.connections.grow(by: 1)
         reconnection?.opened(now: Loop.now())
-        Log.write(.info, "\(attempt.url.displayName) is open")
+        Log.write(.info, "\(currentURL.displayName) is open")
         if isPaused { session.pointee.setPaused(true, now: Loop.now()) }
         if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
         sendKept()
@@ -152,7 +154,7 @@ extension WebSocketConnection {
         fail(
             RealtimeError(
                 .timeout,
-                "\(attempt.url.displayName) was not open within"
+                "\(currentURL.displayName) was not open within"
                     + " \(configuration.openTimeout.readable) (open_timeout), while \(what)"))
     }
 }
@@ -162,10 +164,10 @@ extension WebSocketConnection: CurlConnectOwner {
         var nonce = [UInt8](repeating: 0, count: 16)
         nonce.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
         let handshake = ClientHandshake(
-            url: attempt.url, nonce: nonce, subprotocols: configuration.subprotocols,
-            fields: attempt.fields, deflate: configuration.compression.offer)
+            url: currentURL, nonce: nonce, subprotocols: configuration.subprotocols,
+            fields: attempt?.value.fields ?? [], deflate: configuration.compression.offer)
         let handshaking = Handshaking(handshake, headerLimit: configuration.limits.headerBytes)
-        Log.write(.debug, "\(attempt.url.displayName) is connected; the handshake begins")
+        Log.write(.debug, "\(currentURL.displayName) is connected; the handshake begins")
         phase = .handshaking(transport, handshaking)
         sendHandshake(transport, handshaking)
         settle()

@@ -276,7 +276,7 @@ extension WebSocketConnection {
         switch step {
         case .pong(let time, let number): answered(number, time)
         case .closed(let code, let reason):
-            Log.write(.debug, "\(attempt.url.displayName) sent a close frame with \(code)")
+            Log.write(.debug, "\(currentURL.displayName) sent a close frame with \(code)")
             setState(.closing)
             ending = Ending(code: code, reason: reason, isClean: true, isPeers: true)
         case .failed(let failure):
@@ -285,7 +285,7 @@ extension WebSocketConnection {
             report(
                 RealtimeError(
                     failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
-                    "\(attempt.url.displayName) sent what is not allowed: \(failure.message)"
+                    "\(currentURL.displayName) sent what is not allowed: \(failure.message)"
                         + " (closed with \(failure.code))"))
         case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst: break
         }
@@ -294,7 +294,7 @@ extension WebSocketConnection {
     private func answered(_ number: UInt64, _ time: Duration) {
         let (seconds, attoseconds) = time.components
         roundTrip.store(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, ordering: .relaxed)
-        Log.write(.debug, "\(attempt.url.displayName): a pong after \(time)")
+        Log.write(.debug, "\(currentURL.displayName): a pong after \(time)")
         guard mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 else { return }
         handlers.pong?(time)
         guard let first = awaitedPongs.first, first.number <= number else { return }
@@ -306,7 +306,7 @@ extension WebSocketConnection {
 
     /// The peer ended the stream.
     private func ended(_ why: String?, isTLS: Bool = false) {
-        let name = attempt.url.displayName
+        let name = currentURL.displayName
         let cause = why.map { ": \($0)" } ?? ""
         switch phase {
         case .handshaking:

@@ -25,7 +25,7 @@ extension WebSocketConnection {
         }
         let buffered = bufferedBytes
         try checkRoom(bytes.count, behind: buffered)
-        let passesHighWater = bytes.count > configuration.sendHighWater - buffered
+        let passesHighWater = bytes.count > sendLimits.highWater - buffered
         guard isOpen else { return try keep(kind, bytes, compression) }
         switch loop.enter() {
         case .inside:
@@ -58,13 +58,13 @@ extension WebSocketConnection {
     ) throws(RealtimeError) {
         let copy = try reserve(bytes)
         let waiting = postedMessages.add(1, ordering: .relaxed).newValue
-        guard waiting <= configuration.offlineQueueLimit else {
+        guard waiting <= sendLimits.offlineMessages else {
             release(copy.count)
             postedMessages.subtract(1, ordering: .relaxed)
             throw RealtimeError(
                 .bufferFull,
                 "\(waiting - 1) messages wait for the connection,"
-                    + " \(configuration.offlineQueueLimit) may (offline_queue)")
+                    + " \(sendLimits.offlineMessages) may (offline_queue)")
         }
         oweDrainedAboveHighWater()
         let message = KeptMessage(kind: kind, bytes: copy, compression: compression)
@@ -74,7 +74,7 @@ extension WebSocketConnection {
     /// Whoever finds the unsent bytes above the mark may wait for the drained event. Asked behind
     /// each send too, since headers, and what waits to be posted, count beside the payload.
     private func oweDrainedAboveHighWater() {
-        if bufferedBytes > configuration.sendHighWater {
+        if bufferedBytes > sendLimits.highWater {
             owesDrained.store(true, ordering: .releasing)
         }
     }
@@ -113,7 +113,7 @@ extension WebSocketConnection {
     /// Refuses what would pass `sendLimit`. One message alone may be larger than the limit, or it
     /// could never be sent.
     private func checkRoom(_ count: Int, behind buffered: Int) throws(RealtimeError) {
-        let limit = configuration.sendLimit
+        let limit = sendLimits.bytes
         guard limit > 0, buffered > 0, count > limit - buffered else { return }
         // Who was refused waits for the drained event, whatever the high-water mark is.
         oweDrained()
@@ -209,7 +209,7 @@ extension WebSocketConnection {
     }
 
     private func post(_ bytes: UnsafeRawBufferPointer, endsMessage: Bool) {
-        if bytes.count > configuration.sendHighWater - bufferedBytes {
+        if bytes.count > sendLimits.highWater - bufferedBytes {
             owesDrained.store(true, ordering: .releasing)
         }
         switch loop.enter() {
@@ -264,7 +264,7 @@ extension WebSocketConnection {
         switch state {
         case .open: return true
         case .connecting, .waiting:
-            if configuration.offlineQueueLimit > 0 { return false }
+            if sendLimits.offlineMessages > 0 { return false }
         case .new, .closing, .closed: break
         }
         try checkOpen()

@@ -47,14 +47,15 @@ func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeE
     }
 }
 
-// Each wraps a C function into the engine's handler; NULL takes the handler away.
+// Each wraps a C function into the engine's handler; NULL takes the handler away. The handlers hold
+// the box alone, which makes each 16 bytes smaller than with the function beside it.
 extension WebSocketConnection {
     func setOpen(_ box: CallbackBox<rt_websocket_open_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.open = box.function.map { function in
+            handlers.open = box.function.map { _ in
                 { subprotocol, extensions in
                     subprotocol.withCString { subprotocol in
-                        extensions.withCString { function(subprotocol, $0, box.user) }
+                        extensions.withCString { box.function?(subprotocol, $0, box.user) }
                     }
                 }
             }
@@ -65,10 +66,10 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.messages = nil
             handlers.piece = nil
-            handlers.message = box.function.map { function in
+            handlers.message = box.function.map { _ in
                 { kind, bytes in
                     let base = bytes.baseAddress ?? emptyBase
-                    function(
+                    box.function?(
                         kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
                         box.user)
                 }
@@ -80,9 +81,9 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.message = nil
             handlers.piece = nil
-            handlers.messages = box.function.map { function in
+            handlers.messages = box.function.map { _ in
                 { base, messages in
-                    function(
+                    box.function?(
                         base.assumingMemoryBound(to: UInt8.self), messages.baseAddress,
                         messages.count, box.user)
                 }
@@ -94,10 +95,10 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.message = nil
             handlers.messages = nil
-            handlers.piece = box.function.map { function in
+            handlers.piece = box.function.map { _ in
                 { kind, bytes, isFirst, isLast in
                     let base = bytes.baseAddress ?? emptyBase
-                    function(
+                    box.function?(
                         kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
                         isFirst, isLast, box.user)
                 }
@@ -107,9 +108,9 @@ extension WebSocketConnection {
 
     func setError(_ box: CallbackBox<rt_websocket_error_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.error = box.function.map { function in
+            handlers.error = box.function.map { _ in
                 { error in
-                    error.message.withCString { function(error.code.rawValue, $0, box.user) }
+                    error.message.withCString { box.function?(error.code.rawValue, $0, box.user) }
                 }
             }
         }
@@ -117,7 +118,7 @@ extension WebSocketConnection {
 
     func setRefused(_ box: CallbackBox<rt_websocket_refused_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.refused = box.function.map { function in
+            handlers.refused = box.function.map { _ in
                 { response in
                     let headers = response.headers.reduce(into: "") {
                         $0 += "\($1.name): \($1.value)\n"
@@ -126,7 +127,7 @@ extension WebSocketConnection {
                         headers.withCString { text in
                             response.body.withUnsafeBytes { body in
                                 let base = body.baseAddress ?? emptyBase
-                                function(
+                                box.function?(
                                     Int32(clamping: response.status), reason, text,
                                     headers.utf8.count, base.assumingMemoryBound(to: UInt8.self),
                                     body.count, box.user)
@@ -140,13 +141,13 @@ extension WebSocketConnection {
 
     func setLost(_ box: CallbackBox<rt_websocket_lost_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.lost = box.function.map { function in
+            handlers.lost = box.function.map { _ in
                 { code, reason, delay, attempt in
                     let milliseconds = delay.map {
                         Int64(clamping: $0.clampedNanoseconds / 1_000_000)
                     }
                     reason.withCString {
-                        function(
+                        box.function?(
                             code.rawValue, $0, reason.utf8.count, milliseconds ?? -1,
                             UInt32(clamping: attempt), box.user)
                     }
@@ -157,18 +158,18 @@ extension WebSocketConnection {
 
     func setReconnect(_ box: CallbackBox<rt_websocket_reconnect_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.reconnect = box.function.map { function in
-                { function(UInt32(clamping: $0), box.user) }
+            handlers.reconnect = box.function.map { _ in
+                { box.function?(UInt32(clamping: $0), box.user) ?? false }
             }
         }
     }
 
     func setClose(_ box: CallbackBox<rt_websocket_close_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.close = box.function.map { function in
+            handlers.close = box.function.map { _ in
                 { code, reason, isClean in
                     reason.withCString {
-                        function(code.rawValue, $0, reason.utf8.count, isClean, box.user)
+                        box.function?(code.rawValue, $0, reason.utf8.count, isClean, box.user)
                     }
                 }
             }
@@ -177,16 +178,16 @@ extension WebSocketConnection {
 
     func setDrained(_ box: CallbackBox<rt_websocket_drained_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.drained = box.function.map { function in { function(box.user) } }
+            handlers.drained = box.function.map { _ in { box.function?(box.user) } }
         }
     }
 
     func setPong(_ box: CallbackBox<rt_websocket_pong_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.pong = box.function.map { function in
+            handlers.pong = box.function.map { _ in
                 { roundTrip in
                     let (seconds, attoseconds) = roundTrip.components
-                    function(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, box.user)
+                    box.function?(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, box.user)
                 }
             }
         }

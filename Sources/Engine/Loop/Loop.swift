@@ -69,6 +69,8 @@ package final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) var spareAssembly = ByteBuffer()
     /// The most of what is sent that is kept.
     static let spareBytes = 1 << 20
+    /// Options of the connection that began last.
+    private var lastOptions: Shared<WebSocketConfiguration>?
     private var wholeStorage: UnsafeMutableBufferPointer<rt_message>?
     /// Masking keys for all connections of the loop.
     let maskKeys = MaskKeys { rt_random_bytes($0.baseAddress, $0.count) }
@@ -362,6 +364,13 @@ package final class Loop: @unchecked Sendable {
         made.initialize(repeating: rt_message())
         wholeStorage = made
         return made
+    }
+
+    /// Options that say the same as those of the connection before are kept once for both.
+    func shared(_ options: Shared<WebSocketConfiguration>) -> Shared<WebSocketConfiguration> {
+        if let lastOptions, lastOptions.value == options.value { return lastOptions }
+        lastOptions = options
+        return options
     }
 
     // MARK: The end

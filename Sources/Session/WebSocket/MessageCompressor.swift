@@ -1,12 +1,13 @@
 package import Wire
 
-/// Compresses messages sent, RFC 7692 §7.2.1. zlib's state is made at the first message.
-package struct MessageCompressor: ~Copyable {
+/// Compresses messages sent, RFC 7692 §7.2.1. zlib's state is made at the first message. An object,
+/// since most connections have none, and then it shall cost them nothing.
+package final class MessageCompressor {
     private let level: Int
     private let memoryLevel: Int
     private let agreed: DeflateParameters
-    private var deflater: Deflater?
-    private var scratch = ByteBuffer()
+    @exclusivity(unchecked) private var deflater: Deflater?
+    @exclusivity(unchecked) private var scratch = ByteBuffer()
 
     /// Nil when messages go uncompressed: by level 0, or since zlib has no window of 8 bits.
     package init?(_ configuration: CompressionConfiguration, agreed: DeflateParameters) {
@@ -18,7 +19,7 @@ package struct MessageCompressor: ~Copyable {
 
     /// The compressed message or piece of one, valid until the next call. It must be sent, even
     /// where it is not smaller: zlib's window holds it from now on.
-    package mutating func compress(
+    package func compress(
         _ message: UnsafeRawBufferPointer, endsMessage: Bool = true
     ) throws(RealtimeError) -> UnsafeRawBufferPointer {
         if deflater == nil {
@@ -31,8 +32,8 @@ package struct MessageCompressor: ~Copyable {
     }
 
     /// Call when the compressed bytes were copied; a large scratch buffer is given back.
-    package mutating func didSend() { scratch.removeAll(keeping: 4096) }
+    package func didSend() { scratch.removeAll(keeping: 4096) }
 
     /// Gives zlib's memory back where no message needs what is in it.
-    package mutating func releaseIdleMemory() { deflater?.releaseIdleMemory() }
+    package func releaseIdleMemory() { deflater?.releaseIdleMemory() }
 }

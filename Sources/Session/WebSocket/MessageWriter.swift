@@ -10,7 +10,7 @@ package struct MessageWriter: ~Copyable {
     }
 
     private var streaming: Streaming?
-    private var compressor: MessageCompressor?
+    private let compressor: MessageCompressor?
     /// The most payload of one frame, `Int.max` for any.
     private let frameLimit: Int
     private let minimumCompressed: Int
@@ -28,7 +28,7 @@ package struct MessageWriter: ~Copyable {
     package var isStreaming: Bool { streaming != nil }
 
     /// Gives zlib's memory back where no message needs what is in it.
-    package mutating func releaseIdleMemory() { compressor?.releaseIdleMemory() }
+    package func releaseIdleMemory() { compressor?.releaseIdleMemory() }
 
     /// Messages that were written since the last call, and their bytes before compression.
     package mutating func takeCounts() -> (messages: UInt64, bytes: UInt64) {

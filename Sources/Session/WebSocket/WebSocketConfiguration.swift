@@ -2,7 +2,7 @@ package import Wire
 
 /// What a user can set on a WebSocket before it starts; the C ABI's `rt_websocket_set_*`, with the
 /// same defaults. Zero turns a time limit off.
-package struct WebSocketConfiguration: Sendable {
+package struct WebSocketConfiguration: Sendable, Equatable {
     package var url: HTTPURL
     package var fields: [HeaderField] = []
     package var subprotocols: [String] = []
@@ -77,10 +77,12 @@ package struct WebSocketConfiguration: Sendable {
 }
 
 /// A value in memory of its own.
-private final class Box<Value: Sendable>: Sendable {
+private final class Box<Value: Sendable & Equatable>: Sendable, Equatable {
     let value: Value
 
     init(_ value: Value) { self.value = value }
+
+    static func == (a: Box, b: Box) -> Bool { a === b || a.value == b.value }
 }
 
 /// Whether one message is compressed, where permessage-deflate was agreed.
@@ -92,7 +94,7 @@ package enum CompressionChoice: Int32, Sendable {
 }
 
 /// permessage-deflate, RFC 7692: what is offered, and how messages sent are compressed.
-package struct CompressionConfiguration: Sendable {
+package struct CompressionConfiguration: Sendable, Equatable {
     package var enabled = true
     /// zlib's level; 0 sends uncompressed.
     package var level = 1
