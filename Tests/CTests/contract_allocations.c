@@ -81,7 +81,8 @@ static void on_messages(
   }
 }
 
-static void expect_none(rt_loop *loop, span *s, const char *server, const char *path, bool batch) {
+/* How many allocations one connection makes while it carries the counted messages. */
+static long measure(rt_loop *loop, span *s, const char *server, const char *path, bool batch) {
   s->websocket = new_websocket(loop, server, path);
   CHECK_OK(rt_websocket_set_compression(s->websocket, false));
   CHECK_OK(rt_websocket_on_open(s->websocket, on_open, s, NULL));
@@ -98,18 +99,31 @@ static void expect_none(rt_loop *loop, span *s, const char *server, const char *
   allocations = 0;
   TURN_UNTIL(loop, s->seen >= s->to);
   counting = 0;
-  if (allocations != 0) {
-    printf("%s, %zu bytes, %s: %ld allocations for %ld messages\n", path, s->size,
-           batch ? "in batches" : "singly", allocations, s->to - s->from);
-    exit(1);
-  }
   rt_websocket_free(s->websocket);
+  return allocations;
+}
+
+/* None for whole messages in one read. On a busy machine a read may end inside one for the first
+ * time while it is counted: its storage is made then, lent by the loop ever after, and so missing
+ * from the next connection's count. */
+static void expect_none(
+    rt_loop *loop, const span *plan, const char *server, const char *path, bool batch) {
+  long made = 0;
+  int tries;
+  for (tries = 0; tries < 3; tries++) {
+    span s = *plan;
+    made = measure(loop, &s, server, path, batch);
+    if (made == 0) return;
+  }
+  printf("%s, %zu bytes, %s: %ld allocations for %ld messages\n", path, plan->size,
+         batch ? "in batches" : "singly", made, plan->to - plan->from);
+  exit(1);
 }
 
 /* Many sends in a row, as they are gathered into one write. */
 static void pipelined(rt_loop *loop, const char *server) {
   span s = {0};
-  int round, i;
+  int round, i, tries = 0;
   s.websocket = new_websocket(loop, server, "/sink");
   CHECK_OK(rt_websocket_set_compression(s.websocket, false));
   CHECK_OK(rt_websocket_on_open(s.websocket, on_open, &s, NULL));
@@ -117,6 +131,8 @@ static void pipelined(rt_loop *loop, const char *server) {
   TURN_UNTIL(loop, s.opened);
   for (round = 0; round < 20; round++) {
     if (round == 10) allocations = 0;
+    /* As above: a socket that was fuller than ever before is met again. */
+    if (round == 19 && allocations != 0 && tries++ < 2) round = 9;
     counting = round >= 10;
     for (i = 0; i < 500; i++) CHECK_OK(rt_websocket_send_binary(s.websocket, payload, 64));
     counting = 0;
