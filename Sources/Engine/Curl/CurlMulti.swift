@@ -108,9 +108,31 @@ final class CurlMulti: TimerTarget, LoopSource {
     func timeReached(_ now: Instant) { act(CURL_SOCKET_BAD, 0) }
 
     private var isActing = false
+    /// Inside `act`, callbacks included.
+    private var isInside = false
+    /// libcurl wants to be called again at once.
+    private var isDue = false
+    /// How often it is, before others have their turn.
+    private static let roundsPerTurn = 16
 
     private func act(_ socket: curl_socket_t, _ mask: Int32) {
         guard isOpen else { return }
+        isInside = true
+        perform(socket, mask)
+        // By the timer each would cost a turn of the loop and three system calls.
+        var rounds = 1
+        while isOpen, isDue, rounds < CurlMulti.roundsPerTurn {
+            isDue = false
+            rounds += 1
+            perform(CURL_SOCKET_BAD, 0)
+        }
+        isInside = false
+        guard isOpen, isDue else { return }
+        isDue = false
+        loop.arm(timer, self, at: Loop.now())
+    }
+
+    private func perform(_ socket: curl_socket_t, _ mask: Int32) {
         var running: Int32 = 0
         isActing = true
         _ = curl_multi_socket_action(multi, socket, mask, &running)
@@ -160,7 +182,8 @@ final class CurlMulti: TimerTarget, LoopSource {
     private static let timerChanged: rt_curl_timer_fn = { _, milliseconds, user in
         guard let user else { return 0 }
         let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
-        if milliseconds < 0 {
+        me.isDue = milliseconds == 0 && me.isInside
+        if milliseconds < 0 || me.isDue {
             me.loop.disarm(me.timer)
         } else {
             let delay = Duration.milliseconds(Int64(milliseconds))
