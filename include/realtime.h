@@ -1772,6 +1772,26 @@ rt_status rt_eventsource_get_origin(
 int64_t rt_eventsource_get_reconnection_time_ms(rt_eventsource *eventsource);
 
 /**
+ * Whether ids are kept, in the id file and by the store callback, when `rt_eventsource_confirm_id`
+ * says so, instead of after the callback of their event: for those who put events into a queue
+ * there, which a crash would lose. Default false. Any thread, at any time.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_confirms_ids(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * Says that the event with this id is done with, and all before it: the id may be kept, at most
+ * once a second as ever. Any thread; also when the source was closed by a fatal error.
+ *
+ * id: "" when the stream has taken the id away.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_confirm_id(rt_eventsource *eventsource, const char *id);
+
+/**
  * Forgets the id that is stored for this source in its id file. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
@@ -2012,8 +2032,9 @@ rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, con
  * Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
  * number of sources and processes may share it. It is readable by its owner alone, written at most
  * once a second and at close, and replaced as a whole; `path`.lock is used beside it. An id is
- * stored after the callback of its event: a crash repeats events, and loses none. Writing blocks
- * the loop for as long as the disk does. Default none. Before start.
+ * stored after the callback of its event (see also `rt_eventsource_set_confirms_ids`): a crash
+ * repeats events, and loses none. Writing blocks the loop for as long as the disk does. Default
+ * none. Before start.
  *
  * key: under what this source's id is kept; NULL for its URL.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged or

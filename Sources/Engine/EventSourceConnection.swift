@@ -22,6 +22,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     private let shared = Mutex(Shared())
     /// Credentials were asked for and are being fetched: options may be changed.
     let awaitsCredentials = Atomic<Bool>(false)
+    /// Ids are kept when the caller confirms them.
+    private let confirms = Atomic<Bool>(false)
 
     // The loop's owner only.
     @exclusivity(unchecked) var handlers = EventSourceHandlers()
@@ -268,6 +270,19 @@ package final class EventSourceConnection: @unchecked Sendable {
         let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
         // In the next turn, as handlers are called by turns alone, and none inside another.
         if old & Gate.paused != 0 { loop.enqueue { [self] in pauseChanged() } }
+    }
+
+    /// Whether ids are kept when `confirm` says so, instead of after their event's handlers.
+    package var confirmsIDs: Bool {
+        get { confirms.load(ordering: .relaxed) }
+        set { confirms.store(newValue, ordering: .relaxed) }
+    }
+
+    /// The event with this id is done with, and all before it: the id may be kept. Also when the
+    /// source is closed.
+    package func confirm(id: String) throws(RealtimeError) {
+        try loop.checkUsable()
+        loop.perform { [self] in keepID(id) }
     }
 
     /// Takes the id away that is stored for this source (C14).

@@ -271,13 +271,18 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         guard id != session?.lastEventID else { return }
         session?.lastEventID = id
         publish { $0.lastEventID = id }
+        if !confirmsIDs { keepID(id) }
+    }
+
+    // MARK: Ids that are kept
+
+    /// An id may be written from now on.
+    func keepID(_ id: String) {
         guard store != nil || handlers.storeID != nil else { return }
         unstored.id = id
         unstored.isTold = false
         updateTimer()
     }
-
-    // MARK: Ids that are kept
 
     /// After the callback of its event, at most once a second, and at the end (C14).
     private func writeID(isLast: Bool = false) {

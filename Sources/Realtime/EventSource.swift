@@ -69,6 +69,9 @@ public final class EventSource: Sendable, AsyncSequence {
     private let loop: Loop
     private let mailbox: Mailbox<Event>
     private let isIterated = Atomic<Bool>(false)
+    private let keepsIDs: Bool
+    /// The id of the event that was taken last, and is being worked on.
+    private let takenID = Mutex<String?>(nil)
 
     /// Makes an event source and, unless `start` is false, begins to connect.
     /// - Parameter url: `http://` or `https://`; user and password become a basic Authorization
@@ -81,6 +84,7 @@ public final class EventSource: Sendable, AsyncSequence {
         self.loop = loop
         let mailbox = Mailbox<Event>(options.maxBufferedEvents, options.maxBufferedBytes)
         self.mailbox = mailbox
+        keepsIDs = options.idFile != nil
         try connection.configure { try options.apply(to: &$0) }
         try connection.setReachability(options.reachability?.engine)
         try options.addHandlers(to: connection)
@@ -185,6 +189,8 @@ public final class EventSource: Sendable, AsyncSequence {
     public func makeAsyncIterator() -> Iterator {
         if !isIterated.exchange(true, ordering: .acquiringAndReleasing) {
             let mailbox = mailbox
+            // What waits in the mailbox is not done with.
+            if keepsIDs { connection.confirmsIDs = true }
             set { [unowned connection] in
                 $0.sink = { event in
                     guard mailbox.put(Event(event)) else { return }
@@ -208,12 +214,25 @@ public final class EventSource: Sendable, AsyncSequence {
     }
 
     private func next() async throws -> Event? {
+        confirm()
         do {
-            return try await mailbox.next { try? connection.resume() }
+            let event = try await mailbox.next { try? connection.resume() }
+            if keepsIDs, let event { takenID.withLock { $0 = event.id } }
+            return event
         } catch let error as CancellationError {
             close()
             throw error
         }
+    }
+
+    /// The event that was taken last is done with.
+    private func confirm() {
+        guard keepsIDs else { return }
+        let id = takenID.withLock { taken in
+            defer { taken = nil }
+            return taken
+        }
+        if let id { try? connection.confirm(id: id) }
     }
 
     // MARK: Use
@@ -221,6 +240,7 @@ public final class EventSource: Sendable, AsyncSequence {
     /// Ends it for good; no handler begins after this returned on the loop's thread, and events
     /// that wait are forgotten.
     public func close() {
+        confirm()
         connection.close()
         mailbox.finish(.normal, discarding: true)
     }

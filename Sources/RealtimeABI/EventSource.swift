@@ -203,6 +203,28 @@ public func rt_eventsource_get_reconnection_time_ms(_ eventsource: rt_eventsourc
     return time
 }
 
+/// Whether ids are kept, in the id file and by the store callback, when `rt_eventsource_confirm_id`
+/// says so, instead of after the callback of their event: for those who put events into a queue
+/// there, which a crash would lose. Default false. Any thread, at any time. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_set_confirms_ids")
+public func rt_eventsource_set_confirms_ids(
+    _ eventsource: rt_eventsource?, _ enabled: Bool
+) -> rt_status {
+    source(eventsource) { $0.confirmsIDs = enabled }
+}
+
+/// Says that the event with this id is done with, and all before it: the id may be kept, at most
+/// once a second as ever. Any thread; also when the source was closed by a fatal error. Since 0.1.
+/// - Parameter id: "" when the stream has taken the id away.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_confirm_id")
+public func rt_eventsource_confirm_id(
+    _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?
+) -> rt_status {
+    source(eventsource) { try $0.confirm(id: text(id, "id")) }
+}
+
 /// Forgets the id that is stored for this source in its id file. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
 @_cdecl("rt_eventsource_reset_stored_id")

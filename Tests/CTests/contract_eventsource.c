@@ -367,6 +367,17 @@ static void ids_survive_a_run(rt_loop *loop) {
   CHECK(strcmp(s.last_id, "5") == 0);
   CHECK_OK(rt_eventsource_reset_stored_id(source));
   end(loop, &s, SETTERS);
+  /* Of those that are confirmed only. */
+  for (int run = 0; run < 3; run++) {
+    source = make(loop, "/events/3", &s);
+    CHECK_OK(rt_eventsource_set_id_file(source, path, "mine"));
+    CHECK_OK(rt_eventsource_set_confirms_ids(source, true));
+    CHECK_OK(rt_eventsource_start(source));
+    TURN_UNTIL(loop, s.messages + s.odd == 3);
+    CHECK(strcmp(s.last_id, run == 2 ? "5" : "3") == 0);
+    if (run == 1) CHECK_OK(rt_eventsource_confirm_id(source, "2"));
+    end(loop, &s, SETTERS);
+  }
   unlink(path);
   CHECK(strcat(path, ".lock") && unlink(path) == 0);
 }

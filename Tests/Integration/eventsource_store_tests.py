@@ -1,6 +1,7 @@
 """The file that keeps ids between runs: whole, private, shared by processes, never in the way."""
 
 import asyncio
+import functools
 import os
 import pathlib
 import subprocess
@@ -34,7 +35,9 @@ def add(suite: Suite) -> None:
         "files of many kinds are damaged": kinds_of_damage,
         "a path that cannot be used": unusable,
         "processes lose nothing of each other's": processes,
-        "a crash repeats events": crash,
+        "a crash in a handler repeats events": functools.partial(crash, []),
+        "a crash while iterating repeats events": functools.partial(crash, ["iterate"]),
+        "what waits in the inbox is not done with": unfinished,
         "a place of the caller's own": own_place,
         "at most once a second": once_a_second,
     }
@@ -55,7 +58,8 @@ def numbered(exchange: Exchange) -> None:
     last = int(exchange.headers.get("last-event-id", "0"))
     for number in range(last + 1, last + 4):
         exchange.send(f"id: {number}\ndata: {number}\n\n")
-    exchange.hold()
+    if exchange.path != "/end":
+        exchange.hold()
 
 
 async def takes(path: pathlib.Path, *data: str, **options: Any) -> None:
@@ -223,17 +227,22 @@ async def processes(path: pathlib.Path) -> None:
 
 CRASH = """
 import librealtime, os, sys
-url, path, last = sys.argv[1:]
+url, path, last = sys.argv[1:4]
 def take(event):
     print(event.data, flush=True)
     if event.data == last:
         os._exit(0)
-with librealtime.sync.EventSource(url, id_file=path, store_key="k", on_message=take) as source:
+options = {"id_file": path, "store_key": "k"}
+if sys.argv[4:] == ["iterate"]:
+    with librealtime.sync.EventSource(url, **options) as source:
+        for event in source:
+            take(event)
+with librealtime.sync.EventSource(url, on_message=take, **options) as source:
     source.wait_closed(60)
 """
 
 
-async def crash(path: pathlib.Path) -> None:
+async def crash(how: list[str], path: pathlib.Path) -> None:
     """A process that ends in the middle of an event gets that event again."""
     source = pathlib.Path(librealtime.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(source)}
@@ -242,7 +251,7 @@ async def crash(path: pathlib.Path) -> None:
         for last in ("2", "3"):
             process = await asyncio.to_thread(
                 subprocess.run,
-                [sys.executable, "-c", CRASH, server.url(), str(path), last],
+                [sys.executable, "-c", CRASH, server.url(), str(path), last, *how],
                 env=environment,
                 capture_output=True,
                 text=True,
@@ -252,6 +261,37 @@ async def crash(path: pathlib.Path) -> None:
             now = [int(line) for line in process.stdout.split()]
             expect(now[0] <= (taken[-1] if taken else 1), f"{now} behind {taken}: one is lost")
             taken = now
+
+
+async def unfinished(path: pathlib.Path) -> None:
+    """All three came; the first was done with, the second was being worked on."""
+
+    def stored() -> str:
+        return path.read_text() if path.exists() else FIRST_LINE
+
+    with StreamServer(numbered) as server:
+        options: dict[str, Any] = {"id_file": path, "store_key": "k"}
+        try:
+            async with librealtime.EventSource(server.url(), **options) as source:
+                async for event in source:
+                    if event.data == "2":
+                        raise LookupError
+        except LookupError:
+            expect(stored() == FIRST_LINE + "k 1\n", stored())
+        async with librealtime.EventSource(server.url(), **options) as source:
+            async for event in source:
+                if event.data == "3":
+                    break
+            expect(stored() != FIRST_LINE + "k 3\n", "kept before it was done with")
+        expect(stored() == FIRST_LINE + "k 3\n", stored())
+        # A stream that has ended while its events waited.
+        options["reconnect"] = False
+        async with librealtime.EventSource(server.url("/end"), **options) as source:
+            first = await source.recv()
+            await source.wait_closed()
+            expect((first.id, stored()) == ("4", FIRST_LINE + "k 3\n"), stored())
+            expect([event.id async for event in source] == ["5", "6"], "events")
+        expect(stored() == FIRST_LINE + "k 6\n", stored())
 
 
 async def own_place(path: pathlib.Path) -> None:

@@ -1,3 +1,4 @@
+import Glibc
 import Realtime
 import Synchronization
 import Testing
@@ -102,6 +103,26 @@ private func options(
             #expect(error.isFatal)
             #expect(error.httpStatus == 401)
             break
+        }
+    }
+
+    @Test func idsAreKeptOfEventsThatAreDoneWith() async throws {
+        let path = "/tmp/realtime_tests_ids.\(getpid())"
+        defer { for name in [path, path + ".lock"] { unlink(name) } }
+        for expected in [["1", "2"], ["3"], ["4"]] {
+            let source = try EventSource(
+                server.url("events/3"),
+                options: options {
+                    $0.idFile = path
+                    $0.reconnect = false
+                })
+            var taken: [String] = []
+            for try await event in source {
+                taken.append(event.id)
+                if taken.count == expected.count { break }
+            }
+            #expect(taken == expected)
+            source.close()
         }
     }
 

@@ -892,6 +892,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_eventsource_get_reconnection_time_ms": ((ctypes.c_void_p,), ctypes.c_int64),
+    "rt_eventsource_set_confirms_ids": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_confirm_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_eventsource_reset_stored_id": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_on_open": (
         (ctypes.c_void_p, rt_eventsource_open_fn, ctypes.c_void_p, rt_destroy_fn),
@@ -1632,6 +1637,10 @@ class Library:
     rt_eventsource_get_origin: Callable[[Any, Any, int, Any], int]
     # (eventsource)
     rt_eventsource_get_reconnection_time_ms: Callable[[Any], int]
+    # (eventsource, enabled)
+    rt_eventsource_set_confirms_ids: Callable[[Any, bool], int]
+    # (eventsource, id)
+    rt_eventsource_confirm_id: Callable[[Any, bytes | None], int]
     # (eventsource)
     rt_eventsource_reset_stored_id: Callable[[Any], int]
     # (eventsource, fn, user, destroy)

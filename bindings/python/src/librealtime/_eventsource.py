@@ -55,7 +55,10 @@ class EventSource(BaseEventSource):
                 event = events.popleft()
                 if inbox.paused and len(events) <= inbox.resume_at:
                     self._took()
+                self._taken_id = event.id
                 yield event
+                if self._confirmed_handle is not None:
+                    self._confirm()
             if self._is_closed:
                 if self._failure is not None:
                     raise self._failure
@@ -77,6 +80,7 @@ class EventSource(BaseEventSource):
         event = events.popleft()
         if inbox.paused and len(events) <= inbox.resume_at:
             self._took()
+        self._taken_id = event.id
         return event
 
     async def wait_closed(self) -> None:
@@ -98,6 +102,9 @@ class EventSource(BaseEventSource):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is not None:
+            # It comes again in the next run.
+            self._taken_id = None
         self.close()
 
     def fail(self, error: RealtimeError) -> None:

@@ -11,14 +11,8 @@ from ._abi import rt_credentials, rt_status
 from ._events import ServerSentEvent
 from ._eventsource_callbacks import (
     ON_COMMENT,
-    ON_CREDENTIALS,
-    ON_ERROR,
-    ON_EVENT,
-    ON_OPEN,
-    ON_REQUEST,
-    ON_STORE,
     SETTERS,
-    Callback,
+    callbacks,
     new_eventsource,
     read_text,
 )
@@ -73,6 +67,10 @@ class BaseEventSource(Parameters):
         self._flows = bool(handlers.on_message or handlers.on_any or handlers.on_comment)
         # Those of every attempt; credentials are laid over them when they come.
         self._headers: Pairs = options.request.pairs()
+        # Whose ids are kept when the event was taken and the next is asked for: those that wait
+        # in the inbox would be lost by a crash. And the id of the one that was taken.
+        self._confirmed_handle: Handle | None = None
+        self._taken_id: str | None = None
         # Id, origin and reconnection time at the end.
         self._last: tuple[str, str, float] = ("", "", 0)
         loop = self._join()
@@ -82,27 +80,16 @@ class BaseEventSource(Parameters):
         options.apply(handle, loop)
         self._url = without_userinfo(options.url)
         self._retry_ms = lib.rt_eventsource_get_reconnection_time_ms(handle)
-        self._set_callbacks(handle)
+        self._registration = Registration(self)
+        for setter, trampoline in callbacks(handlers):
+            self._registration.set(setter, handle, trampoline)
         if not self._flows:
             check(lib.rt_eventsource_pause(handle))
         check(lib.rt_eventsource_start(handle))
         self._handle = handle
+        if options.ids.id_file is not None or handlers.on_store is not None:
+            self._confirmed_handle = handle
         self._is_closed = False
-
-    def _set_callbacks(self, handle: Handle) -> None:
-        handlers = self._handlers
-        callbacks: list[Callback] = [ON_OPEN, ON_EVENT, ON_ERROR]
-        if handlers.on_comment is not None:
-            callbacks.append(ON_COMMENT)
-        if handlers.on_request is not None or handlers.header_provider is not None:
-            callbacks.append(ON_REQUEST)
-        if handlers.credentials is not None:
-            callbacks.append(ON_CREDENTIALS)
-        if handlers.on_store is not None:
-            callbacks.append(ON_STORE)
-        self._registration = Registration(self)
-        for setter, trampoline in callbacks:
-            self._registration.set(setter, handle, trampoline)
 
     def __repr__(self) -> str:
         try:
@@ -249,13 +236,12 @@ class BaseEventSource(Parameters):
 
     def close(self) -> None:
         """Ends it for good: no handler is called any more, events that wait are forgotten."""
-        handle = self._handle
-        if handle is None:
-            self._inbox.messages.clear()
-            return
-        check(lib.rt_eventsource_close(handle))
+        self._confirm()
         self._inbox.messages.clear()
-        self._ended()
+        self._confirmed_handle = None
+        if self._handle is not None:
+            check(lib.rt_eventsource_close(self._handle))
+            self._ended()
 
     # Called by the trampolines.
 
@@ -395,8 +381,7 @@ class BaseEventSource(Parameters):
     def _was_collected(self) -> None:
         """Nobody refers to it any more; runs on any thread."""
         self._is_closed = True
-        self._loop_handle = None
-        self._handle = None
+        self._loop_handle = self._handle = self._confirmed_handle = None
 
     def _give_up(self, error: RealtimeError, http_status: int = 0) -> None:
         """It cannot go on without what the caller did not give."""
@@ -417,9 +402,18 @@ class BaseEventSource(Parameters):
             self._handlers.on_error(event)
 
     def _begin_iterating(self) -> None:
+        self._confirm()
         if not self._is_iterated:
             self._is_iterated = True
+            if self._confirmed_handle is not None:
+                check(lib.rt_eventsource_set_confirms_ids(self._confirmed_handle, True))
             self._handlers_changed(takes_events=True)
+
+    def _confirm(self) -> None:
+        """The event that was taken last is done with: its id may be kept."""
+        id_, self._taken_id = self._taken_id, None
+        if id_ is not None and self._confirmed_handle is not None:
+            check(lib.rt_eventsource_confirm_id(self._confirmed_handle, id_.encode()))
 
     def _took(self) -> None:
         """After taking as many events from a full inbox as was waited for."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from . import _abi
 from ._abi import rt_credentials
+from ._eventsource_parameters import Handlers
 from ._loader import lib
 from ._reconnect import Setters
 from ._registry import Handle, find
@@ -165,3 +166,16 @@ ON_CREDENTIALS: Callback = (
     _abi.rt_eventsource_credentials_fn(_on_credentials),
 )
 ON_STORE: Callback = (lib.rt_eventsource_on_store, _abi.rt_eventsource_store_fn(_on_store))
+
+
+def callbacks(handlers: Handlers) -> list[Callback]:
+    """Those that a caller with these functions needs."""
+    asks = handlers.on_request is not None or handlers.header_provider is not None
+    optional = (
+        (ON_COMMENT, handlers.on_comment is not None),
+        (ON_REQUEST, asks),
+        (ON_CREDENTIALS, handlers.credentials is not None),
+        (ON_STORE, handlers.on_store is not None),
+    )
+    wanted = [callback for callback, is_wanted in optional if is_wanted]
+    return [ON_OPEN, ON_EVENT, ON_ERROR, *wanted]

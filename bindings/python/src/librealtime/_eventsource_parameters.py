@@ -108,7 +108,8 @@ class Parameters:
     :param last_event_id: what the first request sends, whatever the id file says. Default None.
     :param id_query_param: a query parameter that the id is sent as, too. Default None.
     :param id_file: a file that keeps the last id between runs, for any number of event sources and
-        processes. Default None.
+        processes: an id is kept when its handlers have returned, or the next event is asked for, so
+        that a crash repeats events and loses none. Default None.
     :param store_key: under what this one's id is kept there. Default None: its URL.
     :param on_store: called with the key and the id that is to be kept, at most once a second and
         at the end.

@@ -57,6 +57,7 @@ class EventSource(Driven, BaseEventSource):
             event = events.popleft()
             if inbox.paused and len(events) <= inbox.resume_at:
                 self._took()
+            self._taken_id = event.id
         return event
 
     def wait_closed(self, timeout: float | None = None) -> None:
@@ -79,6 +80,9 @@ class EventSource(Driven, BaseEventSource):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is not None:
+            # It comes again in the next run.
+            self._taken_id = None
         self.close()
 
     def _await_credentials(self, answer: Any, http_status: int) -> int:
