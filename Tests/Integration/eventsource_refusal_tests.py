@@ -1,13 +1,15 @@
 """What event sources do when they are refused: credentials, and statuses that pass."""
 
 import asyncio
+import contextlib
+import logging
 from email.utils import formatdate
 from typing import Any
 
 import librealtime
 from harness import Suite, expect
-from librealtime import StreamRefused
-from watch import Exchange, add_async, watching
+from librealtime import ErrorEvent, ServerSentEvent, StreamRefused
+from watch import Exchange, StreamServer, Watch, add_async, watching
 
 
 def add(suite: Suite) -> None:
@@ -20,6 +22,7 @@ def add(suite: Suite) -> None:
         "407 without a proxy": proxy_status,
         "Retry-After": retry_after,
         "retry statuses are chosen": chosen_statuses,
+        "no credential is logged": silence,
     }
     add_async(suite, {f"refusals: {name}": test for name, test in tests.items()})
 
@@ -151,3 +154,48 @@ async def chosen_statuses() -> None:
         for status in statuses[:3]:
             expect((await watch.loses("RT_ERROR_HTTP_STATUS")).http_status == status, f"{status}")
         await watch.fails("RT_ERROR_HTTP_STATUS", "403", 403)
+
+
+async def silence() -> None:
+    """Whatever the credential, and wherever the request goes; at the level that tells most."""
+    lines: list[str] = []
+    logger = logging.getLogger("librealtime")
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    level, logger.level = logger.level, logging.DEBUG
+    librealtime.set_log_level("DEBUG")
+    try:
+        await use_secrets()
+    finally:
+        librealtime.set_log_level(None)
+        logger.level = level
+        logger.removeHandler(handler)
+    expect(any("requesting an event stream" in line for line in lines), f"{lines}")
+    leaks = [line for line in lines if "secret" in line]
+    expect(not leaks, f"{leaks}")
+
+
+async def use_secrets() -> None:
+    def script(exchange: Exchange) -> None:
+        if exchange.path == "/":
+            location = f"http://me:secret-redirect@127.0.0.1:{server.port}/there?key=secret-query"
+            return exchange.answer("302 Go", f"Location: {location}")
+        if "secret-good" in exchange.headers.get("authorization", ""):
+            return stream(exchange)
+        return exchange.answer("401 Who", "Set-Cookie: a=secret-cookie")
+
+    headers = {"Cookie": "a=secret-cookie", "X-Api-Key": "secret-key"}
+    with StreamServer(script) as server:
+        for user, options in (
+            ("me:secret-password@", {}),
+            ("", {"auth": ("me", "secret-password")}),
+            ("", {"bearer_token": "secret-token"}),
+            ("", {"credentials": lambda _: {"Authorization": "Bearer secret-bad"}}),
+            ("", {"credentials": lambda _: {"Authorization": "Bearer secret-good"}}),
+        ):
+            chosen: dict[str, Any] = {"headers": headers, "content": "secret-body", **options}
+            watch = Watch(server.url("/", user=user), method="POST", **chosen)
+            with contextlib.closing(watch.source):
+                while not isinstance(await watch.next(), (ServerSentEvent, ErrorEvent)):
+                    pass
