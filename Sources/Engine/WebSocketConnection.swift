@@ -25,7 +25,7 @@ package final class WebSocketConnection: @unchecked Sendable {
     // cost a tenth of a message.
     @exclusivity(unchecked) private var options: Shared<WebSocketConfiguration>
     /// Those options that senders on any thread look at.
-    @exclusivity(unchecked) private(set) var sendLimits: SendLimits
+    let sendLimits = SendLimits()
     @exclusivity(unchecked) var handlers = WebSocketHandlers()
 
     // Any thread.
@@ -88,13 +88,20 @@ package final class WebSocketConnection: @unchecked Sendable {
         case over
     }
 
-    struct SendLimits {
-        var highWater, bytes, offlineMessages: Int
+    /// Written before start and in the reconnect handler.
+    struct SendLimits: ~Copyable {
+        private let highWaterBytes = Atomic<Int>(0)
+        private let mostBytes = Atomic<Int>(0)
+        private let mostOffline = Atomic<Int>(0)
 
-        init(_ configuration: WebSocketConfiguration) {
-            highWater = configuration.sendHighWater
-            bytes = configuration.sendLimit
-            offlineMessages = configuration.offlineQueueLimit
+        var highWater: Int { highWaterBytes.load(ordering: .relaxed) }
+        var bytes: Int { mostBytes.load(ordering: .relaxed) }
+        var offlineMessages: Int { mostOffline.load(ordering: .relaxed) }
+
+        func set(_ configuration: WebSocketConfiguration) {
+            highWaterBytes.store(configuration.sendHighWater, ordering: .relaxed)
+            mostBytes.store(configuration.sendLimit, ordering: .relaxed)
+            mostOffline.store(configuration.offlineQueueLimit, ordering: .relaxed)
         }
     }
 
@@ -128,9 +135,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop
-        let configuration = try WebSocketConfiguration(url: url)
-        options = Shared(configuration)
-        sendLimits = SendLimits(configuration)
+        options = Shared(try WebSocketConfiguration(url: url))
+        sendLimits.set(options.value)
     }
 
     deinit { dropSession() }
@@ -176,7 +182,7 @@ package final class WebSocketConnection: @unchecked Sendable {
         // In its place, unless other connections have the same.
         if !isKnownUniquelyReferenced(&options) { options = Shared(options.value) }
         try change(&options.value)
-        sendLimits = SendLimits(options.value)
+        sendLimits.set(options.value)
     }
 
     package func setHandlers(_ change: (inout WebSocketHandlers) -> Void) throws(RealtimeError) {
