@@ -335,3 +335,23 @@ def test_one_that_is_forgotten_is_closed(run, serve, no_linger):
         return gone() is None
 
     assert run(main())
+
+
+def test_close_ends_threads_that_wait(serve):
+    server = serve(numbered(0))
+    for _ in range(20):
+        poll = sync.LongPoll(server.url, **QUICKLY)
+        ended = []
+
+        def wait(poll=poll, ended=ended):
+            with pytest.raises(librealtime.StreamEnded):
+                poll.recv()
+            ended.append(True)
+
+        threads = [threading.Thread(target=wait) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        poll.close()
+        for thread in threads:
+            thread.join(60)
+        assert len(ended) == 4

@@ -88,11 +88,13 @@ class Driven:
     def _keep(self, error: BaseException) -> None:
         self._errors.append(error)
 
-
-def nudge(loop: Handle) -> None:
-    """Has whoever is in a turn of this loop, or begins one, look around."""
-    # Fails when the loop is over, and nobody is in a turn.
-    lib.rt_loop_post(loop, _NOTHING, None, _NOBODY)
+    def _ended(self) -> None:
+        """Closed by a call, it has those who wait in another thread look around."""
+        loop = self._loop_handle
+        super()._ended()  # type: ignore[misc]
+        if loop is not None and not self._is_inside_callback():
+            # Ends the turn that runs, or begins. Fails when the loop is over: then nobody waits.
+            lib.rt_loop_post(loop, _NOTHING, None, _NOBODY)
 
 
 # Kept for ever, as C may call it at any time.

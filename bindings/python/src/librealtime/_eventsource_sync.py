@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from ._driven import Driven, nudge
+from ._driven import Driven
 from ._events import ServerSentEvent
 from ._eventsource_base import BaseEventSource
 from ._eventsource_options import Options
@@ -95,10 +95,3 @@ class EventSource(Driven, BaseEventSource):
     def _queue(self, event: ServerSentEvent, size: int) -> None:
         with self._condition:
             super()._queue(event, size)
-
-    def _ended(self) -> None:
-        loop = self._loop_handle
-        super()._ended()
-        # Threads that wait for events would wait on.
-        if loop is not None and not self._is_inside_callback():
-            nudge(loop)
