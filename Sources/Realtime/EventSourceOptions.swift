@@ -114,17 +114,18 @@ extension EventSource {
         }
 
         func addHandlers(to connection: EventSourceConnection) throws(RealtimeError) {
-            let headers = headers
+            let headers = HeaderLayers(headers)
             try connection.setHandlers { [unowned connection] handlers in
                 if let headerProvider {
                     handlers.request = { attempt in
-                        try connection.lay(headerProvider(attempt), over: headers)
+                        headers.provide(try headerProvider(attempt))
+                        try connection.lay(headers)
                         return true
                     }
                 }
                 if let credentials {
                     handlers.credentials = { response in
-                        connection.fetch(response, over: headers, credentials)
+                        connection.fetch(response, headers, credentials)
                         return .later
                     }
                 }
@@ -134,29 +135,29 @@ extension EventSource {
 }
 
 extension EventSourceConnection {
-    fileprivate func lay(
-        _ others: [EventSource.Options.Header], over headers: [EventSource.Options.Header]
-    ) throws {
+    fileprivate func lay(_ headers: HeaderLayers) throws {
         try configure { configuration in
             configuration.clearHeaders()
-            for header in headers {
+            for header in headers.base {
                 try configuration.addHeader(name: header.name, value: header.value)
             }
-            for header in others {
+            for header in headers.over {
                 try configuration.setHeader(name: header.name, value: header.value)
             }
         }
     }
 
     fileprivate func fetch(
-        _ response: HTTPResponse, over headers: [EventSource.Options.Header],
+        _ response: HTTPResponse, _ headers: HeaderLayers,
         _ credentials:
             @escaping @Sendable (HTTPResponse) async throws -> [EventSource.Options.Header]?
     ) {
         Task { [weak self] in
             let fresh = try? await credentials(response)
             guard let self else { return }
-            if let fresh, (try? lay(fresh, over: headers)) != nil {
+            guard let fresh else { return failCredentials() }
+            headers.authorize(fresh)
+            if (try? lay(headers)) != nil {
                 try? restart()
             } else {
                 failCredentials()
