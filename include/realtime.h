@@ -1616,7 +1616,7 @@ enum {
   RT_CREDENTIALS_NONE = 0,
   /** They are in the headers now: the request goes out once more, at once. */
   RT_CREDENTIALS_READY = 1,
-  /** They are being fetched: the source waits for `rt_eventsource_restart`. */
+  /** They are being fetched: the source waits for `rt_eventsource_credentials_ready`. */
   RT_CREDENTIALS_LATER = 2,
 };
 
@@ -1698,13 +1698,22 @@ void rt_eventsource_free(rt_eventsource *eventsource);
 rt_status rt_eventsource_start(rt_eventsource *eventsource);
 
 /**
- * Drops the connection and connects again at once, which counts as no attempt; also to go on when a
- * credentials callback had answered RT_CREDENTIALS_LATER. Any thread.
+ * Drops the connection and connects again at once, which counts as no attempt. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
  * Since 0.1.
  */
 rt_status rt_eventsource_restart(rt_eventsource *eventsource);
+
+/**
+ * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
+ *
+ * fresh: true sends the request once more, with the headers that were set since; false ends it with
+ *   the server's refusal, a fatal RT_ERROR_HTTP_STATUS.
+ * Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_credentials_ready(rt_eventsource *eventsource, bool fresh);
 
 /**
  * Ends it for good. There is no callback for it, and none begins after this returned, except on the
@@ -2413,7 +2422,8 @@ typedef bool (*rt_longpoll_request_fn)(uint32_t attempt, void *user);
 
 /**
  * The server answered 401 or 407. Here, as before start, headers may be changed. Asked once a poll:
- * a second refusal is fatal. RT_CREDENTIALS_LATER waits for `rt_longpoll_restart`. Since 0.1.
+ * a second refusal is fatal. RT_CREDENTIALS_LATER waits for `rt_longpoll_credentials_ready`. Since
+ * 0.1.
  */
 typedef rt_credentials (*rt_longpoll_credentials_fn)(int32_t http_status, void *user);
 
@@ -2441,13 +2451,22 @@ void rt_longpoll_free(rt_longpoll *longpoll);
 rt_status rt_longpoll_start(rt_longpoll *longpoll);
 
 /**
- * Drops the poll in flight and polls again at once; also to go on when a credentials callback had
- * answered RT_CREDENTIALS_LATER. Any thread.
+ * Drops the poll in flight and polls again at once. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
  * Since 0.1.
  */
 rt_status rt_longpoll_restart(rt_longpoll *longpoll);
+
+/**
+ * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
+ *
+ * fresh: true polls once more, with the headers that were set since; false ends it with the
+ *   server's refusal, a fatal RT_ERROR_HTTP_STATUS.
+ * Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_credentials_ready(rt_longpoll *longpoll, bool fresh);
 
 /**
  * Ends it for good and aborts the request in flight. There is no callback for it, and none begins

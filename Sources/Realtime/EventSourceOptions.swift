@@ -155,13 +155,13 @@ extension EventSourceConnection {
         Task { [weak self] in
             let fresh = try? await credentials(response)
             guard let self else { return }
-            guard let fresh else { return failCredentials() }
-            headers.authorize(fresh)
-            if (try? lay(headers)) != nil {
-                try? restart()
-            } else {
-                failCredentials()
+            guard let fresh else {
+                try? credentialsAreReady(false)
+                return
             }
+            headers.authorize(fresh)
+            let isLaid = (try? lay(headers)) != nil
+            try? credentialsAreReady(isLaid)
         }
     }
 }

@@ -33,7 +33,7 @@ public enum RT_CREDENTIALS: Int32 {
     case NONE = 0
     /// They are in the headers now: the request goes out once more, at once.
     case READY = 1
-    /// They are being fetched: the source waits for `rt_eventsource_restart`.
+    /// They are being fetched: the source waits for `rt_eventsource_credentials_ready`.
     case LATER = 2
 }
 
@@ -129,12 +129,23 @@ public func rt_eventsource_start(_ eventsource: rt_eventsource?) -> rt_status {
     source(eventsource) { try $0.start() }
 }
 
-/// Drops the connection and connects again at once, which counts as no attempt; also to go on when
-/// a credentials callback had answered RT_CREDENTIALS_LATER. Any thread. Since 0.1.
+/// Drops the connection and connects again at once, which counts as no attempt. Any thread. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_restart")
 public func rt_eventsource_restart(_ eventsource: rt_eventsource?) -> rt_status {
     source(eventsource) { try $0.restart() }
+}
+
+/// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
+/// - Parameter fresh: true sends the request once more, with the headers that were set since; false
+///   ends it with the server's refusal, a fatal RT_ERROR_HTTP_STATUS.
+/// - Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+@_cdecl("rt_eventsource_credentials_ready")
+public func rt_eventsource_credentials_ready(
+    _ eventsource: rt_eventsource?, _ fresh: Bool
+) -> rt_status {
+    source(eventsource) { try $0.credentialsAreReady(fresh) }
 }
 
 /// Ends it for good. There is no callback for it, and none begins after this returned, except on

@@ -74,8 +74,8 @@ public typealias rt_longpoll_request_fn =
     @convention(c) (_ attempt: UInt32, _ user: UnsafeMutableRawPointer?) -> Bool
 
 /// The server answered 401 or 407. Here, as before start, headers may be changed. Asked once a
-/// poll: a second refusal is fatal. RT_CREDENTIALS_LATER waits for `rt_longpoll_restart`. Since
-/// 0.1.
+/// poll: a second refusal is fatal. RT_CREDENTIALS_LATER waits for `rt_longpoll_credentials_ready`.
+/// Since 0.1.
 public typealias rt_longpoll_credentials_fn =
     @convention(c) (_ http_status: Int32, _ user: UnsafeMutableRawPointer?) -> rt_credentials
 
@@ -111,12 +111,22 @@ public func rt_longpoll_start(_ longpoll: rt_longpoll?) -> rt_status {
     poll(longpoll) { try $0.start() }
 }
 
-/// Drops the poll in flight and polls again at once; also to go on when a credentials callback had
-/// answered RT_CREDENTIALS_LATER. Any thread. Since 0.1.
+/// Drops the poll in flight and polls again at once. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_restart")
 public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {
     poll(longpoll) { try $0.restart() }
+}
+
+/// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
+/// - Parameter fresh: true polls once more, with the headers that were set since; false
+///   ends it with the server's refusal, a fatal RT_ERROR_HTTP_STATUS.
+/// - Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+@_cdecl("rt_longpoll_credentials_ready")
+public func rt_longpoll_credentials_ready(
+    _ longpoll: rt_longpoll?, _ fresh: Bool
+) -> rt_status {
+    poll(longpoll) { try $0.credentialsAreReady(fresh) }
 }
 
 /// Ends it for good and aborts the request in flight. There is no callback for it, and none begins

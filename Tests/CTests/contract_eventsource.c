@@ -302,9 +302,20 @@ static void attempts_are_asked_for(rt_loop *loop) {
   TURN_UNTIL(loop, s.asked == 1);
   settle(loop);
   CHECK_OK(rt_eventsource_set_bearer_token(source, "good"));
-  CHECK_OK(rt_eventsource_restart(source));
+  CHECK_OK(rt_eventsource_credentials_ready(source, true));
   TURN_UNTIL(loop, s.odd == 1);
   CHECK(s.asked == 1 && s.fatal == 0);
+  end(loop, &s, SETTERS + 1);
+
+  source = make(loop, "/tokens", &s);
+  CHECK_OK(rt_eventsource_on_credentials(source, give_later, &s, on_destroy));
+  CHECK_STATUS(rt_eventsource_credentials_ready(source, true), RT_ERROR_STATE);
+  CHECK_OK(rt_eventsource_start(source));
+  TURN_UNTIL(loop, s.asked == 1);
+  CHECK_OK(rt_eventsource_credentials_ready(source, false));
+  CHECK(s.fatal == 0);
+  TURN_UNTIL(loop, s.fatal == 1);
+  CHECK(s.status == RT_ERROR_HTTP_STATUS && s.http_status == 401 && s.odd == 0);
   end(loop, &s, SETTERS + 1);
 }
 

@@ -125,7 +125,7 @@ static void credentials_may_be_missing_or_late(rt_loop *loop, const char *server
   h.close_at = 1;
   CHECK_OK(rt_longpoll_start(poll));
   TURN_UNTIL(loop, rt_longpoll_set_bearer_token(poll, "good") == RT_OK);
-  CHECK_OK(rt_longpoll_restart(poll));
+  CHECK_OK(rt_longpoll_credentials_ready(poll, true));
   TURN_UNTIL(loop, h.messages == 1);
   settle(loop);
   CHECK(strcmp(h.text, "1:message 1;") == 0);

@@ -43,7 +43,8 @@ package struct Redirects: Sendable {
         let name = url.displayName
         guard hops < rules.maximum else {
             throw RealtimeError(
-                .redirect, "\(name) redirects for the \(Int(hops) + 1)th time (max_redirects)")
+                .redirect,
+                "\(name) redirects, having been redirected to \(hops) times (max_redirects)")
         }
         let next = try Redirects.place(head, url)
         if url.isSecure, !next.isSecure, !rules.allowsInsecure {

@@ -869,6 +869,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_eventsource_free": ((ctypes.c_void_p,), None),
     "rt_eventsource_start": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_restart": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_credentials_ready": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
     "rt_eventsource_close": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_resume": ((ctypes.c_void_p,), ctypes.c_int32),
@@ -1113,6 +1117,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_longpoll_free": ((ctypes.c_void_p,), None),
     "rt_longpoll_start": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_restart": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_longpoll_close": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_resume": ((ctypes.c_void_p,), ctypes.c_int32),
@@ -1623,6 +1628,8 @@ class Library:
     rt_eventsource_start: Callable[[Any], int]
     # (eventsource)
     rt_eventsource_restart: Callable[[Any], int]
+    # (eventsource, fresh)
+    rt_eventsource_credentials_ready: Callable[[Any, bool], int]
     # (eventsource)
     rt_eventsource_close: Callable[[Any], int]
     # (eventsource)
@@ -1763,6 +1770,8 @@ class Library:
     rt_longpoll_start: Callable[[Any], int]
     # (longpoll)
     rt_longpoll_restart: Callable[[Any], int]
+    # (longpoll, fresh)
+    rt_longpoll_credentials_ready: Callable[[Any, bool], int]
     # (longpoll)
     rt_longpoll_close: Callable[[Any], int]
     # (longpoll)

@@ -132,7 +132,8 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
         if let failure = session?.unauthorized(head) { tell(failure) }
     }
 
-    private func authorize() {
+    func authorize() {
+        guard session?.isAuthorizing == true else { return }
         refused = nil
         awaitsCredentials.store(false, ordering: .releasing)
         session?.authorized(configuration, now: Loop.now())

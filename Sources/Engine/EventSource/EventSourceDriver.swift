@@ -167,7 +167,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         if let failure = session?.unauthorized(head) { tell(failure) }
     }
 
-    private func authorize() {
+    func authorize() {
+        guard session?.isAuthorizing == true else { return }
         refused = nil
         awaitsCredentials.store(false, ordering: .releasing)
         session?.authorized(configuration, now: Loop.now())

@@ -148,16 +148,26 @@ package final class LongPollConnection: @unchecked Sendable {
 
     /// Drops the poll in flight and polls at once; also when credentials have come.
     package func restart() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard wasStarted else { throw RealtimeError(.state, "the long poll was not started") }
-        guard state != .closed else { throw RealtimeError(.closed, "the long poll is closed") }
+        try checkRunning()
         // In the next turn: what fails at once would be told inside this call.
         loop.enqueue { [self] in restartNow() }
     }
 
-    /// Credentials that were awaited are not to be had: it fails.
-    package func failCredentials() {
-        loop.enqueue { [self] in refuseCredentials() }
+    /// Answers what had been left open when credentials were asked for: fresh ones are set, or the
+    /// object fails. Any thread.
+    package func credentialsAreReady(_ fresh: Bool) throws(RealtimeError) {
+        try checkRunning()
+        // In the next turn: what fails at once would be told inside this call.
+        loop.enqueue { [self] in
+            guard !isClosed else { return }
+            if fresh { authorize() } else { refuseCredentials() }
+        }
+    }
+
+    private func checkRunning() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard wasStarted else { throw RealtimeError(.state, "the long poll was not started") }
+        guard state != .closed else { throw RealtimeError(.closed, "the long poll is closed") }
     }
 
     /// Ends it for good, without a callback. Closing again changes nothing.

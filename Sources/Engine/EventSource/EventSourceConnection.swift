@@ -237,15 +237,25 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     /// Drops the connection and reconnects at once (C13); also when credentials have come.
     package func restart() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard wasStarted else { throw RealtimeError(.state, "the event source was not started") }
-        guard state != .closed else { throw RealtimeError(.closed, "the event source is closed") }
+        try checkRunning()
         loop.perform { [self] in restartNow() }
     }
 
-    /// Credentials that were awaited are not to be had: the source fails.
-    package func failCredentials() {
-        loop.perform { [self] in refuseCredentials() }
+    /// Answers what had been left open when credentials were asked for: fresh ones are set, or the
+    /// object fails. Any thread.
+    package func credentialsAreReady(_ fresh: Bool) throws(RealtimeError) {
+        try checkRunning()
+        // In the next turn: what fails at once would be told inside this call.
+        loop.enqueue { [self] in
+            guard !isClosed else { return }
+            if fresh { authorize() } else { refuseCredentials() }
+        }
+    }
+
+    private func checkRunning() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard wasStarted else { throw RealtimeError(.state, "the event source was not started") }
+        guard state != .closed else { throw RealtimeError(.closed, "the event source is closed") }
     }
 
     /// Ends it for good, without a callback. Closing again changes nothing.
