@@ -10,6 +10,9 @@ struct RESTTests {
 
     private func rest(_ change: (inout REST.Options) -> Void = { _ in }) throws -> REST {
         var options = REST.Options()
+        // The other suites run beside this one: nothing here is about these limits.
+        options.attemptTimeout = .seconds(60)
+        options.deadline = nil
         options.backoff.initialDelay = .milliseconds(2)
         options.backoff.maxDelay = .milliseconds(10)
         change(&options)
