@@ -1,5 +1,4 @@
 import CShims
-import Glibc
 import Session
 import Synchronization
 import Wire
@@ -120,7 +119,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         guard transfer === self.transfer, !isClosed else { return }
         let answer = session?.received(
             head, canAuthorize: handlers.credentials != nil, now: Loop.now(),
-            wallClock: Int64(time(nil)), random: randomFraction())
+            wallClock: Loop.wallClock(), random: randomFraction())
         switch answer {
         case nil: return
         case .open:
@@ -414,6 +413,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     /// Nothing more is told.
     private func finish() {
         setState(.closed)
+        awaitsCredentials.store(false, ordering: .releasing)
         loop.disarm(timer)
         reachability?.remove(self)
         if untold == nil || isClosed { dropHandlers() }

@@ -303,6 +303,7 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
     /// Nothing more is told.
     private func finish() {
         setState(.closed)
+        awaitsCredentials.store(false, ordering: .releasing)
         loop.disarm(timer)
         reachability?.remove(self)
         if untold == nil || isClosed { dropHandlers() }

@@ -132,7 +132,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         httpVersion = transfer.httpVersion
         let reception = client.session.received(
-            head, of: id, now: Loop.now(), wallClock: RESTClient.wallClock(),
+            head, of: id, now: Loop.now(), wallClock: Loop.wallClock(),
             random: randomFraction())
         switch reception {
         case .discard: isDiscarding = true

@@ -1,5 +1,4 @@
 import CShims
-import Glibc
 import Session
 import Wire
 
@@ -118,6 +117,4 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
 
     /// No callback begins once the loop is freed, so that all are told now.
     func loopClosed() { closeNow() }
-
-    static func wallClock() -> Int64 { Int64(time(nil)) }
 }
