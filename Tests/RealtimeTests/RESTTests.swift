@@ -60,8 +60,18 @@ struct RESTTests {
         let task = Task { try await rest.get("silent/\(name)/9") }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        let later = Task { try await rest.stream(REST.Request("GET", "silent/\(name)/9")) }
-        try await Task.sleep(for: .milliseconds(20))
+        // Under way: the server is being sent the body.
+        let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
+        let body = REST.Request.Body.source(length: 3) {
+            { _ in
+                continuation.yield()
+                return Array("abc".utf8)
+            }
+        }
+        var request = REST.Request("PUT", "silent/\(name)/9")
+        request.body = body
+        let later = Task { [request] in try await rest.stream(request) }
+        for await _ in asked { break }
         later.cancel()
         await #expect(throws: CancellationError.self) { _ = try await later.value }
         #expect(try await rest.get("echo").status == 200)
@@ -92,11 +102,19 @@ struct RESTTests {
 
     @Test func closeEndsAll() async throws {
         let rest = try rest()
-        let outstanding = Task { try await rest.get("silent/\(name)/9") }
-        try await Task.sleep(for: .milliseconds(20))
-        rest.close()
-        let failure = await #expect(throws: (any Error).self) { _ = try await outstanding.value }
-        let code = (failure as? REST.Failure)?.code ?? (failure as? RealtimeError)?.code
+        let code = await withCheckedContinuation { continuation in
+            do {
+                try rest.send(REST.Request("GET", "silent/\(name)/9")) { result in
+                    guard case .failure(let failure) = result else {
+                        return continuation.resume(returning: RealtimeError.Code?.none)
+                    }
+                    continuation.resume(returning: failure.code)
+                }
+                rest.close()
+            } catch {
+                continuation.resume(returning: nil)
+            }
+        }
         #expect(code == .closed)
         await #expect(throws: RealtimeError.self) { _ = try await rest.get("echo") }
     }
@@ -160,11 +178,16 @@ struct RESTTests {
                 options.queueCapacity = 1
                 return options
             }())
-        let first = Task { try await rest.post("a") }
-        try await Task.sleep(for: .milliseconds(20))
+        let (ends, continuation) = AsyncStream.makeStream(of: RealtimeError.Code?.self)
+        let first = try rest.send(REST.Request("POST", "a")) { result in
+            if case .failure(let failure) = result { continuation.yield(failure.code) }
+        }
         let full = await #expect(throws: REST.Failure.self) { _ = try await rest.post("b") }
         #expect(full?.code == .queueFull)
-        first.cancel()
-        await #expect(throws: CancellationError.self) { _ = try await first.value }
+        try rest.cancel(first)
+        for await code in ends {
+            #expect(code == .cancelled)
+            break
+        }
     }
 }
