@@ -93,8 +93,13 @@ extension WebSocket {
         }
 
         /// A basic Authorization header (RFC 7617).
-        public mutating func setBasicAuthorization(user: String, password: String) {
-            setHeader("Authorization", "Basic " + base64(Array("\(user):\(password)".utf8)))
+        /// - Throws: `.invalidArgument` for a user name with a colon, which would become another.
+        public mutating func setBasicAuthorization(
+            user: String, password: String
+        ) throws(RealtimeError) {
+            setHeader(
+                "Authorization",
+                try HeaderField.basicAuthorization(user: user, password: password))
         }
 
         /// An Authorization header with a bearer token (RFC 6750).

@@ -56,6 +56,16 @@ private struct Unexpected: Error {
         #expect(try await socket.waitUntilClosed().code == .normal)
     }
 
+    @Test func basicCredentialsAreChecked() throws {
+        var options = WebSocket.Options()
+        try options.setBasicAuthorization(user: "Aladdin", password: "open sesame")
+        #expect(options.headers.map(\.value) == ["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="])
+        let error = #expect(throws: RealtimeError.self) {
+            try options.setBasicAuthorization(user: "a:b", password: "c")
+        }
+        #expect(error?.code == .invalidArgument)
+    }
+
     @Test func anotherCodeIsThrownWithItsReason() async throws {
         let socket = try await WebSocket.connect(server.url("close/4001/enough"))
         let closing = try await failure(WebSocket.Closing.self) { try await socket.receive() }

@@ -310,10 +310,8 @@ final class HTTPTransfer: CurlUser {
         var lines = request.fields.map {
             $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)"
         }
-        let url = request.url
-        if url.user != nil || url.password != nil, !isSet("Authorization") {
-            let credentials = "\(url.user ?? ""):\(url.password ?? "")"
-            lines.append("Authorization: Basic " + base64(Array(credentials.utf8)))
+        if let credentials = request.url.basicAuthorization, !isSet("Authorization") {
+            lines.append("Authorization: \(credentials)")
         }
         if !isSet("User-Agent") { lines.append("User-Agent: \(ClientHandshake.userAgent)") }
         // libcurl's own: it would wait for a 100, and name the type of a form.

@@ -43,6 +43,13 @@ package struct HTTPURL: Equatable, Sendable {
     /// What libcurl connects to: scheme, host and port alone.
     package var connectURL: String { "\(isSecure ? "https" : "http")://\(displayName)" }
 
+    /// The value of an Authorization header for its user and password (RFC 7617 §2); nil without.
+    package var basicAuthorization: String? {
+        guard user != nil || password != nil else { return nil }
+        // A user with a colon was refused.
+        return try? HeaderField.basicAuthorization(user: user ?? "", password: password ?? "")
+    }
+
     private var scheme: String { isSecure ? kind.schemes.secure : kind.schemes.plain }
 
     /// Scheme, host and, unless it is the scheme's own, port (RFC 6454 §6.2).

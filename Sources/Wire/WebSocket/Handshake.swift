@@ -50,10 +50,8 @@ package struct ClientHandshake: Sendable {
             add("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", "))
         }
         if let deflate { add("Sec-WebSocket-Extensions", deflate.headerValue) }
-        if url.user != nil || url.password != nil, !isSet("Authorization") {
-            // RFC 7617 §2
-            let credentials = "\(url.user ?? ""):\(url.password ?? "")"
-            add("Authorization", "Basic " + base64(Array(credentials.utf8)))
+        if let credentials = url.basicAuthorization, !isSet("Authorization") {
+            add("Authorization", credentials)
         }
         if !isSet("User-Agent") { add("User-Agent", Self.userAgent) }
         for field in fields { add(field.name, field.value) }
