@@ -1,45 +1,81 @@
-"""Long polls against Nchan, in every way of a cursor."""
+"""Long polls against Nchan, in every way of a cursor, plain, by TLS and by HTTP/2; and requests
+beside a poll that is held."""
 
 import contextlib
+import dataclasses
 import functools
 import http.client
 import threading
+import time
 from collections.abc import Callable
 
-from harness import Build, Suite, expect
+from harness import PATIENCE_S, Build, Suite, expect
 from nchan import Nchan, NchanError
-from poller import TOKEN, Make, Poller
+from poller import TOKEN, Poller
 
 COUNT = 40
 
 
+@dataclasses.dataclass(frozen=True)
+class Client:
+    """Makes long polls of a server's paths."""
+
+    build: Build
+    nchan: Nchan
+    grind: bool = False
+    tls: bool = False
+    http2: bool = False
+
+    def __call__(self, path: str, **options: object) -> Poller:
+        url = self.nchan.url(path, "https" if self.tls else "http")
+        if self.tls:
+            options = {"ca": self.nchan.ca_file, "http2": int(self.http2), **options}
+        return Poller(self.build, self.grind, url, **options)
+
+    @property
+    def protocol(self) -> str:
+        return "HTTP/2.0" if self.http2 else "HTTP/1.1"
+
+    @property
+    def name(self) -> str:
+        way = ", HTTP/2" if self.http2 else ", TLS" if self.tls else ""
+        return way + (", valgrind" if self.grind else "")
+
+
+Test = Callable[[Client], None]
+
+
 def add(suite: Suite, build: Build, nchan: Nchan) -> None:
-    tests: list[tuple[str, Callable[..., None]]] = []
-    for mode in ("validators", "header_id", "query_id"):
-        test = functools.partial(nchan_by_cursor, nchan=nchan, mode=mode)
-        tests.append((f"poll Nchan by {mode}", test))
+    tests: list[tuple[str, Test]] = [
+        (f"Nchan by {mode}", functools.partial(nchan_by_cursor, mode=mode))
+        for mode in ("validators", "header_id", "query_id")
+    ]
     for function in (
         nchan_without_cursor, nchan_by_interval, nchan_in_batches, nchan_holds_and_gives_up,
         nchan_channel_is_deleted, nchan_asks_for_a_token, nchan_redirects, nchan_reloads,
+        nchan_speaks_the_protocol, a_held_poll_blocks_no_post,
     ):  # fmt: skip
-        name = function.__name__.replace("_", " ")
-        tests.append((f"poll {name}", functools.partial(function, nchan=nchan)))
+        tests.append((function.__name__.replace("_", " "), function))
+    plain = Client(build, nchan)
+    tls = dataclasses.replace(plain, tls=True)
+    http2 = dataclasses.replace(tls, http2=True)
     for name, test in tests:
-        for grind in (False, True):
-            make = functools.partial(Poller, build, grind)
-            suite.add(name + (", valgrind" if grind else ""), functools.partial(test, make))
+        for way in (plain, tls, http2):
+            for grind in (False,) if way is tls else (False, True):
+                client = dataclasses.replace(way, grind=grind)
+                suite.add(f"poll {name}{client.name}", functools.partial(test, client))
 
 
-def nchan_by_cursor(make: Make, nchan: Nchan, mode: str) -> None:
+def nchan_by_cursor(client: Client, mode: str) -> None:
     """Half of the messages wait, half come meanwhile; a second run goes on behind the first."""
-    channel = f"poll_{mode}_{id(make)}"
-    url = nchan.url(f"/ps/{channel}", "http")
+    channel = f"poll_{mode}_{id(client)}"
+    url = f"/ps/{channel}"
     for number in range(COUNT // 2):
-        nchan.publish(channel, str(number))
+        client.nchan.publish(channel, str(number))
 
     def publish_the_rest() -> None:
         for number in range(COUNT // 2, COUNT):
-            nchan.publish(channel, str(number))
+            client.nchan.publish(channel, str(number))
 
     publisher = threading.Thread(target=publish_the_rest)
     publisher.start()
@@ -47,7 +83,7 @@ def nchan_by_cursor(make: Make, nchan: Nchan, mode: str) -> None:
     last = ""
     try:
         for count in (COUNT - 10, 10):
-            with make(url, cursor=mode, id=last, count=count) as poller:
+            with client(url, cursor=mode, id=last, count=count) as poller:
                 for _ in range(count):
                     name, own, kind, text = poller.message()
                     expect(own and name.count(":") == 1, f"id {name}")
@@ -59,73 +95,77 @@ def nchan_by_cursor(make: Make, nchan: Nchan, mode: str) -> None:
     expect(texts == [str(number) for number in range(COUNT)], f"received {texts}")
 
 
-def nchan_without_cursor(make: Make, nchan: Nchan) -> None:
+def nchan_without_cursor(client: Client) -> None:
     """Each poll begins at the oldest message."""
-    channel = f"poll_none_{id(make)}"
+    channel = f"poll_none_{id(client)}"
     for text in ("first", "second"):
-        nchan.publish(channel, text)
-    with make(nchan.url(f"/ps/{channel}", "http"), cursor="none", count=3) as poller:
+        client.nchan.publish(channel, text)
+    with client(f"/ps/{channel}", cursor="none", count=3) as poller:
         expect([poller.message()[3] for _ in range(3)] == ["first"] * 3, "not the oldest")
         poller.end()
 
 
-def nchan_by_interval(make: Make, nchan: Nchan) -> None:
+def nchan_by_interval(client: Client) -> None:
     """A server that does not hold answers 304; it is asked every interval."""
-    channel = f"poll_interval_{id(make)}"
-    nchan.publish(channel, "one")
-    with make(nchan.url(f"/ip/{channel}", "http"), interval=10, count=2) as poller:
+    channel = f"poll_interval_{id(client)}"
+    client.nchan.publish(channel, "one")
+    with client(f"/ip/{channel}", interval=10, count=2) as poller:
         expect(poller.message()[3] == "one", "not the first")
         poller.wait_for_polls(5)
-        nchan.publish(channel, "two")
+        client.nchan.publish(channel, "two")
         expect(poller.message()[3] == "two", "not the second")
         poller.end()
 
 
-def nchan_in_batches(make: Make, nchan: Nchan) -> None:
+def nchan_in_batches(client: Client) -> None:
     """What waits comes in one answer; only its last part has an id."""
-    channel = f"poll_batch_{id(make)}"
+    channel = f"poll_batch_{id(client)}"
     for number in range(5):
-        nchan.publish(channel, str(number))
-    with make(nchan.url(f"/lpm/{channel}", "http"), count=6) as poller:
+        client.nchan.publish(channel, str(number))
+    with client(f"/lpm/{channel}", count=6) as poller:
         batch = [poller.message() for _ in range(5)]
         expect([text for *_, text in batch] == list("01234"), f"received {batch}")
         expect([own for _, own, *_ in batch] == [False] * 4 + [True], f"received {batch}")
         expect(batch[0][0] == "-" and ":" in batch[4][0], f"received {batch}")
-        nchan.publish(channel, "5")
+        client.nchan.publish(channel, "5")
         _, own, _, text = poller.message()
         expect(own and text == "5", f"received {text}")
         poller.end()
 
 
-def nchan_holds_and_gives_up(make: Make, nchan: Nchan) -> None:
+def nchan_holds_and_gives_up(client: Client) -> None:
     """408 after two seconds is nothing new, and the next poll begins at once."""
-    channel = f"poll_408_{id(make)}"
-    nchan.publish(channel, "before")
-    with make(nchan.url(f"/to/{channel}", "http"), interval=600_000, count=2) as poller:
+    channel = f"poll_408_{id(client)}"
+    client.nchan.publish(channel, "before")
+    with client(f"/to/{channel}", interval=600_000, count=2) as poller:
         first = poller.message()
         # The second poll is held and answered by 408, the third is on its way.
         poller.wait_for_polls(3)
-        nchan.publish(channel, "after")
+        client.nchan.publish(channel, "after")
         second = poller.message()
         expect((first[3], second[3]) == ("before", "after"), f"received {first}, {second}")
         poller.end()
 
 
-def nchan_channel_is_deleted(make: Make, nchan: Nchan) -> None:
+def nchan_channel_is_deleted(client: Client) -> None:
     """410 is told, and the polls begin anew."""
-    channel = f"poll_410_{id(make)}"
-    nchan.publish(channel, "before")
-    with make(nchan.url(f"/ps/{channel}", "http"), interval=10, count=2) as poller:
+    channel = f"poll_410_{id(client)}"
+    client.nchan.publish(channel, "before")
+    with client(f"/ps/{channel}", interval=10, count=2) as poller:
         expect(poller.message()[3] == "before", "not the first")
         poller.wait_for_polls(2)
-        # Held by then: the server says how many listen.
-        while "active subscribers: 1" not in delete_or_ask(nchan, channel, "GET"):
-            pass
-        delete_or_ask(nchan, channel, "DELETE")
+        wait_until_held(client.nchan, channel)
+        delete_or_ask(client.nchan, channel, "DELETE")
         poller.expect("error RT_ERROR_GONE 410 10")
-        nchan.publish(channel, "after")
+        client.nchan.publish(channel, "after")
         expect(poller.message()[3] == "after", "not the second")
         poller.end()
+
+
+def wait_until_held(nchan: Nchan, channel: str) -> None:
+    """Until the server says that one listens."""
+    while "active subscribers: 1" not in delete_or_ask(nchan, channel, "GET"):
+        pass
 
 
 def delete_or_ask(nchan: Nchan, channel: str, method: str) -> str:
@@ -137,59 +177,58 @@ def delete_or_ask(nchan: Nchan, channel: str, method: str) -> str:
         connection.close()
 
 
-def nchan_asks_for_a_token(make: Make, nchan: Nchan) -> None:
-    channel = f"poll_token_{id(make)}"
-    nchan.publish(channel, "one")
-    url = nchan.url(f"/tok/{channel}", "http")
-    with make(url, token=TOKEN, count=1) as poller:
+def nchan_asks_for_a_token(client: Client) -> None:
+    channel = f"poll_token_{id(client)}"
+    client.nchan.publish(channel, "one")
+    url = f"/tok/{channel}"
+    with client(url, token=TOKEN, count=1) as poller:
         poller.expect("credentials 401")
         expect(poller.message()[3] == "one", "not the message")
         poller.end()
-    with make(url, token="bad") as poller:
+    with client(url, token="bad") as poller:
         poller.expect("credentials 401", "fatal RT_ERROR_HTTP_STATUS 401")
         poller.end()
-    with make(url) as poller:
+    with client(url) as poller:
         poller.expect("fatal RT_ERROR_HTTP_STATUS 401")
         poller.end()
 
 
-def nchan_redirects(make: Make, nchan: Nchan) -> None:
-    channel = f"poll_moved_{id(make)}"
+def nchan_redirects(client: Client) -> None:
+    channel = f"poll_moved_{id(client)}"
     for text in ("one", "two"):
-        nchan.publish(channel, text)
-    with make(nchan.url(f"/moved/{channel}", "http"), bearer=TOKEN, count=2) as poller:
+        client.nchan.publish(channel, text)
+    with client(f"/moved/{channel}", bearer=TOKEN, count=2) as poller:
         expect([poller.message()[3] for _ in range(2)] == ["one", "two"], "not both")
         poller.end()
-    with make(nchan.url(f"/moved/{channel}", "http"), redirects=0) as poller:
+    with client(f"/moved/{channel}", redirects=0) as poller:
         poller.expect("fatal RT_ERROR_HTTP_STATUS 307")
         poller.end()
 
 
-def nchan_reloads(make: Make, nchan: Nchan) -> None:
+def nchan_reloads(client: Client) -> None:
     """A server that restarts drops the poll, and is come back to. One of its own, since Nchan's
     workers do not always find each other again."""
-    with Nchan() as own:
-        comes_back(make, own)
+    with Nchan(tls=client.tls) as own:
+        comes_back(dataclasses.replace(client, nchan=own))
 
 
-def comes_back(make: Make, nchan: Nchan) -> None:
-    channel = f"poll_reload_{id(make)}"
-    nchan.publish(channel, "before")
-    url = nchan.url(f"/ps/{channel}", "http")
+def comes_back(client: Client) -> None:
+    channel = f"poll_reload_{id(client)}"
+    client.nchan.publish(channel, "before")
+    url = f"/ps/{channel}"
     # A worker that goes may keep a poll for ever; the client does not.
-    with make(url, max_delay=10, interval=10, poll_timeout=3000) as poller:
+    with client(url, max_delay=10, interval=10, poll_timeout=3000) as poller:
         expect(poller.message()[3] == "before", "not the first")
         poller.wait_for_polls(2)
-        while "active subscribers: 1" not in delete_or_ask(nchan, channel, "GET"):
-            pass
-        nchan.reload()
+        wait_until_held(client.nchan, channel)
+        client.nchan.reload()
         arrived = threading.Event()
 
         def publish_again_and_again() -> None:
             # The workers that go take messages with them, and drop publishers.
             while not arrived.wait(0.02):
                 with contextlib.suppress(OSError, http.client.HTTPException, NchanError):
-                    nchan.publish(channel, "after")
+                    client.nchan.publish(channel, "after")
 
         publisher = threading.Thread(target=publish_again_and_again)
         publisher.start()
@@ -202,3 +241,46 @@ def comes_back(make: Make, nchan: Nchan) -> None:
             publisher.join()
         expect(line.startswith("message ") and line.endswith(" after"), f"received {line!r}")
         poller.end()
+
+
+def nchan_speaks_the_protocol(client: Client) -> None:
+    with client("/rest/protocol", count=1) as poller:
+        expect(poller.message()[3] == client.protocol, "another protocol")
+        poller.end()
+
+
+def a_held_poll_blocks_no_post(client: Client) -> None:
+    """Requests of the same loop to the same server are answered while it holds a poll, which ends
+    by the last of them alone: on a connection of their own, or as streams beside it by HTTP/2."""
+    channel = f"held_{id(client)}"
+    version = 20 if client.http2 else 11
+    with client(f"/held/{channel}", poll_timeout=0, count=1) as poller:
+        wait_until_held(client.nchan, channel)
+        for number in range(5):
+            poller.tell(f"/held/{channel}_{number} other")
+            poller.expect(f"posted RT_OK 202 {version}")
+        poller.tell(f"/held/{channel} hello")
+        # The answer and the message may change places.
+        lines = [line for line in (poller.line() for _ in range(3)) if line != "open"]
+        # Which says that it was handed to one who waits.
+        expect(f"posted RT_OK 201 {version}" in lines, f"received {lines}")
+        expect(any(line.endswith(" hello") for line in lines), f"received {lines}")
+        poller.end()
+    polls, posts = connections(client, channel)
+    expect(len(polls) == 1 and len(posts) > 0, f"polls on {polls}, requests on {posts}")
+    expect((posts == polls) == client.http2, f"polls on {polls}, requests on {posts}")
+
+
+def connections(client: Client, channel: str) -> tuple[set[str], set[str]]:
+    """Those of polls and of requests, by nginx's log, which has a line for each that is over."""
+    log = client.nchan.folder / "held.log"
+    deadline = time.monotonic() + PATIENCE_S
+    lines: list[list[str]] = []
+    while len(lines) < 7:
+        expect(time.monotonic() < deadline, f"nginx has written {lines}")
+        text = log.read_text()
+        whole = text[: text.rfind("\n") + 1].splitlines()
+        lines = [line.split() for line in whole if line.startswith(f"/held/{channel}")]
+    expect(all(line[2] == client.protocol for line in lines), f"nginx has written {lines}")
+    polls = {connection for _, method, _, connection in lines if method == "GET"}
+    return polls, {connection for _, method, _, connection in lines if method == "POST"}

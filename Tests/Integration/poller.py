@@ -59,6 +59,12 @@ class Poller:
             self.polls += 1
         raise Failed("the client has ended: " + "".join(self._errors))
 
+    def tell(self, request: str) -> None:
+        """Has a request sent beside the poll: PATH TEXT."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(request + "\n")
+        self._process.stdin.flush()
+
     def wait_for_polls(self, count: int) -> None:
         """Until so many have begun; nothing else must come meanwhile but the server's answer."""
         assert self._process.stdout is not None

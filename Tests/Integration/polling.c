@@ -4,11 +4,14 @@
  *   polling URL [NAME=VALUE ...]
  *
  * Options: cursor (validators, header_id, query_id, none), id, interval, poll_timeout, min_hold,
- * max_delay, gone, max_body, redirects, bearer, token (given when the server asks for one), count
- * (messages until it closes).
+ * max_delay, gone, max_body, redirects, bearer, token (given when the server asks for one), ca,
+ * http2, count (messages until it closes).
  *
  * Lines out: `poll ATTEMPT`, `open`, `message ID HAD_ID TYPE DATA`, `error NAME HTTP_STATUS
  * RETRY_MS` or `fatal NAME HTTP_STATUS`, and last `end ID`. It ends with its standard input, too.
+ *
+ * A line in, PATH TEXT, has the text sent there by POST on the same loop; the line out is then
+ * `posted NAME HTTP_STATUS HTTP_VERSION`.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -19,9 +22,12 @@
 #include <unistd.h>
 
 static rt_longpoll *longpoll;
+static rt_rest *rest;
+static rt_network *network;
 static const char *token;
 static long left = -1;
 static bool over;
+static int posting;
 
 static void check(rt_status status, const char *what) {
   if (status == RT_OK) return;
@@ -94,6 +100,13 @@ static void option(const char *name, const char *value) {
   } else if (!strcmp(name, "token")) {
     token = value;
     status = rt_longpoll_on_credentials(longpoll, on_credentials, NULL, NULL);
+  } else if (!strcmp(name, "ca")) {
+    status = rt_network_set_ca_file(network, value);
+    check(rt_longpoll_set_network(longpoll, network), name);
+    check(rt_rest_set_network(rest, network), name);
+  } else if (!strcmp(name, "http2")) {
+    status = rt_longpoll_set_http2(longpoll, number);
+    check(rt_rest_set_http2(rest, number), name);
   } else if (!strcmp(name, "count")) {
     left = (long)number;
     status = RT_OK;
@@ -101,15 +114,54 @@ static void option(const char *name, const char *value) {
   check(status, name);
 }
 
+static void on_posted(rt_rest_response *response, void *user) {
+  posting--;
+  printf("posted %s %d %d\n", rt_status_name(rt_rest_response_error(response)),
+         (int)rt_rest_response_status(response), (int)rt_rest_response_http_version(response));
+}
+
+static void post(char *line) {
+  rt_rest_request *request = NULL;
+  char *text = strchr(line, ' ');
+  if (!text) exit(2);
+  *text++ = '\0';
+  check(rt_rest_request_new(rest, "POST", line, &request), line);
+  check(rt_rest_request_set_body(request, (const uint8_t *)text, strlen(text), "text/plain"), line);
+  check(rt_rest_request_send(request, on_posted, NULL, NULL, NULL), line);
+  rt_rest_request_free(request);
+  posting++;
+}
+
+/* Lines are written whole, one after the other's answer. */
+static void take_line(void) {
+  char line[256];
+  ssize_t count = read(STDIN_FILENO, line, sizeof line - 1);
+  if (count <= 0) {
+    over = true;
+    return;
+  }
+  line[count - (line[count - 1] == '\n')] = '\0';
+  post(line);
+}
+
+/* For requests to where the polls go. */
+static rt_status new_client(rt_loop *loop, const char *url) {
+  const char *authority = strstr(url, "://");
+  char base[128];
+  if (!authority) return RT_ERROR_INVALID_URL;
+  snprintf(base, sizeof base, "%.*s", (int)(authority + 3 + strcspn(authority + 3, "/") - url),
+           url);
+  return rt_rest_new(loop, base, &rest);
+}
+
 static void run(rt_loop *loop) {
   struct pollfd watched[2] = {{.fd = rt_loop_fd(loop), .events = POLLIN},
                               {.fd = STDIN_FILENO, .events = POLLIN}};
-  while (!over) {
-    char buffer[64];
+  while (!over || posting > 0) {
     fflush(stdout);
     if (poll(watched, 2, -1) < 0) continue;
-    if (watched[1].revents && read(STDIN_FILENO, buffer, sizeof buffer) <= 0) over = true;
-    else if (watched[0].revents) check(rt_loop_dispatch(loop, 0), "dispatch");
+    if (watched[1].revents) take_line();
+    if (watched[0].revents) check(rt_loop_dispatch(loop, 0), "dispatch");
   }
 }
 
@@ -120,6 +172,8 @@ int main(int argc, char **argv) {
   check(rt_set_log(RT_LOG_DEBUG, on_log, NULL, NULL), "log");
   check(rt_loop_new(&loop), "loop");
   check(rt_longpoll_new(loop, argv[1], &longpoll), "new");
+  check(new_client(loop, argv[1]), "client");
+  check(rt_network_new(&network), "network");
   for (int i = 2; i < argc; i++) {
     char *equals = strchr(argv[i], '=');
     if (!equals) return 2;
@@ -136,6 +190,8 @@ int main(int argc, char **argv) {
   check(rt_longpoll_get_last_event_id(longpoll, id, sizeof id, NULL), "id");
   printf("end %s\n", id);
   rt_longpoll_free(longpoll);
+  rt_rest_free(rest);
+  rt_network_free(network);
   rt_loop_free(loop);
   return 0;
 }

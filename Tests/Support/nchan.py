@@ -31,6 +31,7 @@ worker_processes 2; pid nginx.pid; error_log error.log info; daemon off;
 events {{ worker_connections 256; }}
 http {{
   access_log off; log_format coding '$uri $sent_http_content_encoding';
+  log_format held '$uri $request_method $server_protocol $connection';
   client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4;
   scgi_temp_path t5;
   nchan_message_buffer_length 1000; nchan_message_timeout 10m;
@@ -47,6 +48,8 @@ http {{
       nchan_subscriber_first_message oldest; nchan_longpoll_multipart_response on; }}
     location ~ ^/to/(\w+)$ {{ nchan_pubsub; nchan_channel_id $1; nchan_subscriber_timeout 2;
       nchan_subscriber_first_message oldest; }}
+    location ~ ^/held/(\w+)$ {{ nchan_pubsub; nchan_channel_id $1;
+      nchan_subscriber_first_message oldest; access_log held.log held; }}
     location ~ ^/small/(\w+)$ {{ nchan_pubsub; nchan_channel_id $1;
       nchan_message_buffer_length 3; }}
     location ~ ^/tok/(\w+)$ {{ if ($http_authorization != "Bearer good") {{ return 401; }}
@@ -66,6 +69,7 @@ http {{
     location = /busy {{ add_header Retry-After 2 always; return 503; }}
     location = /stop {{ return 204; }}
     location = /rest/who {{ default_type text/plain; return 200 "$connection"; }}
+    location = /rest/protocol {{ default_type text/plain; return 200 "$server_protocol"; }}
     location = /rest/moved {{ return 301 /rest/who; }}
     location = /rest/large {{ gzip on; gzip_min_length 0; gzip_types text/plain;
       access_log coding.log coding; default_type text/plain; return 200 "{large}"; }}
