@@ -40,7 +40,7 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
     for grind in (False, True):
         test = functools.partial(reads_events, build, nchan, grind)
         suite.add(f"example events{', valgrind' if grind else ''}", test)
-        test = functools.partial(polls, build, nchan, grind)
+        test = functools.partial(polls, build, nchan, "c", grind)
         suite.add(f"example poll{', valgrind' if grind else ''}", test)
     suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
     refusals(suite, build, servers)
@@ -49,6 +49,8 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
     for scheme in ("ws", "wss"):
         test = functools.partial(subscribes_in_swift, build, nchan, scheme)
         suite.add(f"example subscribe in Swift: Nchan {scheme}", test)
+    suite.add("example poll in Swift", functools.partial(polls, build, nchan, "swift"))
+    suite.add("example poll in Swift: refused", functools.partial(is_refused, build))
 
 
 def converses(build: Build, name: str, arguments: list[str], grind: bool) -> None:
@@ -103,19 +105,31 @@ def reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
     expect(data == [f"number {number}" for number in range(5)], f"received {data}")
 
 
-def polls(build: Build, nchan: Nchan, grind: bool) -> None:
+def polls(build: Build, nchan: Nchan, language: str, grind: bool = False) -> None:
     """The second run begins behind the last message of the first one."""
-    channel = f"polled_{int(grind)}"
+    program = build.example("poll") if language == "c" else build.swift_example("poll")
+    channel = f"polled_{language}_{int(grind)}"
     for number in range(5):
         nchan.publish(channel, f"number {number}")
     url, last, texts = nchan.url(f"/ps/{channel}", "http"), "", []
     for count in (3, 2):
-        result = build.run(build.example("poll"), url, str(count), last, valgrind=grind)
+        result = build.run(program, url, str(count), last, valgrind=grind)
         expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
         lines = [line.split(" ", 1) for line in result.stdout.splitlines()]
         texts += [text for _, text in lines]
         last = lines[-1][0]
     expect(texts == [f"number {number}" for number in range(5)], f"received {texts}")
+
+
+def is_refused(build: Build) -> None:
+    """What cannot be polled is told, and is no crash."""
+    program = build.swift_example("poll")
+    result = build.run(program, "ftp://127.0.0.1/")
+    expect(result.returncode == 1, f"exit code {result.returncode}")
+    expect("poll: " in result.stderr and "ftp" in result.stderr, f"said {result.stderr!r}")
+    for arguments in ((), ("http://127.0.0.1/", "0"), ("http://127.0.0.1/", "x")):
+        result = build.run(program, *arguments)
+        expect(result.returncode == 2, f"exit code {result.returncode} for {arguments}")
 
 
 def makes(build: Build, servers: Servers) -> None:

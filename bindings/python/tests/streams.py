@@ -102,5 +102,13 @@ class EventServer(AsyncServer):
         await self._hold()
         return response
 
+    async def do_poll(self, request: web.Request) -> web.Response:
+        """Five messages, one behind the validators that were sent; then it holds."""
+        number = int(request.headers.get("If-None-Match", "0")) + 1
+        if number > 5:
+            await self._hold()
+        validators = {"ETag": str(number), "Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT"}
+        return web.Response(text=f"number {number}", headers=validators)
+
     async def do_page(self, request: web.Request) -> web.Response:
         return web.Response(text="no stream")

@@ -94,3 +94,20 @@ def test_events_tells_a_refusal(example, events):
     assert result.returncode == 1
     assert "FAILED: 127.0.0.1" in result.stderr and "text/event-stream" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_poll(example, events):
+    """The second run begins behind the last message of the first one."""
+    lines = []
+    for arguments in (["3"], ["2", "0:3"]):
+        result = example("poll.py", events.url + "/poll", *arguments)
+        assert result.returncode == 0, result.stderr
+        lines += result.stdout.splitlines()
+    assert lines == [f"0:{number} number {number}" for number in range(1, 6)]
+
+
+def test_poll_tells_a_refusal(example, events):
+    result = example("poll.py", events.url + "/count")
+    assert result.returncode == 1
+    assert "FAILED: 127.0.0.1" in result.stderr and "an event stream" in result.stderr
+    assert "Traceback" not in result.stderr
