@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bench.rows import Face, Row
+from bench.rows import CPU, WALL, Face, Row
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILDS = ROOT / "build" / "benchmarks"
@@ -38,9 +38,9 @@ class Cell:
     reason: str = ""
 
     def median(self, metric: str) -> float | None:
-        """Each metric's own median; CPU time is for each message."""
+        """Each metric's own median; times are for each message."""
         values = [
-            sample[metric] / (sample["messages"] if metric == "cpu_ns" else 1)
+            sample[metric] / (sample["messages"] if metric in (CPU, WALL) else 1)
             for sample in self.samples
             if metric in sample
         ]
@@ -70,7 +70,7 @@ class Server:
         path = row.path.format(n=count)
         if row.tls:
             return f"wss://localhost:{self.tls_port}{path}"
-        scheme = "http" if row.mode == "events" else "ws"
+        scheme = "http" if row.is_http else "ws"
         return f"{scheme}://127.0.0.1:{self.port}{path}"
 
 
@@ -116,6 +116,8 @@ def expected(row: Row, count: int) -> tuple[int, int | None]:
         ).stdout.split()
         times = count if row.mode == "greet" else 1
         return int(line[0]) * times, int(line[1]) * times
+    if row.is_answered:
+        return row.size * count, (7 * (row.size - 1) + 3) % 256 * count
     return row.size * count, None
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.measure import Cell, Results
-from bench.rows import CPU, FACES, IDLE, P50, P99, PEAK, TARGETS, Row, Target
+from bench.rows import CPU, FACES, IDLE, P50, P99, PEAK, TARGETS, WALL, Row, Target
 
 #: Title, metric, rows of one table.
 TABLES = (
     ("Receive flood, CPU ns per message", CPU, ("receive-64", "receive-256-json",
      "receive-256-unicode", "receive-4k", "receive-64k", "receive-1m")),
     ("Event stream, CPU ns per event", CPU, ("events-228", "events-4k")),
+    ("Requests, CPU ns each", CPU, ("rest-1", "rest-16")),
     ("permessage-deflate flood, CPU ns per message", CPU, ("deflate-270-kept",
      "deflate-270-reset", "deflate-4k-kept", "deflate-4k-reset")),
     ("Send, CPU ns per message", CPU, ("send-64", "send-4k", "send-1m")),
@@ -44,6 +45,9 @@ class Verdict:
         if self.measured is None:
             return "–"
         return f"{self.measured:.2f} ×" if self.target.references else f"{self.measured:,.0f}"
+
+
+FLOORS = tuple(face.name for face in FACES if face.family == "floor")
 
 
 def best(cells: dict[str, Cell], faces: tuple[str, ...], metric: str) -> float | None:
@@ -82,7 +86,7 @@ def figure(cells: dict[str, Cell], face: str, metric: str, *, ratio: bool = True
     value = cells[face].median(metric) if face in cells else None
     if value is None:
         return ""
-    floor = best(cells, ("floor", "floor-rcvbuf"), metric) if ratio else None
+    floor = best(cells, FLOORS, metric) if ratio else None
     # Two figures, so that 1.04 and 1.06 differ, but not 471.13.
     times = value / floor if floor else 0
     return number(value) + (f" ({times:.{2 if times < 10 else 0}f})" if times else "")
@@ -110,6 +114,12 @@ def tables(results: Results, rows: list[Row]) -> list[str]:
         ]
         if columns:
             lines += table(title, columns)
+    rates = [
+        (titles[name], [_rate(results[name], face.name) for face in FACES])
+        for name in ("rest-1", "rest-16")
+        if name in results
+    ]
+    lines += table("Requests a second", rates) if rates else []
     echo, flood = results.get("echo-64", {}), results.get("receive-1m", {})
     others = [
         ("echo p50, ns", [figure(echo, face.name, P50) for face in FACES]),
@@ -119,6 +129,11 @@ def tables(results: Results, rows: list[Row]) -> list[str]:
         ("idle after deflate, bytes each", _column(results.get("idle-deflate", {}), IDLE)),
     ]
     return lines + table("Latency and memory", others)
+
+
+def _rate(cells: dict[str, Cell], face: str) -> str:
+    nanoseconds = cells[face].median(WALL) if face in cells else None
+    return number(1e9 / nanoseconds) if nanoseconds else ""
 
 
 def _column(cells: dict[str, Cell], metric: str) -> list[str]:
@@ -152,7 +167,11 @@ METHOD = """\
   before, in writes of up to 1 MiB. It runs on core 0, every client on core 1.
 - A client connects, sends a message to begin, and is measured from there to the last message: user
   and system CPU time of the whole process by `getrusage`, divided by the messages. Only CPU time is
-  compared: messages per second follow from how two cores wake each other.
+  compared: messages per second follow from how two cores wake each other. They are there for
+  requests, where a client that keeps more of them under way has fewer wake-ups.
+- Requests go over HTTP/1.1 connections that are kept; each has its own URL and headers, and is made
+  anew. The floor is libcurl's multi interface on epoll: handles that were made before, of which
+  only the URL is set, and a callback that counts the answer's bytes.
 - The number of messages is chosen for each client so that a run takes about {seconds} s. The
   clients of a row take turns, {repetitions} times over; the median counts. Rows of idle connections
   run once with 10,000 of them.

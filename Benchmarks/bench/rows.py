@@ -23,6 +23,15 @@ class Row:
     count: int = 0
 
     @property
+    def is_answered(self) -> bool:
+        """By requests, each with an answer."""
+        return self.path.startswith("/answer/")
+
+    @property
+    def is_http(self) -> bool:
+        return self.mode == "events" or self.is_answered
+
+    @property
     def flood(self) -> str:
         """The flood's name at the server, "" for other rows."""
         parts = self.path.split("/")
@@ -39,6 +48,10 @@ def _deflate(name: str, title: str, kind: str, first: int) -> Row:
 
 def _events(name: str, title: str, kind: str, first: int) -> Row:
     return Row(name, title, "events", f"/flood/{kind}/{{n}}", first)
+
+
+def _rest(parallel: int, title: str) -> Row:
+    return Row(f"rest-{parallel}", title, f"rest-{parallel}", "/answer/256", 2000, 256)
 
 
 IDLE_CONNECTIONS = 10_000
@@ -62,6 +75,8 @@ ROWS = (
     Row("connect-tls", "connect and close, TLS", "connect", "/idle", 50, tls=True),
     _events("events-228", "events of 228 B", "event228", 20_000),
     _events("events-4k", "events of 4 KiB", "event4k", 5000),
+    _rest(1, "GET of 256 B, one at a time"),
+    _rest(16, "GET of 256 B, 16 at a time"),
     Row("idle", "idle connections", "idle", "/idle", 0, count=IDLE_CONNECTIONS),
     Row("idle-deflate", "idle after a compressed message", "greet", "/greet", 0,
         count=IDLE_CONNECTIONS),
@@ -91,6 +106,7 @@ def _same(*modes: str, **others: str) -> dict[str, str]:
 
 _NATIVE = ("receive", "send", "echo", "connect", "idle")
 _AWAITED = _same("deflate", "send", "echo", "connect", "idle", "greet", receive="receive-iter")
+_REST = _same("rest-1", "rest-16")
 _SWIFT = "swift/release/bench-librealtime"
 
 FACES = (
@@ -105,6 +121,13 @@ FACES = (
     Face("httpx-sse", "httpx-sse", "peer", "python:httpx-sse", _same("events")),
     Face("aiohttp-sse", "aiohttp-sse-client2", "peer", "python:aiohttp-sse-client2",
          _same("events")),
+    Face("floor-rest", "floor, libcurl's multi interface", "floor", "bin/bench-floor-rest",
+         _REST),
+    Face("c-rest", "librealtime, C REST", "ours", "bin/bench-librealtime-rest", _REST),
+    Face("swift-rest", "librealtime, Swift REST", "ours", _SWIFT, _REST),
+    Face("python-rest", "librealtime, Python RESTClient", "ours", "python:librealtime", _REST),
+    Face("httpx", "httpx", "peer", "python:httpx", _REST),
+    Face("aiohttp-rest", "aiohttp", "peer", "python:aiohttp", _REST),
     Face("floor-rcvbuf", "floor, SO_RCVBUF 256 KiB", "floor", "bin/bench-floor",
          {"receive": "receive-rcvbuf"}),
     Face("floor-each", "floor, one write a message", "reference", "bin/bench-floor",
@@ -138,6 +161,8 @@ FACES = (
 
 #: Numbers that a run gives; each is better when lower.
 CPU, P50, P99, IDLE, PEAK = "cpu_ns", "p50_ns", "p99_ns", "idle_bytes", "peak_rss_kib"
+#: Of a run; by the messages, how many went by in a second.
+WALL = "wall_ns"
 
 
 @dataclass(frozen=True)
@@ -190,6 +215,10 @@ TARGETS = (
            "libcurl and memchr"),
     Target("events of 4 KiB", "events-4k", CPU, 2.0, ("c-events",), ("floor-events",),
            "libcurl and memchr"),
+    Target("GET, one at a time", "rest-1", CPU, 1.3, ("c-rest",), ("floor-rest",),
+           "libcurl's multi interface"),
+    Target("GET, 16 at a time", "rest-16", CPU, 1.3, ("c-rest",), ("floor-rest",),
+           "libcurl's multi interface"),
     Target("idle connection, bytes", "idle", IDLE, 1536),
     Target("idle after a compressed message, bytes", "idle-deflate", IDLE, 45 * 1024),
     Target("peak RSS with 1 MiB messages, KiB", "receive-1m", PEAK, 12 * 1024),

@@ -23,7 +23,25 @@ static bool send_frame(struct connection *c, uint8_t opcode, const uint8_t *data
 
 // MARK: Handshake
 
-/// Reads `/flood/KIND/COUNT`, `/sink/SIZE/COUNT`, `/echo`, `/idle` or `/greet`.
+/// Builds what every request of a connection is answered with.
+static bool build_answer(struct connection *c, size_t size) {
+  char head[256];
+  if (size > MAX_TEXT) return false;
+  int length = snprintf(
+      head, sizeof head,
+      "HTTP/1.1 200 OK\r\nServer: bench\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
+      "Content-Type: application/octet-stream\r\nContent-Length: %zu\r\n"
+      "Connection: keep-alive\r\n\r\n",
+      size);
+  free(c->answer);
+  c->answer_length = (size_t)length + size;
+  if (!(c->answer = malloc(c->answer_length))) return false;
+  memcpy(c->answer, head, (size_t)length);
+  for (size_t i = 0; i < size; i++) c->answer[(size_t)length + i] = pattern_at(i);
+  return true;
+}
+
+/// Reads `/flood/KIND/COUNT`, `/sink/SIZE/COUNT`, `/echo`, `/idle`, `/greet` or `/answer/SIZE`.
 static bool choose_mode(struct connection *c, const char *path) {
   char kind[32];
   unsigned long long count, size;
@@ -36,6 +54,9 @@ static bool choose_mode(struct connection *c, const char *path) {
     c->size = size;
     c->expected = count;
     c->mode = SINK;
+  } else if (sscanf(path, "/answer/%llu", &size) == 1) {
+    if (!build_answer(c, size)) return false;
+    c->mode = ANSWER;
   } else if (strncmp(path, "/echo", 5) == 0) {
     c->mode = ECHO;
   } else if (strncmp(path, "/idle", 5) == 0) {
@@ -60,13 +81,27 @@ static bool stream_events(struct connection *c) {
   return connection_send(c, answer, sizeof answer - 1) && connection_flood(c);
 }
 
+/// Answers the requests that are whole; a GET has no body.
+static bool answer_requests(struct connection *c) {
+  const char *at = (const char *)c->text, *end = at;
+  while ((at = strstr(end, "\r\n\r\n"))) {
+    if (!connection_send(c, c->answer, c->answer_length)) return false;
+    end = at + 4;
+  }
+  c->text_length -= (size_t)(end - (const char *)c->text);
+  memmove(c->text, end, c->text_length + 1);
+  return true;
+}
+
 static bool shake_hands(struct connection *c) {
   char path[128], key[64], accept[32], answer[512];
   const char *head = (const char *)c->text;
   const char *found = strcasestr(head, "\r\nSec-WebSocket-Key:");
   if (sscanf(head, "GET %127s", path) != 1) return false;
   if (!found) {
-    if (!choose_mode(c, path) || !c->flood || !c->flood->is_events) return false;
+    if (!choose_mode(c, path)) return false;
+    if (c->mode == ANSWER) return answer_requests(c);
+    if (!c->flood || !c->flood->is_events) return false;
     return stream_events(c);
   }
   if (sscanf(found + 20, " %63[^\r]", key) != 1 || !choose_mode(c, path)) return false;
@@ -179,6 +214,7 @@ static size_t take_header(struct incoming *frame, const uint8_t *data, size_t le
 
 bool connection_received(struct connection *c, const uint8_t *data, size_t length) {
   if (c->mode == HANDSHAKE) return read_request(c, data, length);
+  if (c->mode == ANSWER) return keep_text(c, data, length) && answer_requests(c);
   struct incoming *frame = &c->frame;
   while (length > 0 || (frame->have == frame->need && frame->need)) {
     if (frame->have < frame->need || frame->need == 0) {

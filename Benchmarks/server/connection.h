@@ -19,6 +19,8 @@ enum mode {
   ECHO,
   /// Counts and compares messages, and says so after the last.
   SINK,
+  /// Answers each request over HTTP.
+  ANSWER,
 };
 
 /// A client frame, read as its bytes come.
@@ -40,6 +42,10 @@ struct connection {
   /// The request while it comes; the payload of a control frame or of a message to echo.
   uint8_t *text;
   size_t text_length;
+
+  /// To each request: a head and `size` bytes.
+  uint8_t *answer;
+  size_t answer_length;
 
   const struct flood *flood;
   uint64_t flood_at;

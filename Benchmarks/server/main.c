@@ -63,6 +63,7 @@ static void end(struct connection *c) {
   }
   close(c->fd);
   free(c->text);
+  free(c->answer);
   free(c);
 }
 

@@ -1,7 +1,7 @@
 """One measurement of one Python library: ``client.py PEER MODE URL COUNT [SIZE] [CA-FILE]``.
 
 Modes: receive (callback), receive-batch, receive-iter, deflate, send, echo, connect, idle, greet,
-events (the peers of events.py).
+events (the peers of events.py), rest-N (N requests at a time, those of rest.py).
 Every library runs on uvloop where that is installed, on asyncio's own loop otherwise.
 """
 
@@ -11,6 +11,7 @@ import sys
 from events import read_events
 from meter import NOT_SUPPORTED, Meter, Task
 from peers import NotSupportedError, Peer, peer_named
+from rest import send_requests
 
 
 async def connect_in_turn(peer: Peer, meter: Meter) -> None:
@@ -37,6 +38,9 @@ async def idle(peer: Peer, meter: Meter, *, greeted: bool) -> None:
 async def run(name: str, meter: Meter) -> None:
     if meter.task.mode == "events":
         await read_events(name, meter)
+        meter.report()
+    if meter.task.mode.startswith("rest-"):
+        await send_requests(name, meter, int(meter.task.mode.removeprefix("rest-")))
         meter.report()
     peer = peer_named(name, meter.task)
     match meter.task.mode:

@@ -1,5 +1,5 @@
 // librealtime's Swift face: `receive`, `deflate` and `echo` by handlers, the modes that end in
-// `-async` by `for try await` and by `await` on each send.
+// `-async` by `for try await` and by `await` on each send; `rest-N` by N tasks that await answers.
 import Glibc
 import Meter
 import Realtime
@@ -39,6 +39,8 @@ do {
     case "receive", "deflate", "echo": try runWithHandlers(meter)
     case "receive-async": try await receive(meter)
     case "send-async": try await send(meter)
+    case "rest-1": try await sendRequests(meter, parallel: 1)
+    case "rest-16": try await sendRequests(meter, parallel: 16)
     default: exit(notSupported)
     }
 } catch {

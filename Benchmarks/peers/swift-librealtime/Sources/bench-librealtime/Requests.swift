@@ -1,0 +1,28 @@
+// Requests over HTTP, so many at a time, each behind the answer of the one before.
+import Meter
+import Realtime
+import Synchronization
+
+func sendRequests(_ meter: Meter, parallel: Int) async throws {
+    var options = REST.Options()
+    options.maxPerHost = parallel
+    let rest = try REST(options: options)
+    let url = meter.task.url
+    let left = Atomic<Int>(meter.task.count)
+    meter.start()
+    let answers = try await withThrowingTaskGroup(of: [(count: Int, last: UInt8)].self) { group in
+        for _ in 0..<parallel {
+            group.addTask {
+                var sizes: [(count: Int, last: UInt8)] = []
+                while left.subtract(1, ordering: .relaxed).newValue >= 0 {
+                    let body = try await rest.get(url).body
+                    sizes.append((body.count, body.last ?? 0))
+                }
+                return sizes
+            }
+        }
+        return try await group.reduce(into: []) { $0 += $1 }
+    }
+    meter.stop()
+    for answer in answers { _ = meter.message(answer.count, last: answer.last) }
+}
