@@ -19,23 +19,26 @@ from ._loader import lib
 from .exceptions import check
 
 
-class Handle:
+class Handle(ctypes.c_void_p):
     """Owns a handle of the C interface; given back when nobody refers to it any more.
 
     Passed to C as it is, so that a call on another thread keeps it alive. The library may free
     a handle on any thread.
     """
 
-    __slots__ = ("__weakref__", "_as_parameter_", "_free")
+    __slots__ = ("_free",)
+
+    # By identity; ctypes has none.
+    __hash__ = object.__hash__
 
     def __init__(self, address: int | None, free: Callable[[Any], None]) -> None:
-        self._as_parameter_ = address
+        super().__init__(address)
         self._free = free
 
     # The default outlives the module at interpreter exit, when memory is given back anyway.
     def __del__(self, _is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not _is_finalizing():
-            self._free(self._as_parameter_)
+            self._free(self)
 
 
 def new_loop() -> Handle:
