@@ -331,6 +331,51 @@ def test_content_and_credentials(run, events):
         source.recv(60)
 
 
+@pytest.mark.parametrize("answer", [None, {"Authorization": "Bearer bad"}])
+def test_without_good_credentials_the_refusal_is_told(run, events, answer):
+    """None ends it as the server's refusal does; credentials are asked for once an attempt."""
+    asked, errors = [], []
+
+    def give(status):
+        asked.append(status)
+        return answer
+
+    async def fetch(status):
+        await asyncio.sleep(0)
+        return give(status)
+
+    async def main():
+        options = {"credentials": fetch, "on_error": errors.append}
+        async with EventSource(events.url + "/guarded", **options) as source:
+            with pytest.raises(librealtime.StreamRefused):
+                await source.recv()
+
+    run(main())
+    options = {"credentials": give, "on_error": errors.append}
+    source = sync.EventSource(events.url + "/guarded", **options)
+    with source, pytest.raises(librealtime.StreamRefused):
+        source.recv(60)
+    assert asked == [401, 401]
+    assert events.requests.qsize() == (2 if answer is None else 4)
+    assert [(error.fatal, error.http_status) for error in errors] == [(True, 401)] * 2
+    first, second = (error.error for error in errors)
+    assert first.name == "RT_ERROR_HTTP_STATUS"
+    assert first.message == second.message
+
+
+def test_credentials_that_fail_are_what_is_raised(run, events):
+    async def fetch(status):
+        raise LookupError("no vault")
+
+    async def main():
+        async with EventSource(events.url + "/guarded", credentials=fetch) as source:
+            with pytest.raises(librealtime.RealtimeError, match="no vault") as caught:
+                await source.recv()
+            assert isinstance(caught.value.__cause__, LookupError)
+
+    run(main())
+
+
 def test_basic_auth():
     assert librealtime.basic_auth("Aladdin", "open sesame") == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
     with pytest.raises(librealtime.InvalidArgument):

@@ -244,16 +244,9 @@ def test_credentials_are_asked_for(run, serve):
         await asyncio.sleep(0)
         return {"Authorization": "Bearer good"} if status == 401 else None
 
-    async def nothing(status):
-        return None
-
     async def main():
         async with LongPoll(server.url, credentials=fetch, **QUICKLY) as poll:
-            text = (await poll.recv()).text
-        async with LongPoll(server.url, credentials=nothing, **QUICKLY) as poll:
-            with pytest.raises(librealtime.StreamRefused):
-                await poll.recv()
-        return text
+            return (await poll.recv()).text
 
     assert run(main()) == "message 1"
     token = [("Authorization", "Bearer good")]
@@ -264,6 +257,39 @@ def test_credentials_are_asked_for(run, serve):
     unfit = sync.LongPoll(server.url, credentials=fetch, **QUICKLY)
     with unfit, pytest.raises(librealtime.RealtimeError):
         unfit.recv()
+
+
+@pytest.mark.parametrize("answer", [None, {"Authorization": "Bearer bad"}])
+def test_without_good_credentials_the_refusal_is_told(run, serve, answer):
+    """None ends it as the server's refusal does; credentials are asked for once a poll."""
+    server = serve(needs_token)
+    asked, errors = [], []
+
+    def give(status):
+        asked.append(status)
+        return answer
+
+    async def fetch(status):
+        await asyncio.sleep(0)
+        return give(status)
+
+    async def main():
+        options = {"credentials": fetch, "on_error": errors.append}
+        async with LongPoll(server.url, **options, **QUICKLY) as poll:
+            with pytest.raises(librealtime.StreamRefused):
+                await poll.recv()
+
+    run(main())
+    options = {"credentials": give, "on_error": errors.append}
+    poll = sync.LongPoll(server.url, **options, **QUICKLY)
+    with poll, pytest.raises(librealtime.StreamRefused):
+        poll.recv(60)
+    assert asked == [401, 401]
+    assert len(server.requests) == (2 if answer is None else 4)
+    assert [(error.fatal, error.http_status) for error in errors] == [(True, 401)] * 2
+    first, second = (error.error for error in errors)
+    assert first.name == "RT_ERROR_HTTP_STATUS"
+    assert first.message == second.message
 
 
 def test_each_poll_may_have_headers_of_its_own(serve):

@@ -21,9 +21,9 @@ from ._asyncio import Connection, connect
 from ._backoff import Backoff
 from ._events import ServerSentEvent
 from ._eventsource import EventSource
-from ._eventsource_options import RESILIENT, basic_auth
-from ._eventsource_parameters import ErrorEvent, ReadyState
+from ._eventsource_options import RESILIENT
 from ._eventstream import EventStreamParser
+from ._headers import basic_auth
 from ._log import set_log_level
 from ._longpoll import LongPoll
 from ._longpoll_parameters import PollMessage
@@ -34,6 +34,7 @@ from ._reconnect import Attempt, Lost, process_exception
 from ._response import Headers, Response
 from ._rest import RESTClient
 from ._rest_response import RESTResponse
+from ._source_options import ErrorEvent, ReadyState
 from ._state import State
 from ._statistics import LoopStatistics, Statistics
 from .exceptions import (

@@ -27,7 +27,8 @@ class Driven:
 
     def _prepare_driving(self) -> None:
         # A lock that cannot be nested: a turn gives it back wholly while the library waits.
-        self._condition = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._condition = threading.Condition(self._lock)
         # The thread inside the library; the others wait for the condition.
         self._driver: int | None = None
         self._errors: list[BaseException] = []

@@ -3,77 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import Callable, Literal, Optional
+from typing import Literal
 
-from ._abi import rt_eventsource_state
-from ._events import ServerSentEvent
 from ._eventsource_options import (
-    Credentials,
-    HeaderProvider,
+    Handlers,
     Ids,
-    Limits,
-    OnRequest,
+    OnComment,
+    OnEvent,
     OnStore,
     Options,
-    Request,
-    Retrying,
-    Timing,
 )
 from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
+from ._source_options import Credentials, HeaderProvider, OnError, OnOpen, OnRequest
 from ._values import StrPath
-from .exceptions import RealtimeError
-
-EventHandler = Callable[[ServerSentEvent], object]
-OnOpen = Optional[Callable[[], object]]
-OnEvent = Optional[EventHandler]
-OnError = Optional[Callable[["ErrorEvent"], object]]
-OnComment = Optional[Callable[[str], object]]
-
-
-class ReadyState(IntEnum):
-    """Where an event source stands, with the standard's numbers."""
-
-    CONNECTING = rt_eventsource_state.CONNECTING
-    OPEN = rt_eventsource_state.OPEN
-    CLOSED = rt_eventsource_state.CLOSED
-
-
-@dataclass(frozen=True)
-class ErrorEvent:
-    """An attempt that failed, or a stream that ended; for ``on_error``.
-
-    :ivar error: what happened; a stream that ended in order has the status RT_ERROR_CLOSED.
-    :ivar http_status: of the answer; 0 without one.
-    :ivar fatal: whether the event source is closed now; else it connects again.
-    :ivar retry_in: seconds until the next attempt; None when there is none, or it waits for the
-        network.
-    :ivar attempt: the number of that attempt, from 1 since the last connection that was stable.
-    """
-
-    error: RealtimeError
-    http_status: int
-    fatal: bool
-    retry_in: float | None
-    attempt: int
-
-
-@dataclass
-class Handlers:
-    """The caller's functions, all called inside a dispatch."""
-
-    on_open: OnOpen
-    on_error: OnError
-    on_message: OnEvent
-    on_any: OnEvent
-    on_comment: OnComment
-    on_request: OnRequest
-    header_provider: HeaderProvider
-    credentials: Credentials
-    on_store: OnStore
 
 
 class Parameters:
@@ -197,18 +141,17 @@ class Parameters:
         max_queue_bytes: int | None = 2**23,
     ) -> None:
         options = Options(
-            url,
-            Request(method, content, headers, auth, bearer_token, max_redirects,
-                    allow_insecure_redirects, safe_headers),
-            Ids(last_event_id, id_query_param, id_file, store_key),
-            Retrying(reconnect, max_reconnects, reconnection_time, max_delay, stable_time,
-                     retry_statuses),
-            Timing(connect_timeout, response_timeout, idle_timeout),
-            Limits(max_line_size, max_event_size, max_queue, max_queue_bytes),
+            url, headers, auth, bearer_token, max_redirects, allow_insecure_redirects, safe_headers,
             compression, http2, chosen_network(network, ca_file, proxy), reachability,
+            max_queue, max_queue_bytes,
+            method, content,
+            Ids(last_event_id, id_query_param, id_file, store_key),
+            reconnect, max_reconnects, reconnection_time, max_delay, stable_time, retry_statuses,
+            connect_timeout, response_timeout, idle_timeout,
+            max_line_size, max_event_size,
         )  # fmt: skip
-        handlers = Handlers(on_open, on_error, on_message, on_any, on_comment, on_request,
-                            header_provider, credentials, on_store)  # fmt: skip
+        handlers = Handlers(on_open, on_error, on_message, on_request, header_provider, credentials,
+                            on_any, on_comment, on_store)  # fmt: skip
         self._make(options, handlers)
 
     def _make(self, options: Options, handlers: Handlers) -> None:

@@ -7,24 +7,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Callable, Literal, Optional
 
-from ._abi import rt_longpoll_cursor, rt_status
-from ._eventsource_options import (
-    Credentials,
-    HeaderProvider,
-    OnRequest,
-    Pairs,
-    basic_auth,
-    header_pairs,
-    laid_over,
-)
-from ._eventsource_parameters import OnError, OnOpen
-from ._loader import lib
+from ._abi import rt_longpoll_cursor
 from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
-from ._reconnect import header
 from ._registry import Handle
-from ._values import StrPath, invalid, limit, milliseconds, number, strings, text
+from ._source_kind import Kind
+from ._source_options import (
+    Credentials,
+    HeaderProvider,
+    OnError,
+    OnOpen,
+    OnRequest,
+    SourceHandlers,
+    SourceOptions,
+)
+from ._values import StrPath, invalid, limit, text
 from .exceptions import check
 
 Cursor = Literal["validators", "header_id", "query_id", "none"]
@@ -66,98 +64,37 @@ class PollMessage:
 OnMessage = Optional[Callable[[PollMessage], object]]
 
 
-@dataclass
-class Handlers:
-    """The caller's functions, all called inside a dispatch."""
-
-    on_open: OnOpen
-    on_error: OnError
-    on_message: OnMessage
-    on_request: OnRequest
-    header_provider: HeaderProvider
-    credentials: Credentials
+#: The caller's functions.
+Handlers = SourceHandlers[PollMessage]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(SourceOptions):
     """What a long poll was given, the same for both faces."""
 
-    url: str
-    headers: Pairs
     cursor: str
     id_query_param: str
     last_event_id: str
-    times: tuple[tuple[str, float | None], ...]
-    waits: tuple[tuple[str, float], ...]
+    interval: float
+    poll_timeout: float | None
+    min_hold: float
+    connect_timeout: float | None
+    max_delay: float
     fail_when_gone: bool
-    max_redirects: int
-    allow_insecure_redirects: bool
-    safe_headers: Iterable[str]
-    compression: bool
-    http2: bool
-    network: Network | None
-    reachability: Reachability | None
     max_size: int | None
-    max_queue: int | None
-    max_queue_bytes: int | None
 
-    def apply(self, poll: Handle, loop: Handle) -> None:
-        """Sets everything but the headers on a long poll that was not started."""
+    def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
+        super().apply(kind, source, loop)
         if self.cursor not in _CURSORS:
             known = ", ".join(f'"{name}"' for name in _CURSORS)
             raise invalid(f"cursor is {self.cursor!r}; one of {known} is expected")
         parameter = text(self.id_query_param, "id_query_param")
-        check(lib.rt_longpoll_set_cursor(poll, _CURSORS[self.cursor], parameter))
-        id_ = text(self.last_event_id, "last_event_id")
-        check(lib.rt_longpoll_set_last_event_id(poll, id_))
-        for name, seconds in self.times:
-            setter = getattr(lib, f"rt_longpoll_set_{name}_ms")
-            check(setter(poll, milliseconds(seconds, name)))
-        for name, seconds in self.waits:
-            if seconds is None:
-                raise TypeError(f"{name} is None; seconds are expected")
-            setter = getattr(lib, f"rt_longpoll_set_{name}_ms")
-            check(setter(poll, milliseconds(seconds, name, least=0)))
-        check(lib.rt_longpoll_set_fail_when_gone(poll, bool(self.fail_when_gone)))
-        redirects = number(self.max_redirects, "max_redirects", 0, 20)
-        check(lib.rt_longpoll_set_max_redirects(poll, redirects))
-        insecure = bool(self.allow_insecure_redirects)
-        check(lib.rt_longpoll_set_allow_insecure_redirects(poll, insecure))
-        for name in strings(self.safe_headers, "safe_headers"):
-            safe = text(name, "a safe header", rt_status.ERROR_INVALID_HEADER)
-            check(lib.rt_longpoll_add_safe_header(poll, safe))
-        check(lib.rt_longpoll_set_compression(poll, bool(self.compression)))
-        check(lib.rt_longpoll_set_http2(poll, bool(self.http2)))
-        check(lib.rt_longpoll_set_max_body_bytes(poll, limit(self.max_size, "max_size")))
-        if self.network is not None:
-            check(lib.rt_longpoll_set_network(poll, self.network.make()))
-        if self.reachability is not None:
-            if not isinstance(self.reachability, Reachability):
-                kind = type(self.reachability).__name__
-                raise TypeError(f"reachability is a {kind}; a Reachability is expected")
-            check(lib.rt_longpoll_set_reachability(poll, self.reachability.on(loop)))
-
-
-def set_headers(poll: Handle, pairs: Pairs) -> None:
-    """Sets these headers in the place of all."""
-    check(lib.rt_longpoll_clear_headers(poll))
-    for name, value in pairs:
-        check(lib.rt_longpoll_add_header(poll, *header(name, value)))
-
-
-def _headers(
-    headers: HeadersLike | None, auth: tuple[str, str] | None, bearer_token: str | None
-) -> Pairs:
-    pairs = header_pairs(headers)
-    if auth is not None and bearer_token is not None:
-        raise invalid("auth and bearer_token are the same header; give one of them")
-    if auth is not None:
-        return laid_over(pairs, [("Authorization", basic_auth(*auth))])
-    if bearer_token is not None:
-        if not bearer_token:
-            raise invalid('bearer_token is ""')
-        return laid_over(pairs, [("Authorization", f"Bearer {bearer_token}")])
-    return pairs
+        check(kind.set_cursor(source, _CURSORS[self.cursor], parameter))
+        check(kind.set_last_event_id(source, text(self.last_event_id, "last_event_id")))
+        self._apply_limits(kind, source, "poll_timeout", "connect_timeout")
+        self._apply_delays(kind, source, "interval", "min_hold", "max_delay")
+        check(kind.set_fail_when_gone(source, bool(self.fail_when_gone)))
+        check(kind.set_max_body_bytes(source, limit(self.max_size, "max_size")))
 
 
 class Parameters:
@@ -260,12 +197,11 @@ class Parameters:
         max_queue_bytes: int | None = 2**23,
     ) -> None:
         options = Options(
-            url, _headers(headers, auth, bearer_token), cursor, id_query_param, last_event_id,
-            (("poll_timeout", poll_timeout), ("connect_timeout", connect_timeout)),
-            (("interval", interval), ("min_hold", min_hold), ("max_delay", max_delay)),
-            fail_when_gone, max_redirects, allow_insecure_redirects, safe_headers,
+            url, headers, auth, bearer_token, max_redirects, allow_insecure_redirects, safe_headers,
             compression, http2, chosen_network(network, ca_file, proxy), reachability,
-            max_size, max_queue, max_queue_bytes,
+            max_queue, max_queue_bytes,
+            cursor, id_query_param, last_event_id,
+            interval, poll_timeout, min_hold, connect_timeout, max_delay, fail_when_gone, max_size,
         )  # fmt: skip
         handlers = Handlers(on_open, on_error, on_message, on_request, header_provider, credentials)
         self._make(options, handlers)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Optional, Union
 
 from ._abi import rt_rest_order, rt_rest_overflow, rt_status
 from ._backoff import _JITTERS
-from ._eventsource_options import header_pairs
+from ._headers import header_pairs
 from ._loader import lib
 from ._network import Network
 from ._options import HeadersLike

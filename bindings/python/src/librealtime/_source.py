@@ -1,0 +1,184 @@
+"""The asyncio face of whatever delivers items into a queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ._abi import rt_credentials
+from ._reactor import Reactor
+from ._registry import Handle
+from ._source_base import BaseSource, T
+from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
+from .exceptions import RealtimeError
+
+Self = TypeVar("Self", bound="AsyncSource[Any]")
+
+
+class AsyncSource(BaseSource[T]):
+    """Lives on the running asyncio loop, and belongs to that loop's thread."""
+
+    _reactor: Reactor
+
+    def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
+        self._reactor = Reactor.current()
+        self._loop = self._reactor.loop
+        self._waiters: dict[asyncio.Future[None], None] = {}
+        self._task: asyncio.Task[None] | None = None
+        try:
+            super()._begin(options, handlers)
+        except BaseException:
+            self._reactor.release_when_idle()
+            raise
+        self._reactor.add(self)
+        self._hold()
+
+    def _join(self) -> Handle:
+        handle = self._reactor.handle
+        if handle is None:
+            raise RuntimeError("the reactor was given back")
+        return handle
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        inbox = self._inbox
+        items = inbox.messages
+        self._begin_taking()
+        while True:
+            while items:
+                item = items.popleft()
+                if inbox.paused and len(items) <= inbox.resume_at:
+                    self._took()
+                if self._confirms:
+                    self._taken_id = item.id
+                    yield item
+                    self._confirm()
+                else:
+                    yield item
+            if self._is_closed:
+                if self._failure is not None:
+                    raise self._failure
+                return
+            await self._wait()
+
+    async def recv(self) -> T:
+        """The next one, as iteration gives them. Cancelling it loses none.
+
+        :raises StreamEnded: when it is closed and all were taken; or what was fatal.
+        """
+        inbox = self._inbox
+        items = inbox.messages
+        if self._confirms or not self._is_taken:
+            self._begin_taking()
+        while not items:
+            if self._is_closed:
+                raise self._end()
+            await self._wait()
+        item = items.popleft()
+        if inbox.paused and len(items) <= inbox.resume_at:
+            self._took()
+        self._taken_id = item.id
+        return item
+
+    async def wait_closed(self) -> None:
+        """Waits until it is closed; with handlers alone, what a program can wait for.
+
+        :raises RealtimeError: what was fatal.
+        """
+        while not self._is_closed:
+            await self._wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def __aenter__(self: Self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            # It comes again in the next run.
+            self._taken_id = None
+        self.close()
+
+    def fail(self, error: RealtimeError) -> None:
+        """The loop itself failed."""
+        self._failed(ErrorEvent(error, 0, True, None, 0))
+
+    async def _wait(self) -> None:
+        """Waits for something to change; meanwhile the reactor keeps this object alive."""
+        future = self._loop.create_future()
+        self._waiters[future] = None
+        self._reactor.hold(self)
+        try:
+            await future
+        finally:
+            self._waiters.pop(future, None)
+            self._hold()
+
+    def _hold(self) -> None:
+        if not self._is_closed and (self._waiters or self._calls_back):
+            self._reactor.hold(self)
+        else:
+            self._reactor.let_go(self)
+
+    def _handlers_changed(self) -> None:
+        super()._handlers_changed()
+        self._hold()
+
+    # Credentials that have to be fetched.
+
+    def _await_credentials(self, answer: Any) -> int:
+        # The loop refers to tasks weakly.
+        self._task = self._loop.create_task(self._fetch(answer))
+        return rt_credentials.LATER
+
+    async def _fetch(self, answer: Any) -> None:
+        try:
+            is_fresh = self._take_credentials(await answer) == rt_credentials.READY
+        except Exception as error:
+            self._give_up("the credentials could not be had", error)
+            return
+        if self._handle is not None:
+            self._kind.credentials_ready(self._handle, is_fresh)
+
+    # Inside a dispatch.
+
+    def _queue(self, item: T, size: int) -> None:
+        if self._inbox.add(item, size):
+            self._pause()
+        if self._waiters:
+            self._wake()
+
+    def _ended(self) -> None:
+        super()._ended()
+        self._wake()
+        task, self._task = self._task, None
+        if task is not None and task is not _current_task():
+            task.cancel()
+        self._reactor.remove(self)
+
+    def _wake(self) -> None:
+        for future in self._waiters:
+            if not future.done():
+                future.set_result(None)
+        # What comes until they run need not look at them.
+        self._waiters.clear()
+
+    def _keep(self, error: BaseException) -> None:
+        self._reactor.errors.append((self, error))
+
+    def _was_collected(self) -> None:
+        super()._was_collected()
+        self._reactor.was_collected()
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs on this thread
+        return None

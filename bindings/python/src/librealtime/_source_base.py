@@ -1,0 +1,348 @@
+"""What delivers items into a bounded queue, for asyncio and for blocking programs.
+
+A source connects when it is made and comes back by itself; it pauses its peer while its queue is
+full, asks for credentials when they are refused, and ends by ``close`` or with one fatal error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from ._abi import rt_credentials, rt_status
+from ._headers import Pairs, header_pairs, laid_over
+from ._inbox import Inbox
+from ._reconnect import Attempt
+from ._registry import Handle, Registration
+from ._source_kind import Callback, Kind, read_text
+from ._source_options import ErrorEvent, OnError, OnOpen, ReadyState, SourceHandlers, SourceOptions
+from ._values import text
+from .exceptions import RealtimeError, StreamEnded, StreamRefused, check, from_status
+
+_REFUSALS = (
+    rt_status.ERROR_HTTP_STATUS,
+    rt_status.ERROR_CONTENT_TYPE,
+    rt_status.ERROR_NO_CONTENT,
+    rt_status.ERROR_GONE,
+)
+
+
+class Item(Protocol):
+    """What a source delivers."""
+
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=Item)
+
+
+class BaseSource(Generic[T]):
+    """What all kinds have in both faces. A kind hands each of its items to `_queue`."""
+
+    _kind: ClassVar[Kind]
+
+    # For an object whose making failed half-way.
+    _handle: Handle | None = None
+    _is_closed = True
+
+    def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
+        """Makes the C interface's and starts it."""
+        kind = self._kind
+        url = text(options.url, "the URL", rt_status.ERROR_INVALID_URL)
+        self._handlers = handlers
+        self._inbox: Inbox[T] = Inbox(*options.queue_limits())
+        self._failure: RealtimeError | None = None
+        self._untold: ErrorEvent | None = None
+        # Items come once there is somebody to take them.
+        self._flows = handlers.take_items
+        # Whether somebody has asked for the next item.
+        self._is_taken = False
+        # Whether `_confirm` is wanted behind each item taken, and the id of the last that was.
+        self._confirms = False
+        self._taken_id: str | None = None
+        # Those of every attempt; credentials are laid over them when they come.
+        self._headers: Pairs = options.pairs()
+        self._last_id = ""
+        loop = self._join()
+        self._loop_handle: Handle | None = loop
+        handle = kind.make(loop, url)
+        kind.set_headers(handle, self._headers)
+        options.apply(kind, handle, loop)
+        self._url = _without_userinfo(options.url)
+        self._registration = Registration(self)
+        for setter, trampoline in self._callbacks():
+            self._registration.set(setter, handle, trampoline)
+        if not self._flows:
+            check(kind.pause(handle))
+        check(kind.start(handle))
+        self._handle = handle
+        self._is_closed = False
+
+    def _callbacks(self) -> list[Callback]:
+        kind, handlers = self._kind, self._handlers
+        callbacks = [kind.open_callback, kind.error_callback]
+        if handlers.on_request is not None or handlers.header_provider is not None:
+            callbacks.append(kind.request_callback)
+        if handlers.credentials is not None:
+            callbacks.append(kind.credentials_callback)
+        return callbacks
+
+    def __repr__(self) -> str:
+        try:
+            state = self.ready_state.name
+        except RealtimeError as error:  # in a forked process
+            state = error.name
+        return f"<{type(self).__module__}.{type(self).__name__} {state} {self._url}>"
+
+    # The default outlives the module at interpreter exit.
+    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
+        if not self._is_closed:
+            _warn(f"unclosed {self._kind.noun} {self!r}", ResourceWarning, source=self)
+            self._was_collected()
+
+    # What it is.
+
+    @property
+    def ready_state(self) -> ReadyState:
+        """OPEN while the server answers; CONNECTING before, and after a failure."""
+        handle = self._handle
+        if handle is None:
+            return ReadyState.CLOSED
+        state = self._kind.get_state(handle)
+        check(state)
+        return ReadyState(state)
+
+    @property
+    def url(self) -> str:
+        """As it was given, without user and password."""
+        return self._url
+
+    @property
+    def last_event_id(self) -> str:
+        """How far what came has come, with what waits to be taken; "" at the beginning."""
+        handle = self._handle
+        if handle is None:
+            return self._last_id
+        return read_text(self._kind.get_last_event_id, handle)
+
+    # Handlers; the last one set counts.
+
+    @property
+    def on_open(self) -> OnOpen:
+        return self._handlers.on_open
+
+    @on_open.setter
+    def on_open(self, handler: OnOpen) -> None:
+        self._handlers.on_open = handler
+        self._handlers_changed()
+
+    @property
+    def on_error(self) -> OnError:
+        """One that came before the handler was set is kept, and told when it is."""
+        return self._handlers.on_error
+
+    @on_error.setter
+    def on_error(self, handler: OnError) -> None:
+        self._handlers.on_error = handler
+        self._handlers_changed()
+        untold = self._untold
+        if handler is not None and untold is not None:
+            self._untold = None
+            handler(untold)
+
+    @property
+    def on_message(self) -> Callable[[T], object] | None:
+        return self._handlers.on_message
+
+    @on_message.setter
+    def on_message(self, handler: Callable[[T], object] | None) -> None:
+        self._handlers.on_message = handler
+        self._handlers_changed()
+
+    # Use.
+
+    def restart(self) -> None:
+        """Drops the connection and connects again at once, which counts as no attempt.
+
+        :raises StreamEnded: when it is closed.
+        """
+        check(self._kind.restart(self._require_handle()))
+
+    def close(self) -> None:
+        """Ends it for good: no handler is called any more, what waits to be taken is forgotten."""
+        handle = self._handle
+        if handle is not None:
+            check(self._kind.close(handle))
+            self._ended()
+        self._inbox.messages.clear()
+
+    # Called by the trampolines.
+
+    def _opened(self) -> None:
+        if self._handlers.on_open is not None:
+            self._handlers.on_open()
+
+    def _erred(
+        self, status: int, message: str, http_status: int, fatal: bool, delay_ms: int, attempt: int
+    ) -> None:
+        if status in _REFUSALS:
+            error: RealtimeError = StreamRefused(status, message, http_status)
+        elif status == rt_status.ERROR_CLOSED:
+            error = StreamEnded(status, message)
+        else:
+            error = from_status(status, message)
+        delay = None if delay_ms < 0 else delay_ms / 1000
+        self._failed(ErrorEvent(error, http_status, fatal, delay, attempt))
+
+    def _requests(self, attempt: int) -> bool:
+        handle, kind = self._handle, self._kind
+        if handle is None:
+            return False
+        try:
+            if self._handlers.header_provider is not None:
+                fresh = header_pairs(self._handlers.header_provider(attempt))
+                kind.set_headers(handle, laid_over(self._headers, fresh))
+            on_request = self._handlers.on_request
+            if (
+                on_request is not None
+                and on_request(Attempt(handle, attempt, kind.setters)) is False
+            ):
+                self.close()
+        except Exception as error:
+            self._give_up("what was asked before a request failed", error)
+        return not self._is_closed
+
+    def _asks(self, http_status: int) -> int:
+        if self._handlers.credentials is None:
+            return rt_credentials.NONE
+        try:
+            answer = self._handlers.credentials(http_status)
+            if hasattr(answer, "__await__"):
+                return self._await_credentials(answer)
+            return self._take_credentials(answer)
+        except Exception as error:
+            self._give_up("the credentials could not be had", error)
+            return rt_credentials.LATER
+
+    def _take_credentials(self, answer: Any) -> int:
+        handle = self._handle
+        if answer is None or handle is None:
+            return rt_credentials.NONE
+        self._headers = laid_over(self._headers, header_pairs(answer))
+        self._kind.set_headers(handle, self._headers)
+        return rt_credentials.READY
+
+    def _failed(self, event: ErrorEvent) -> None:
+        if event.fatal:
+            # The end of a stream that is not to come back is none.
+            is_end = event.error.status == rt_status.ERROR_CLOSED
+            self._failure = None if is_end else event.error
+            self._ended()
+        if self._handlers.on_error is None:
+            self._untold = event
+        else:
+            self._handlers.on_error(event)
+
+    def _give_up(self, what: str, cause: Exception) -> None:
+        """A function of the caller's failed, and it cannot go on without."""
+        handle = self._handle
+        if handle is not None:
+            check(self._kind.close(handle))
+            error = from_status(rt_status.ERROR_CANCELLED, f"{what}: {cause}")
+            error.__cause__ = cause
+            self._failed(ErrorEvent(error, 0, True, None, 0))
+
+    # For the faces.
+
+    def _join(self) -> Handle:
+        """The library's loop that it is to live on."""
+        raise NotImplementedError
+
+    def _keep(self, error: BaseException) -> None:
+        """Keeps what a callback raised until the dispatch is over."""
+        raise NotImplementedError
+
+    def _await_credentials(self, answer: Any) -> int:
+        raise NotImplementedError
+
+    def _queue(self, item: T, size: int) -> None:
+        """Adds what came to the queue; inside a dispatch."""
+        raise NotImplementedError
+
+    def _pause(self) -> None:
+        """The queue is full."""
+        handle = self._handle
+        if handle is not None:
+            check(self._kind.pause(handle))
+
+    def _took(self) -> None:
+        """After taking as many items from a full queue as was waited for."""
+        self._inbox.paused = False
+        handle = self._handle
+        if handle is not None:
+            check(self._kind.resume(handle))
+
+    def _begin_taking(self) -> None:
+        """Somebody wants the next item: those that were taken are done with."""
+        self._is_taken = True
+        self._confirm()
+        self._flow()
+
+    def _confirm(self) -> None:
+        """The item that was taken last is done with."""
+
+    @property
+    def _calls_back(self) -> bool:
+        """Whether what comes has somewhere to go, even when nobody refers to this object."""
+        return self._handlers.call_back
+
+    def _handlers_changed(self) -> None:
+        """Handlers were set or taken away."""
+        if self._handlers.take_items:
+            self._flow()
+
+    def _flow(self) -> None:
+        """Has items come from now on."""
+        handle = self._handle
+        if not self._flows and handle is not None:
+            self._flows = True
+            check(self._kind.resume(handle))
+
+    def _ended(self) -> None:
+        """No callback comes any more."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            with contextlib.suppress(RealtimeError):  # in a forked process
+                self._remember(handle)
+        self._loop_handle = None
+        self._is_closed = True
+
+    def _remember(self, handle: Handle) -> None:
+        """What is asked for after the end, too."""
+        self._last_id = read_text(self._kind.get_last_event_id, handle)
+
+    def _was_collected(self) -> None:
+        """Nobody refers to it any more; runs on any thread."""
+        self._is_closed = True
+        self._loop_handle = self._handle = None
+
+    def _require_handle(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            raise self._end()
+        return handle
+
+    def _end(self) -> RealtimeError:
+        """For whoever wants more of one that is closed."""
+        if self._failure is not None:
+            return self._failure
+        return StreamEnded(rt_status.ERROR_CLOSED, f"the {self._kind.noun} is closed")
+
+
+def _without_userinfo(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

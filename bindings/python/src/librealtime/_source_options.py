@@ -1,0 +1,136 @@
+"""What every kind of source is given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Generic, Optional, TypeVar, Union
+
+from ._abi import rt_eventsource_state, rt_status
+from ._headers import Pairs, with_credentials
+from ._network import Network
+from ._options import HeadersLike
+from ._reachability import Reachability
+from ._reconnect import Attempt
+from ._registry import Handle
+from ._source_kind import Kind
+from ._values import limit, milliseconds, number, strings, text
+from .exceptions import RealtimeError, check
+
+T = TypeVar("T")
+
+OnOpen = Optional[Callable[[], object]]
+OnError = Optional[Callable[["ErrorEvent"], object]]
+OnRequest = Optional[Callable[[Attempt], object]]
+HeaderProvider = Optional[Callable[[int], Optional[HeadersLike]]]
+Credentials = Optional[Callable[[int], Union[HeadersLike, Awaitable[Optional[HeadersLike]], None]]]
+
+
+class ReadyState(IntEnum):
+    """Where a source stands, with the numbers of the standard's EventSource."""
+
+    CONNECTING = rt_eventsource_state.CONNECTING
+    OPEN = rt_eventsource_state.OPEN
+    CLOSED = rt_eventsource_state.CLOSED
+
+
+@dataclass(frozen=True)
+class ErrorEvent:
+    """An attempt that failed, or a stream that ended; for ``on_error``.
+
+    :ivar error: what happened; a stream that ended in order has the status RT_ERROR_CLOSED.
+    :ivar http_status: of the answer; 0 without one.
+    :ivar fatal: whether the source is closed now; else it connects again.
+    :ivar retry_in: seconds until the next attempt; None when there is none, or it waits for the
+        network.
+    :ivar attempt: the number of that attempt, from 1 since the last connection that was stable.
+    """
+
+    error: RealtimeError
+    http_status: int
+    fatal: bool
+    retry_in: float | None
+    attempt: int
+
+
+@dataclass
+class SourceHandlers(Generic[T]):
+    """The caller's functions, all called inside a dispatch."""
+
+    on_open: OnOpen
+    on_error: OnError
+    on_message: Callable[[T], object] | None
+    on_request: OnRequest
+    header_provider: HeaderProvider
+    credentials: Credentials
+
+    @property
+    def take_items(self) -> bool:
+        """Whether there is one that what comes may be handed to."""
+        return self.on_message is not None
+
+    @property
+    def call_back(self) -> bool:
+        """Whether there is one that tells somebody, though nobody refers to the source."""
+        return self.take_items or self.on_open is not None or self.on_error is not None
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What a source was given, the same for both faces."""
+
+    url: str
+    headers: HeadersLike | None
+    auth: tuple[str, str] | None
+    bearer_token: str | None
+    max_redirects: int
+    allow_insecure_redirects: bool
+    safe_headers: Iterable[str]
+    compression: bool
+    http2: bool
+    network: Network | None
+    reachability: Reachability | None
+    max_queue: int | None
+    max_queue_bytes: int | None
+
+    def pairs(self) -> Pairs:
+        """Its headers, those of the credentials among them."""
+        return with_credentials(self.headers, self.auth, self.bearer_token)
+
+    def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
+        """Sets everything but the headers on a source that was not started."""
+        redirects = number(self.max_redirects, "max_redirects", 0, 20)
+        check(kind.set_max_redirects(source, redirects))
+        insecure = bool(self.allow_insecure_redirects)
+        check(kind.set_allow_insecure_redirects(source, insecure))
+        for name in strings(self.safe_headers, "safe_headers"):
+            safe = text(name, "a safe header", rt_status.ERROR_INVALID_HEADER)
+            check(kind.add_safe_header(source, safe))
+        check(kind.set_compression(source, bool(self.compression)))
+        check(kind.set_http2(source, bool(self.http2)))
+        if self.network is not None:
+            check(kind.set_network(source, self.network.make()))
+        if self.reachability is not None:
+            if not isinstance(self.reachability, Reachability):
+                given = type(self.reachability).__name__
+                raise TypeError(f"reachability is a {given}; a Reachability is expected")
+            check(kind.set_reachability(source, self.reachability.on(loop)))
+
+    def _apply_limits(self, kind: Kind, source: Handle, *names: str) -> None:
+        """Time limits in seconds; None for none."""
+        for name in names:
+            set_limit = getattr(kind, f"set_{name}_ms")
+            check(set_limit(source, milliseconds(getattr(self, name), name)))
+
+    def _apply_delays(self, kind: Kind, source: Handle, *names: str) -> None:
+        """Durations in seconds, 0 among them."""
+        for name in names:
+            value: Any = getattr(self, name)
+            if value is None:
+                raise TypeError(f"{name} is None; seconds are expected")
+            set_delay = getattr(kind, f"set_{name}_ms")
+            check(set_delay(source, milliseconds(value, name, least=0)))
+
+    def queue_limits(self) -> tuple[int, int]:
+        return limit(self.max_queue, "max_queue"), limit(self.max_queue_bytes, "max_queue_bytes")

@@ -1,0 +1,94 @@
+"""The blocking face of whatever delivers items into a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ._driven import Driven
+from ._registry import Handle, new_loop
+from ._source_base import BaseSource, T
+from ._source_options import SourceHandlers, SourceOptions
+from .exceptions import StreamEnded
+
+Self = TypeVar("Self", bound="BlockingSource[Any]")
+
+
+class BlockingSource(Driven, BaseSource[T]):
+    """Driven by whichever thread waits for it."""
+
+    def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
+        self._prepare_driving()
+        super()._begin(options, handlers)
+
+    def _join(self) -> Handle:
+        return new_loop()
+
+    def __iter__(self) -> Iterator[T]:
+        while True:
+            try:
+                item = self.recv()
+            except StreamEnded:
+                return
+            yield item
+
+    def recv(self, timeout: float | None = None) -> T:
+        """The next one, as iteration gives them.
+
+        :raises TimeoutError: when none came in `timeout` seconds.
+        :raises StreamEnded: when it is closed and all were taken; or what was fatal.
+        """
+        inbox = self._inbox
+        items = inbox.messages
+        if self._confirms or not self._is_taken:
+            self._begin_taking()
+        with self._lock:
+            while not items:
+                if self._is_closed:
+                    raise self._end()
+                if not self._drive(lambda: len(items) > 0 or self._is_closed, timeout):
+                    raise TimeoutError(f"no {self._kind.item} within {timeout} s")
+            item = items.popleft()
+            if inbox.paused and len(items) <= inbox.resume_at:
+                self._took()
+            self._taken_id = item.id
+        return item
+
+    def wait_closed(self, timeout: float | None = None) -> None:
+        """Waits until it is closed; with handlers alone this is the call that runs it.
+
+        :raises TimeoutError: when it is still open after `timeout` seconds.
+        :raises RealtimeError: what was fatal.
+        """
+        if not self._until(lambda: self._is_closed, timeout):
+            raise TimeoutError(f"the {self._kind.noun} is still open after {timeout} s")
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            # It comes again in the next run.
+            self._taken_id = None
+        self.close()
+
+    def _await_credentials(self, answer: Any) -> int:
+        if hasattr(answer, "close"):
+            answer.close()
+        noun = self._kind.noun
+        raise TypeError(f"credentials of a blocking {noun} are given by a plain function")
+
+    # Inside a dispatch.
+
+    def _queue(self, item: T, size: int) -> None:
+        with self._lock:
+            if self._inbox.add(item, size):
+                self._pause()
