@@ -1,0 +1,185 @@
+/// Walks over a JSON text that is valid UTF-8, up to its end and never beyond.
+struct JSONScanner {
+    private let text: UnsafeRawBufferPointer
+    private let end: Int
+    private(set) var offset = 0
+
+    init(_ text: UnsafeRawBufferPointer) {
+        self.text = text
+        end = text.count
+    }
+
+    var isAtEnd: Bool { offset == end }
+
+    /// The byte here; 0, which JSON has nowhere, at the end.
+    var byte: UInt8 { offset < end ? text[offset] : 0 }
+
+    /// Over the byte here and the blanks behind it.
+    mutating func skip() {
+        offset += 1
+        skipBlanks()
+    }
+
+    mutating func skipBlanks() {
+        while offset < end {
+            switch text[offset] {
+            case 0x20, 0x0A, 0x0D, 0x09: offset += 1
+            default: return
+            }
+        }
+    }
+
+    /// Reads null, false or true.
+    mutating func readLiteral() throws(RealtimeError) -> JSONToken.Kind {
+        switch byte {
+        case UInt8(ascii: "n") where takes("null"): return .null
+        case UInt8(ascii: "f") where takes("false"): return .false
+        case UInt8(ascii: "t") where takes("true"): return .true
+        default: throw unexpected("where a value belongs")
+        }
+    }
+
+    /// Reads a number by the grammar of RFC 8259 §6.
+    /// - Returns: Whether it has neither fraction nor exponent.
+    mutating func readNumber() throws(RealtimeError) -> Bool {
+        if byte == UInt8(ascii: "-") { offset += 1 }
+        if byte == UInt8(ascii: "0") {
+            offset += 1
+            if byte.isASCIIDigit { throw unexpected("behind a leading zero") }
+        } else {
+            try readDigits()
+        }
+        var isInteger = true
+        if byte == UInt8(ascii: ".") {
+            isInteger = false
+            offset += 1
+            try readDigits()
+        }
+        if byte | 0x20 == UInt8(ascii: "e") {
+            isInteger = false
+            offset += 1
+            if byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") { offset += 1 }
+            try readDigits()
+        }
+        return isInteger
+    }
+
+    /// Reads a string from its first quotation mark on.
+    /// - Returns: Whether it has no escape.
+    mutating func readString() throws(RealtimeError) -> Bool {
+        offset += 1
+        var isPlain = true
+        while true {
+            skipPlain()
+            switch byte {
+            case UInt8(ascii: "\"") where offset < end:
+                offset += 1
+                return isPlain
+            case UInt8(ascii: "\\"):
+                isPlain = false
+                try readEscape()
+            default:
+                throw isAtEnd
+                    ? JSONTape.fault(at: offset, "the text ends within a string")
+                    : unexpected("within a string, where it must be escaped")
+            }
+        }
+    }
+
+    /// What is wrong here: the byte, or the end of the text.
+    func unexpected(_ place: String) -> RealtimeError {
+        guard !isAtEnd else { return JSONTape.fault(at: offset, "the text ends \(place)") }
+        let found =
+            (0x21...0x7E).contains(byte)
+            ? String(decoding: [UInt8(ascii: "\""), byte, UInt8(ascii: "\"")], as: UTF8.self)
+            : "a byte of value \(byte)"
+        return JSONTape.fault(at: offset, "\(found) \(place)")
+    }
+
+    private mutating func takes(_ word: StaticString) -> Bool {
+        guard end - offset >= word.utf8CodeUnitCount else { return false }
+        for index in 0..<word.utf8CodeUnitCount {
+            guard text[offset + index] == word.utf8Start[index] else { return false }
+        }
+        offset += word.utf8CodeUnitCount
+        return true
+    }
+
+    private mutating func readDigits() throws(RealtimeError) {
+        guard byte.isASCIIDigit else { throw unexpected("where a digit belongs") }
+        repeat { offset += 1 } while byte.isASCIIDigit
+    }
+
+    /// An escape. A surrogate without its other half is refused: no UTF-8 can say it.
+    private mutating func readEscape() throws(RealtimeError) {
+        let start = offset
+        offset += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"),
+            UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            offset += 1
+        case UInt8(ascii: "u"):
+            let unit = try readUnit()
+            guard 0xD800...0xDFFF ~= unit else { return }
+            guard unit < 0xDC00, takes("\\"), byte == UInt8(ascii: "u"),
+                case 0xDC00...0xDFFF = try readUnit()
+            else { throw JSONTape.fault(at: start, "half a surrogate pair") }
+        default:
+            throw unexpected("behind a backslash")
+        }
+    }
+
+    /// The four hexadecimal digits behind the "u" here.
+    private mutating func readUnit() throws(RealtimeError) -> UInt16 {
+        var unit: UInt16 = 0
+        for _ in 0..<4 {
+            offset += 1
+            guard let digit = byte.hexDigitValue else {
+                throw unexpected("where a hexadecimal digit belongs")
+            }
+            unit = unit << 4 | UInt16(digit)
+        }
+        offset += 1
+        return unit
+    }
+
+    /// Over what a string holds as it is, eight bytes at a time: up to a quotation mark, a
+    /// backslash, a control character or the end.
+    private mutating func skipPlain() {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highs = ones << 7
+        while end - offset >= 8 {
+            let word = UInt64(
+                littleEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
+            let slashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
+            // The high bit of each byte that is zero, or less than a space; what a borrow sets
+            // wrongly is above the first that is right.
+            let found =
+                (((quotes &- ones) & ~quotes) | ((slashes &- ones) & ~slashes)
+                    | ((word &- (ones << 5)) & ~word)) & highs
+            if found != 0 {
+                offset += found.trailingZeroBitCount / 8
+                return
+            }
+            offset += 8
+        }
+        while offset < end {
+            let byte = text[offset]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return }
+            offset += 1
+        }
+    }
+}
+
+extension UInt8 {
+    /// The value of a hexadecimal digit in either case.
+    var hexDigitValue: UInt8? {
+        switch self {
+        case 0x30...0x39: self - 0x30
+        case 0x41...0x46: self - 0x41 + 10
+        case 0x61...0x66: self - 0x61 + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,187 @@
+/// A value, or a member's name, where it stands in its text.
+struct JSONToken {
+    enum Kind: UInt8 {
+        case null, `false`, `true`, number, string, array, object
+    }
+
+    /// Offsets in the text: of the first byte, and of the one behind the last.
+    var start: UInt32
+    var end: UInt32
+    /// The token behind this one and all that are inside it. While an array or object is open: the
+    /// one around it.
+    var next: UInt32
+    let kind: Kind
+    /// A number without fraction and exponent; a string without escapes.
+    let isPlain: Bool
+}
+
+/// The tokens of a JSON text (RFC 8259) in its order: a member is its name's token, then those of
+/// its value. Storage is used again for the next text; nothing is copied out of the text.
+struct JSONTape: ~Copyable {
+    private(set) var tokens: UnsafeMutablePointer<JSONToken>?
+    private(set) var count = 0
+    private var capacity = 0
+
+    deinit { tokens?.deallocate() }
+
+    /// Storage of more tokens than this does not outlive its text; 1 MiB.
+    private static let keptTokens = 1 << 16
+    /// So that offsets fit into tokens.
+    static let maximumBytes = Int(Int32.max)
+
+    /// Reads a text. Its bytes are validated as UTF-8 (RFC 8259 §8.1); no byte order mark.
+    /// - Throws: `.protocolViolation`, which says where and what; the tape is empty then.
+    mutating func read(
+        _ text: UnsafeRawBufferPointer, maximumDepth: Int
+    ) throws(RealtimeError) {
+        count = 0
+        guard text.count <= JSONTape.maximumBytes else {
+            throw JSONTape.fault(at: 0, "more than \(JSONTape.maximumBytes) bytes")
+        }
+        guard UTF8Validator.isValid(text) else {
+            throw JSONTape.fault(at: JSONTape.firstInvalid(text), "invalid UTF-8")
+        }
+        do throws(RealtimeError) {
+            try readValues(JSONScanner(text), maximumDepth)
+        } catch {
+            count = 0
+            throw error
+        }
+    }
+
+    /// Forgets the text, and storage that was too much of it to keep.
+    mutating func clear() {
+        count = 0
+        guard capacity > JSONTape.keptTokens else { return }
+        tokens?.deallocate()
+        tokens = nil
+        capacity = 0
+    }
+
+    static func fault(at offset: Int, _ what: String) -> RealtimeError {
+        RealtimeError(.protocolViolation, "JSON, byte \(offset): \(what)")
+    }
+
+    /// One turn is one value that begins at `at`, and all that end with it. The open arrays and
+    /// objects are a list through the tape, so depth needs no stack.
+    private mutating func readValues(
+        _ scanner: JSONScanner, _ maximumDepth: Int
+    ) throws(RealtimeError) {
+        var scanner = scanner
+        var innermost = JSONTape.none
+        var depth = 0
+        scanner.skipBlanks()
+        while true {
+            let start = scanner.offset
+            switch scanner.byte {
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                guard depth < maximumDepth else {
+                    throw JSONTape.fault(at: start, "nested deeper than \(maximumDepth)")
+                }
+                depth += 1
+                let kind: JSONToken.Kind = scanner.byte == UInt8(ascii: "{") ? .object : .array
+                let outer = innermost
+                innermost = UInt32(count)
+                append(JSONToken(kind: kind, from: start, to: start, next: outer))
+                scanner.skip()
+                if scanner.byte != JSONTape.closing(kind) {
+                    if kind == .object { try readName(&scanner) }
+                    continue
+                }
+            case UInt8(ascii: "\""):
+                let isPlain = try scanner.readString()
+                append(.string, start, scanner, isPlain)
+            case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+                let isInteger = try scanner.readNumber()
+                append(.number, start, scanner, isInteger)
+            default:
+                append(try scanner.readLiteral(), start, scanner, true)
+            }
+            scanner.skipBlanks()
+            while innermost != JSONTape.none, let tokens {
+                let container = tokens + Int(innermost)
+                let kind = container.pointee.kind
+                if scanner.byte == UInt8(ascii: ",") {
+                    scanner.skip()
+                    if kind == .object { try readName(&scanner) }
+                    break
+                }
+                guard scanner.byte == JSONTape.closing(kind) else {
+                    let wanted = kind == .object ? "\",\" or \"}\"" : "\",\" or \"]\""
+                    throw scanner.unexpected("where \(wanted) belongs")
+                }
+                innermost = container.pointee.next
+                container.pointee.next = UInt32(count)
+                container.pointee.end = UInt32(scanner.offset + 1)
+                scanner.skip()
+                depth -= 1
+            }
+            if innermost == JSONTape.none { break }
+        }
+        guard scanner.isAtEnd else { throw scanner.unexpected("behind the value") }
+    }
+
+    /// A member's name and the colon.
+    private mutating func readName(_ scanner: inout JSONScanner) throws(RealtimeError) {
+        let start = scanner.offset
+        guard scanner.byte == UInt8(ascii: "\"") else {
+            throw scanner.unexpected("where a member's name belongs")
+        }
+        let isPlain = try scanner.readString()
+        append(.string, start, scanner, isPlain)
+        scanner.skipBlanks()
+        guard scanner.byte == UInt8(ascii: ":") else {
+            throw scanner.unexpected("where \":\" belongs")
+        }
+        scanner.skip()
+    }
+
+    private mutating func append(
+        _ kind: JSONToken.Kind, _ start: Int, _ scanner: JSONScanner, _ isPlain: Bool
+    ) {
+        let next = UInt32(count + 1)
+        append(
+            JSONToken(kind: kind, from: start, to: scanner.offset, next: next, isPlain: isPlain))
+    }
+
+    private mutating func append(_ token: JSONToken) {
+        if count == capacity { grow() }
+        guard let tokens else { return }
+        (tokens + count).initialize(to: token)
+        count += 1
+    }
+
+    /// A text has at most as many tokens as bytes, so they are bounded by it.
+    private mutating func grow() {
+        let grown = max(64, capacity * 2)
+        let fresh = UnsafeMutablePointer<JSONToken>.allocate(capacity: grown)
+        if let tokens {
+            fresh.moveInitialize(from: tokens, count: count)
+            tokens.deallocate()
+        }
+        tokens = fresh
+        capacity = grown
+    }
+
+    private static let none = UInt32.max
+
+    private static func closing(_ kind: JSONToken.Kind) -> UInt8 {
+        kind == .object ? UInt8(ascii: "}") : UInt8(ascii: "]")
+    }
+
+    private static func firstInvalid(_ text: UnsafeRawBufferPointer) -> Int {
+        var validator = UTF8Validator()
+        for index in text.indices {
+            let byte = UnsafeRawBufferPointer(rebasing: text[index...index])
+            if !validator.accepts(byte) { return index }
+        }
+        return text.count
+    }
+}
+
+extension JSONToken {
+    init(kind: Kind, from start: Int, to end: Int, next: UInt32, isPlain: Bool = true) {
+        self.init(
+            start: UInt32(start), end: UInt32(end), next: next, kind: kind, isPlain: isPlain)
+    }
+}

@@ -1,0 +1,152 @@
+/// A JSON value (RFC 8259). Strings and members' names are compared byte for byte, members in any
+/// order; an integer never equals a number, as 1 and 1.0 are different texts.
+package enum JSONValue: Sendable, Equatable {
+    case null
+    case bool(Bool)
+    /// What is written without fraction and exponent and fits into 64 bits. Not -0, which is a
+    /// number, since its sign would be lost.
+    case integer(Int64)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object(JSONObject)
+
+    /// Reads a whole text: valid UTF-8 without a byte order mark, one value, blanks around it.
+    /// Integers beyond 64 bits become the nearest number. Of members of one name the last counts.
+    /// - Throws: `.protocolViolation` with the offset: for what RFC 8259 does not allow, half a
+    ///   surrogate pair, a number beyond every `Double` (1e400), nesting deeper than
+    ///   `maximumDepth`, which is 512 at most.
+    package init(
+        parsing text: UnsafeRawBufferPointer, maximumDepth: Int = JSONDocument.defaultDepth
+    ) throws(RealtimeError) {
+        var document = JSONDocument()
+        self = try document.read(text, maximumDepth: maximumDepth) { root throws(RealtimeError) in
+            try root.value
+        }
+    }
+
+    package init(
+        parsing text: [UInt8], maximumDepth: Int = JSONDocument.defaultDepth
+    ) throws(RealtimeError) {
+        self = try text.withUnsafeBufferPointer { text throws(RealtimeError) in
+            try JSONValue(parsing: UnsafeRawBufferPointer(text), maximumDepth: maximumDepth)
+        }
+    }
+
+    package init(
+        parsing text: String, maximumDepth: Int = JSONDocument.defaultDepth
+    ) throws(RealtimeError) {
+        try self.init(parsing: Array(text.utf8), maximumDepth: maximumDepth)
+    }
+
+    package static func == (first: JSONValue, second: JSONValue) -> Bool {
+        switch (first, second) {
+        case (.null, .null): true
+        case (.bool(let first), .bool(let second)): first == second
+        case (.integer(let first), .integer(let second)): first == second
+        case (.number(let first), .number(let second)): first == second
+        case (.string(let first), .string(let second)): first.utf8.elementsEqual(second.utf8)
+        case (.array(let first), .array(let second)): first == second
+        case (.object(let first), .object(let second)): first == second
+        case (.null, _), (.bool, _), (.integer, _), (.number, _), (.string, _), (.array, _),
+            (.object, _):
+            false
+        }
+    }
+
+    /// An object's member; nil where there is none, or no object.
+    package subscript(name: String) -> JSONValue? { objectValue?[name] }
+
+    /// An array's element; nil where there is none, or no array.
+    package subscript(index: Int) -> JSONValue? {
+        guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
+        return elements[index]
+    }
+
+    package var boolValue: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
+    package var integerValue: Int64? {
+        if case .integer(let value) = self { value } else { nil }
+    }
+
+    /// An integer or a number, the former rounded to the nearest `Double`.
+    package var doubleValue: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        case .null, .bool, .string, .array, .object: nil
+        }
+    }
+
+    package var stringValue: String? {
+        if case .string(let value) = self { value } else { nil }
+    }
+
+    package var arrayValue: [JSONValue]? {
+        if case .array(let value) = self { value } else { nil }
+    }
+
+    package var objectValue: JSONObject? {
+        if case .object(let value) = self { value } else { nil }
+    }
+}
+
+extension JSONNode {
+    /// The value and all inside it, copied out of the text.
+    /// - Throws: `.protocolViolation` for a number beyond every `Double`.
+    package var value: JSONValue {
+        get throws(RealtimeError) {
+            switch kind {
+            case .null:
+                return .null
+            case .bool:
+                return .bool(bool ?? false)
+            case .number:
+                return try number
+            case .string:
+                return .string(string ?? "")
+            case .array:
+                var values: [JSONValue] = []
+                for element in elements { values.append(try element.value) }
+                return .array(values)
+            case .object:
+                var object = JSONObject()
+                for (name, value) in members {
+                    object[name.string ?? ""] = try value.value
+                }
+                return .object(object)
+            }
+        }
+    }
+
+    private var number: JSONValue {
+        get throws(RealtimeError) {
+            if let integer, integer != 0 || source.first != UInt8(ascii: "-") {
+                return .integer(integer)
+            }
+            guard let double else {
+                throw JSONTape.fault(at: offset, "a number beyond what can be told apart")
+            }
+            return .number(double)
+        }
+    }
+}
+
+extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    package init(nilLiteral: ()) { self = .null }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(integerLiteral value: Int64) { self = .integer(value) }
+    package init(floatLiteral value: Double) { self = .number(value) }
+    package init(stringLiteral value: String) { self = .string(value) }
+    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    package init(dictionaryLiteral members: (String, JSONValue)...) {
+        var object = JSONObject()
+        for (name, value) in members { object[name] = value }
+        self = .object(object)
+    }
+}
