@@ -19,6 +19,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "handshake": return fuzzHandshake
     case "idfile": return fuzzIDFile
     case "inflate": return fuzzInflate
+    case "json": return fuzzJSON
     case "location": return fuzzLocation
     case "multipart": return fuzzMultipart
     case "retryafter": return fuzzRetryAfter
