@@ -140,11 +140,11 @@ enum {
   RT_ERROR_NOT_FOUND = -18,
   /** The host name could not be resolved. */
   RT_ERROR_RESOLVE = -30,
-  /** No connection could be made: refused, unreachable. */
+  /** No connection could be made to the host or the Unix socket: refused, unreachable. */
   RT_ERROR_CONNECT = -31,
   /** TLS failed: the certificate, its name or the handshake. */
   RT_ERROR_TLS = -32,
-  /** The proxy refused or failed. */
+  /** The proxy cannot be reached, refused or failed; the text names it. */
   RT_ERROR_PROXY = -33,
   /** Something took longer than its time limit. */
   RT_ERROR_TIMEOUT = -34,
@@ -152,9 +152,12 @@ enum {
   RT_ERROR_HANDSHAKE = -35,
   /** The server answered the handshake with another HTTP status; the text names it. */
   RT_ERROR_HTTP_STATUS = -36,
-  /** The peer broke the protocol; the close code and the text say how. */
+  /**
+   * The peer broke the protocol, WebSocket's or HTTP's; the text, and a WebSocket's close code, say
+   * how.
+   */
   RT_ERROR_PROTOCOL = -37,
-  /** The connection broke without a closing handshake. */
+  /** The connection broke: without a closing handshake, or before the answer was whole. */
   RT_ERROR_CONNECTION_LOST = -38,
   /** The server's redirect cannot be followed: no or a bad Location, or too many. */
   RT_ERROR_REDIRECT = -39,
@@ -511,8 +514,9 @@ rt_status rt_network_set_insecure_skip_verification(rt_network *network, bool en
  * Connects through this proxy, whatever the environment says.
  *
  * url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy resolves names),
- *   `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the proxy asks for them;
- *   "" for no proxy at all.
+ *   `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the proxy asks for them,
+ *   and nothing behind host and port; without a port it is 443 for https, 1080 for all others. ""
+ *   for no proxy at all.
  * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
  * Since 0.1.
  */
@@ -522,15 +526,16 @@ rt_status rt_network_set_proxy(rt_network *network, const char *url);
  * Hosts that are reached without a proxy; in the place of NO_PROXY.
  *
  * hosts: names, domains, addresses, networks as 10.0.0.0/8, separated by commas; "*" for all, ""
- *   for none.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ *   for none. A name stands for all that end in "." and it too.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an entry that can match no host, such as
+ *   10.0.0.0/99 or *.example.org.
  * Since 0.1.
  */
 rt_status rt_network_set_no_proxy(rt_network *network, const char *hosts);
 
 /**
  * Connects to this Unix socket instead of the URL's host, which is still what the Host header and
- * the certificate are about.
+ * the certificate are about; no proxy is used.
  *
  * path: at most 107 bytes.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
@@ -2902,9 +2907,9 @@ rt_status rt_rest_credentials_ready(rt_rest *rest, bool fresh);
 /**
  * How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another, or why
  * there is no answer: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS, RT_ERROR_PROXY,
- * RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_DEADLINE, RT_ERROR_REDIRECT,
- * RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH, RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED,
- * RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. Since 0.1.
+ * RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL, RT_ERROR_DEADLINE,
+ * RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH, RT_ERROR_QUEUE_FULL,
+ * RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. Since 0.1.
  */
 rt_status rt_rest_response_error(rt_rest_response *response);
 

@@ -12,7 +12,8 @@ public struct Network: Sendable {
         case none
         /// `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy resolves
         /// names), `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the proxy
-        /// asks for them.
+        /// asks for them, and nothing behind host and port; without a port it is 443 for https,
+        /// 1080 for all others.
         case url(String)
     }
 
@@ -72,7 +73,8 @@ public struct Network: Sendable {
 
     public var proxy = Proxy.environment
     /// Hosts that are reached without a proxy, in the place of NO_PROXY: names, domains, addresses,
-    /// networks as 10.0.0.0/8, separated by commas; "*" for all.
+    /// networks as 10.0.0.0/8, separated by commas; "*" for all. A name stands for all that end in
+    /// "." and it too; an entry that can match no host throws `.invalidArgument`.
     public var noProxy: String?
     /// A Unix socket to connect to instead of the URL's host.
     public var unixSocket: String?

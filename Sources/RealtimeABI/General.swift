@@ -52,11 +52,11 @@ public enum RT_STATUS: Int32 {
     case ERROR_NOT_FOUND = -18
     /// The host name could not be resolved.
     case ERROR_RESOLVE = -30
-    /// No connection could be made: refused, unreachable.
+    /// No connection could be made to the host or the Unix socket: refused, unreachable.
     case ERROR_CONNECT = -31
     /// TLS failed: the certificate, its name or the handshake.
     case ERROR_TLS = -32
-    /// The proxy refused or failed.
+    /// The proxy cannot be reached, refused or failed; the text names it.
     case ERROR_PROXY = -33
     /// Something took longer than its time limit.
     case ERROR_TIMEOUT = -34
@@ -64,9 +64,10 @@ public enum RT_STATUS: Int32 {
     case ERROR_HANDSHAKE = -35
     /// The server answered the handshake with another HTTP status; the text names it.
     case ERROR_HTTP_STATUS = -36
-    /// The peer broke the protocol; the close code and the text say how.
+    /// The peer broke the protocol, WebSocket's or HTTP's; the text, and a WebSocket's close code,
+    /// say how.
     case ERROR_PROTOCOL = -37
-    /// The connection broke without a closing handshake.
+    /// The connection broke: without a closing handshake, or before the answer was whole.
     case ERROR_CONNECTION_LOST = -38
     /// The server's redirect cannot be followed: no or a bad Location, or too many.
     case ERROR_REDIRECT = -39

@@ -123,7 +123,8 @@ public func rt_network_set_insecure_skip_verification(
 /// Connects through this proxy, whatever the environment says. Since 0.1.
 /// - Parameter url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy
 ///   resolves names), `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the
-///   proxy asks for them; "" for no proxy at all.
+///   proxy asks for them, and nothing behind host and port; without a port it is 443 for https,
+///   1080 for all others. "" for no proxy at all.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
 @_cdecl("rt_network_set_proxy")
 public func rt_network_set_proxy(
@@ -134,8 +135,9 @@ public func rt_network_set_proxy(
 
 /// Hosts that are reached without a proxy; in the place of NO_PROXY. Since 0.1.
 /// - Parameter hosts: names, domains, addresses, networks as 10.0.0.0/8, separated by commas; "*"
-///   for all, "" for none.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+///   for all, "" for none. A name stands for all that end in "." and it too.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an entry that can match no host, such as
+///   10.0.0.0/99 or *.example.org.
 @_cdecl("rt_network_set_no_proxy")
 public func rt_network_set_no_proxy(
     _ network: rt_network?, _ hosts: UnsafePointer<CChar>?
@@ -144,7 +146,7 @@ public func rt_network_set_no_proxy(
 }
 
 /// Connects to this Unix socket instead of the URL's host, which is still what the Host header and
-/// the certificate are about. Since 0.1.
+/// the certificate are about; no proxy is used. Since 0.1.
 /// - Parameter path: at most 107 bytes.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_network_set_unix_socket")

@@ -17,7 +17,13 @@ static void arguments(rt_network *network) {
   CHECK_STATUS(rt_network_set_proxy(network, "proxy.test"), RT_ERROR_INVALID_URL);
   CHECK_STATUS(rt_network_set_proxy(network, "ftp://u:secret@p"), RT_ERROR_UNSUPPORTED_SCHEME);
   CHECK(strstr(rt_last_error(), "secret") == NULL);
+  CHECK_STATUS(rt_network_set_proxy(network, "http://proxy.test:0"), RT_ERROR_INVALID_URL);
+  CHECK(strstr(rt_last_error(), "port") != NULL);
+  CHECK_STATUS(rt_network_set_proxy(network, "http://proxy.test/a?b"), RT_ERROR_INVALID_URL);
+  CHECK(strstr(rt_last_error(), "path") != NULL);
   CHECK_STATUS(rt_network_set_no_proxy(network, "a\nb"), bad);
+  CHECK_STATUS(rt_network_set_no_proxy(network, "a,10.0.0.0/99"), bad);
+  CHECK(strstr(rt_last_error(), "10.0.0.0/99") != NULL);
   CHECK_STATUS(rt_network_set_unix_socket(network, ""), bad);
   CHECK_STATUS(rt_network_add_resolve(network, "host", 0, "127.0.0.1"), bad);
   CHECK_STATUS(rt_network_add_resolve(network, "host", 80, "not an address"), bad);

@@ -223,7 +223,7 @@ def nobody_listens(tool: Tool, _: Servers) -> None:
         expect("127.0.0.1:1" in said and "whether the server runs" in said, said)
     url = "ws://127.0.0.1:2/"
     said = tool.run("ws", url, "--proxy", "http://127.0.0.1:1/", status=UNREACHABLE).stderr
-    expect("port 1 " in said, said)
+    expect("proxy 127.0.0.1:1: " in said and "--proxy none" in said, said)
 
 
 def tls_is_checked(tool: Tool, servers: Servers) -> None:

@@ -132,7 +132,9 @@ def connect_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
 def dead_proxy(make: Callable[..., Probe], servers: Servers) -> None:
     for proxy in (DEAD, DEAD.replace("http", "socks5")):
         with make(servers.echo(), proxy=proxy) as probe:
-            fails(probe, "RT_ERROR_CONNECT", text="port 1")
+            fails(probe, "RT_ERROR_PROXY", text="through the proxy 127.0.0.1:1: ")
+    with make(servers.echo(), environment={"ALL_PROXY": DEAD}) as probe:
+        fails(probe, "RT_ERROR_PROXY", text="through the proxy 127.0.0.1:1: ")
 
 
 def proxy_that_breaks_off(make: Callable[..., Probe], servers: Servers) -> None:
@@ -172,7 +174,8 @@ def silent_proxy_times_out(make: Callable[..., Probe], servers: Servers) -> None
     for scheme in ("http", "socks5"):
         proxy = url.replace("ws", scheme)
         with make("ws://name.invalid/", proxy=proxy, open_timeout_ms=300) as probe:
-            fails(probe, "RT_ERROR_TIMEOUT", text="connecting")
+            place = proxy.split("/")[2]
+            fails(probe, "RT_ERROR_TIMEOUT", text=f"connecting through the proxy {place}")
 
 
 # SOCKS5

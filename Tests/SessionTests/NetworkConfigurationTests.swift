@@ -20,7 +20,7 @@ private func refusal(
 @Suite struct NetworkConfigurationTests {
     @Test(arguments: [
         "http://proxy.test:3128", "HTTPS://proxy.test", "socks5h://user:p%40ss@[::1]:1080", "",
-        "socks4a://proxy.test", "socks4://10.0.0.1:1", "socks5://proxy.test/",
+        "socks4a://proxy.test", "socks4://10.0.0.1:1", "socks5://proxy.test/", "http://a:65535/",
     ])
     func proxiesAreTaken(_ url: String) {
         #expect(refusal { try $0.setProxy(url) } == nil)
@@ -29,7 +29,9 @@ private func refusal(
     @Test(arguments: [
         ("proxy.test:3128", RealtimeError.Code.invalidURL), ("ftp://proxy", .unsupportedScheme),
         ("http://", .invalidURL), ("http://a b", .invalidURL), ("http://a:99999", .invalidURL),
-        ("http://a\r\nb", .invalidURL), ("://a", .unsupportedScheme),
+        ("http://a\r\nb", .invalidURL), ("://a", .unsupportedScheme), ("http://a:0", .invalidURL),
+        ("http://a:1/path", .invalidURL), ("http://a:1?query", .invalidURL),
+        ("http://a/#fragment", .invalidURL), ("socks5h://localhost/run/socket", .invalidURL),
     ])
     func proxiesAreRefused(_ url: String, _ code: RealtimeError.Code) {
         #expect(refusal { try $0.setProxy(url) } == code)
@@ -77,5 +79,83 @@ private func refusal(
             { try $0.setNoProxy("a\nb") },
         ]
         for change in refused { #expect(refusal(change) == .invalidArgument) }
+    }
+
+    @Test(arguments: [
+        ("10.0.0.0/99", "whose length is not in 0 to 32"), ("::/129", "not in 0 to 128"),
+        ("10.0.0.0/", "whose length"), ("10.0.0.0/+8", "whose length"), ("a/8", "no network"),
+        ("10.0.0/8", "no network"), ("*.example.org", "neither a host"), ("a:80", "neither a host"),
+        (".", "neither a host"), ("b, 10.0.0.0/33", "\"10.0.0.0/33\""),
+    ])
+    func noProxyNamesWhatCannotMatch(_ list: String, _ text: String) {
+        var network = NetworkConfiguration()
+        do throws(RealtimeError) {
+            try network.setNoProxy(list)
+            Issue.record("taken")
+        } catch {
+            #expect(error.code == .invalidArgument && error.message.contains(text), "\(error)")
+        }
+    }
+}
+
+@Suite struct ProxyChoiceTests {
+    private func proxy(
+        to url: String, _ environment: [String: String] = [:],
+        _ change: (inout NetworkConfiguration) throws -> Void = { _ in }
+    ) throws -> String? {
+        var network = NetworkConfiguration()
+        try change(&network)
+        return network.proxyURL(to: try HTTPURL(parsing: url, as: .http)) { environment[$0] }
+    }
+
+    @Test(arguments: [
+        ("*", "http://example.org/", true), ("", "http://example.org/", false),
+        ("example.org", "http://Example.org/", true),
+        ("example.org", "http://a.example.org/", true),
+        (".example.org", "http://example.org/", true),
+        ("example.org.", "http://example.org/", true),
+        ("example.org", "http://example.org./", true),
+        ("example.org", "http://nexample.org/", false),
+        ("a.example.org", "http://example.org/", false), ("x,, *", "http://example.org/", true),
+        ("b c", "http://c/", true), ("10.0.0.0/8", "http://10.1.2.3/", true),
+        ("10.0.0.0/8", "http://11.1.2.3/", false), ("10.1.2.3", "http://10.1.2.3/", true),
+        ("10.1.2.3", "http://10.1.2.4/", false), ("0.0.0.0/0", "http://10.1.2.4/", true),
+        ("0.0.0.0/0", "http://[::1]/", false), ("2001:db8::/32", "http://[2001:db8::1]/", true),
+        ("[2001:db8::1]", "http://[2001:db8::1]/", true),
+        ("10.0.0.0/8", "http://a10.1.2.3/", false),
+    ])
+    func noProxyListsMatch(_ list: String, _ url: String, _ isDirect: Bool) throws {
+        let chosen = try proxy(to: url) {
+            try $0.setProxy("http://proxy")
+            try $0.setNoProxy(list)
+        }
+        #expect(chosen == (isDirect ? nil : "http://proxy"))
+        let environment = ["ALL_PROXY": "proxy", "NO_PROXY": list]
+        #expect(try proxy(to: url, environment) == (isDirect ? nil : "proxy"))
+    }
+
+    /// As libcurl does: what cannot match matches nothing.
+    @Test func theEnvironmentMayHoldNonsense() throws {
+        let environment = ["http_proxy": "proxy", "no_proxy": "10.0.0.0/99,*.org,a"]
+        #expect(try proxy(to: "http://10.0.0.1/", environment) == "proxy")
+        #expect(try proxy(to: "http://a/", environment) == nil)
+    }
+
+    @Test func aUnixSocketNeedsNone() throws {
+        let chosen = try proxy(to: "http://a/") {
+            try $0.setProxy("http://proxy")
+            try $0.setUnixSocket("/socket")
+        }
+        #expect(chosen == nil)
+    }
+
+    @Test(arguments: [
+        ("http://user:p@ss@proxy.example:3128", "proxy.example:3128"),
+        ("socks5h://proxy.example/", "proxy.example:1080"), ("proxy:80", "proxy:80"),
+        ("HTTPS://proxy", "proxy:443"), ("http://[::1]:8080/", "[::1]:8080"),
+        ("http://[fe80::1%25eth0]", "[fe80::1]:1080"),
+    ])
+    func proxiesAreNamedByHostAndPort(_ url: String, _ name: String) {
+        #expect(ProxyURL.displayName(of: url) == name)
     }
 }

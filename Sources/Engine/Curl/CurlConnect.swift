@@ -22,7 +22,7 @@ final class CurlConnect: CurlUser {
     private var owner: (any CurlConnectOwner)?
     /// Reading and writing are libcurl's, since TLS is.
     private let keepsCurl: Bool
-    private let displayName: String
+    let way: CurlWay
     private let errorText: UnsafeMutablePointer<CChar>
     private let socketKeeper = SocketKeeper()
     private var network: CurlNetwork?
@@ -43,12 +43,12 @@ final class CurlConnect: CurlUser {
         self.easy = easy
         self.multi = multi
         self.owner = owner
-        keepsCurl = url.isSecure || CurlNetwork.mayTunnelInTLS(network)
-        displayName = url.displayName + (network.unixSocket.map { " by the socket \($0)" } ?? "")
+        way = CurlWay(to: url, by: network)
+        keepsCurl = url.isSecure || way.isProxySecure
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         configure(url)
-        self.network = try CurlNetwork(network, on: easy)
+        self.network = try CurlNetwork(network, way, on: easy)
         try multi.add(self)
     }
 
@@ -105,7 +105,7 @@ final class CurlConnect: CurlUser {
         var socket: curl_socket_t = CURL_SOCKET_BAD
         guard rt_curl_active_socket(easy, &socket) == CURLE_OK, socket != CURL_SOCKET_BAD else {
             owner.connectFailed(
-                RealtimeError(.connect, "libcurl connected to \(displayName) without a socket"))
+                RealtimeError(.connect, "libcurl connected to \(way) without a socket"))
             return
         }
         if keepsCurl {
@@ -118,8 +118,7 @@ final class CurlConnect: CurlUser {
     }
 
     private func error(_ result: CURLcode) -> RealtimeError {
-        CurlFailure.error(
-            result, errorText, "cannot connect to \(displayName)", isConnecting: true)
+        CurlFailure.error(result, errorText, on: way, isConnecting: true)
     }
 
     // MARK: TLS

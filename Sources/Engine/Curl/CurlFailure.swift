@@ -1,5 +1,6 @@
 import CShims
 import Glibc
+import Session
 import Wire
 
 /// What libcurl's results mean to a user.
@@ -11,10 +12,9 @@ enum CurlFailure {
 
     /// - Parameters:
     ///   - errorText: libcurl's error buffer.
-    ///   - what: what failed, naming the host.
     ///   - isConnecting: no request has been sent, so no other answer than a proxy's was read.
     static func error(
-        _ result: CURLcode, _ errorText: UnsafePointer<CChar>, _ what: String, isConnecting: Bool
+        _ result: CURLcode, _ errorText: UnsafePointer<CChar>, on way: CurlWay, isConnecting: Bool
     ) -> RealtimeError {
         let detail = String(cString: errorText)
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
@@ -23,19 +23,33 @@ enum CurlFailure {
         let shortage = rt_descriptor_shortage()
         if shortage != 0, needDescriptors.contains(result) {
             return Loop.systemError(
-                "\(what): no descriptor is free, see \"ulimit -n\"", shortage)
+                "cannot connect to \(way): no descriptor is free, see \"ulimit -n\"", shortage)
         }
-        return RealtimeError(code(result, isConnecting), "\(what): \(cause)")
+        if isConnecting {
+            let code = connectingCode(result, isProxied: way.proxyURL != nil)
+            return RealtimeError(code, "cannot connect to \(way): \(cause)")
+        }
+        return RealtimeError(
+            anyCode(result) ?? .connectionLost, "the exchange with \(way) failed: \(cause)")
     }
 
-    private static func code(_ result: CURLcode, _ isConnecting: Bool) -> RealtimeError.Code {
-        switch result {
+    private static func connectingCode(
+        _ result: CURLcode, isProxied: Bool
+    ) -> RealtimeError.Code {
+        if let code = anyCode(result) { return code }
+        return switch result {
+        // Of a name that this side looks up, which it does for a proxy by SOCKS too.
         case CURLE_COULDNT_RESOLVE_HOST: .resolve
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxy
-        // While a connection is made, TLS has errors of its own, and HTTP begins when libcurl is
-        // done: what is read then is a proxy's.
-        case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_WEIRD_SERVER_REPLY:
-            isConnecting ? .proxy : .connectionLost
+        // TLS has errors of its own, and HTTP begins when libcurl is done: what cannot be reached,
+        // or is read and makes no sense, is the proxy.
+        default: isProxied ? .proxy : .connect
+        }
+    }
+
+    /// The code of a result that means the same at any time.
+    private static func anyCode(_ result: CURLcode) -> RealtimeError.Code? {
+        switch result {
         case CURLE_OPERATION_TIMEDOUT: .timeout
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE,
             CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
@@ -43,10 +57,7 @@ enum CurlFailure {
             CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_INITFAILED:
             .tls
         case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: .system
-        case CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_BAD_CONTENT_ENCODING,
-            CURLE_UNSUPPORTED_PROTOCOL, CURLE_WRITE_ERROR:
-            .connectionLost
-        default: isConnecting ? .connect : .connectionLost
+        default: nil
         }
     }
 }

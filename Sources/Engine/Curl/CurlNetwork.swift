@@ -10,10 +10,10 @@ final class CurlNetwork {
     private var share: UnsafeMutableRawPointer?
 
     init(
-        _ network: NetworkConfiguration, on easy: UnsafeMutableRawPointer
+        _ network: NetworkConfiguration, _ way: CurlWay, on easy: UnsafeMutableRawPointer
     ) throws(RealtimeError) {
         setTLS(network, easy)
-        setWay(network, easy)
+        setWay(network, way, easy)
         setSocket(network, easy)
         try setResolves(network.resolves, easy)
     }
@@ -29,26 +29,6 @@ final class CurlNetwork {
         guard let path = rt_curl_default_ca_file() else { return false }
         return Glibc.access(path, R_OK) == 0
     }()
-
-    /// Whether a connection without TLS of its own may go through a proxy that is spoken to by TLS:
-    /// then the bytes on the socket are libcurl's.
-    static func mayTunnelInTLS(_ network: NetworkConfiguration) -> Bool {
-        func isSecure(_ proxy: String) -> Bool {
-            let scheme = "https:"
-            return proxy.utf8.count >= scheme.utf8.count
-                && zip(proxy.utf8, scheme.utf8).allSatisfy { $0 | 0x20 == $1 }
-        }
-        switch network.proxy {
-        case .none: return false
-        case .url(let url): return isSecure(url)
-        case .environment:
-            // Those that libcurl reads for ws; which of them it takes does not matter here.
-            let names = ["http_proxy", "all_proxy", "ALL_PROXY"]
-            return names.contains { (name: String) in
-                getenv(name).map { isSecure(String(cString: $0)) } ?? false
-            }
-        }
-    }
 
     private func setTLS(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
         // A proxy that is spoken to by TLS is verified by the same authorities.
@@ -93,16 +73,13 @@ final class CurlNetwork {
         }
     }
 
-    private func setWay(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
-        switch network.proxy {
-        case .environment: break
-        // "" makes libcurl look at no variable.
-        case .none: _ = rt_curl_set_string(easy, CURLOPT_PROXY, "")
-        case .url(let url): _ = rt_curl_set_string(easy, CURLOPT_PROXY, url)
-        }
-        if let noProxy = network.noProxy {
-            _ = rt_curl_set_string(easy, CURLOPT_NOPROXY, noProxy)
-        }
+    private func setWay(
+        _ network: NetworkConfiguration, _ way: CurlWay, _ easy: UnsafeMutableRawPointer
+    ) {
+        // It is decided already, for errors to name the same proxy; "" makes libcurl look at no
+        // variable.
+        _ = rt_curl_set_string(easy, CURLOPT_PROXY, way.proxyURL ?? "")
+        _ = rt_curl_set_string(easy, CURLOPT_NOPROXY, "")
         if let path = network.unixSocket {
             _ = rt_curl_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, path)
         }

@@ -54,7 +54,7 @@ final class HTTPTransfer: CurlUser {
 
     let easy: UnsafeMutableRawPointer
     private let multi: CurlMulti
-    private let displayName: String
+    private let way: CurlWay
     private var owner: (any HTTPTransferOwner)?
     private let errorText: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
@@ -98,10 +98,10 @@ final class HTTPTransfer: CurlUser {
         self.multi = multi
         self.owner = owner
         self.options = options
-        displayName = request.url.displayName
+        way = CurlWay(to: request.url, by: options.network)
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        network = try CurlNetwork(options.network, on: easy)
+        network = try CurlNetwork(options.network, way, on: easy)
         configure(request)
         try setFields(request)
         setBody(request)
@@ -241,18 +241,15 @@ final class HTTPTransfer: CurlUser {
             return HTTPFailure(
                 RealtimeError(
                     .tooLarge,
-                    "\(displayName) answered with more than \(CurlHead.limit) bytes of headers"))
+                    "\(way) answered with more than \(CurlHead.limit) bytes of headers"))
         }
         if uploadFailed {
             return HTTPFailure(
                 RealtimeError(
-                    .cancelled, "the body of the request to \(displayName) ended with an error"))
+                    .cancelled, "the body of the request to \(way) ended with an error"))
         }
-        let what =
-            isConnecting
-            ? "cannot connect to \(displayName)" : "the exchange with \(displayName) failed"
         return HTTPFailure(
-            CurlFailure.error(result, errorText, what, isConnecting: isConnecting),
+            CurlFailure.error(result, errorText, on: way, isConnecting: isConnecting),
             precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
             // Of a connection that was kept and found dead: libcurl sends again what it has itself.
             isStale: result == CURLE_SEND_FAIL_REWIND)

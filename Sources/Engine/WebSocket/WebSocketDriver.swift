@@ -326,7 +326,7 @@ extension WebSocketConnection: TimerTarget {
     func timeReached(_ now: Instant) {
         switch phase {
         case .idle, .over: return
-        case .connecting: failOpening("connecting")
+        case .connecting(let connect): failOpening("connecting\(connect.way.detour)")
         case .handshaking: failOpening("waiting for the handshake's answer")
         case .refused: failRefused()
         case .waiting(_, let attempt): waitReached(attempt)

@@ -5,7 +5,7 @@ package import Wire
 /// `rt_network_set_*`, with the same defaults.
 package struct NetworkConfiguration: Sendable, Equatable {
     package enum Proxy: Sendable, Equatable {
-        /// By http_proxy, HTTPS_PROXY, ALL_PROXY and NO_PROXY, as libcurl reads them.
+        /// By http_proxy, HTTPS_PROXY and ALL_PROXY.
         case environment
         case none
         case url(String)
@@ -40,7 +40,8 @@ package struct NetworkConfiguration: Sendable, Equatable {
 
     // The way
     package private(set) var proxy = Proxy.environment
-    package private(set) var noProxy: String?
+    /// Nil for the environment's.
+    package private(set) var noProxy: NoProxyList?
     package private(set) var unixSocket: String?
     /// `host:port:address` each, in libcurl's form.
     package private(set) var resolves: [String] = []
@@ -98,13 +99,35 @@ package struct NetworkConfiguration: Sendable, Equatable {
         proxy = .url(url)
     }
 
-    /// - Parameter hosts: names, domains and addresses that are reached without a proxy, separated
-    ///   by commas; "*" for all.
+    /// - Parameter hosts: names, domains, addresses and networks that are reached without a proxy,
+    ///   separated by commas; "*" for all.
     package mutating func setNoProxy(_ hosts: String) throws(RealtimeError) {
-        guard !hosts.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw RealtimeError(.invalidArgument, "the no-proxy list has a control character")
+        noProxy = try NoProxyList(parsing: hosts)
+    }
+
+    /// The URL of the proxy that leads to `url`, as it was given; nil when none does.
+    /// - Parameter environment: a variable of the process's environment.
+    package func proxyURL(
+        to url: HTTPURL, environment: (_ name: String) -> String?
+    ) -> String? {
+        func variable(_ names: String...) -> String? {
+            names.lazy.compactMap(environment).first { !$0.isEmpty }
         }
-        noProxy = hosts
+        guard unixSocket == nil else { return nil }
+        let chosen: String? =
+            switch proxy {
+            case .none: nil
+            case .url(let text): text
+            // Never HTTP_PROXY: in a CGI program it is a header of the request's.
+            case .environment where url.isSecure:
+                variable("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+            case .environment: variable("http_proxy", "all_proxy", "ALL_PROXY")
+            }
+        guard let chosen else { return nil }
+        let exceptions =
+            noProxy
+            ?? variable("no_proxy", "NO_PROXY").map { NoProxyList(ofEnvironment: $0) }
+        return exceptions?.contains(url.host) ?? false ? nil : chosen
     }
 
     package mutating func setUnixSocket(_ path: String) throws(RealtimeError) {
@@ -171,7 +194,7 @@ private func isBase64Digit(_ byte: UInt8) -> Bool {
 }
 
 /// What stands in a name; ":" and "[" would change the meaning of libcurl's form.
-private func isHostByte(_ byte: UInt8) -> Bool {
+func isHostByte(_ byte: UInt8) -> Bool {
     isTokenByte(byte) && byte != UInt8(ascii: "*")
 }
 

@@ -9,13 +9,10 @@ package enum ReachabilityTarget {
         environment: (_ name: String) -> String?
     ) -> [NetworkView.Host] {
         if network.unixSocket != nil { return [.here] }
-        let exceptions = network.noProxy ?? environment("no_proxy") ?? environment("NO_PROXY")
-        guard let proxy = proxy(of: url, network, environment) else {
+        guard let proxy = network.proxyURL(to: url, environment: environment) else {
             return [host(of: url, network)]
         }
-        // Whether the list names the host is libcurl's to say; in doubt either way will do.
-        let mayGoDirect = exceptions.map { !$0.isEmpty } ?? false
-        return [host(named: proxyHost(proxy))] + (mayGoDirect ? [host(of: url, network)] : [])
+        return [host(named: ProxyURL.place(of: proxy).host)]
     }
 
     private static func host(of url: HTTPURL, _ network: NetworkConfiguration) -> NetworkView.Host {
@@ -39,34 +36,6 @@ package enum ReachabilityTarget {
             || text.count > suffix.count
                 && text.suffix(suffix.count).equalsIgnoringASCIICase(suffix)
         return isLocal ? .here : .name(text)
-    }
-
-    /// The proxy that leads there, in libcurl's order of the environment's variables.
-    private static func proxy(
-        of url: HTTPURL, _ network: NetworkConfiguration, _ environment: (String) -> String?
-    ) -> String? {
-        switch network.proxy {
-        case .none: return nil
-        case .url(let text): return text
-        case .environment:
-            // Never HTTP_PROXY: in a CGI program it is a header of the request's.
-            let names = url.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
-            return (names + ["all_proxy", "ALL_PROXY"]).lazy.compactMap(environment).first {
-                !$0.isEmpty
-            }
-        }
-    }
-
-    /// The host of a proxy's URL, which may lack its scheme.
-    private static func proxyHost(_ text: String) -> String {
-        var rest = Substring(text)
-        if let mark = rest.firstIndex(of: ":"), rest[mark...].hasPrefix("://") {
-            rest = rest[rest.index(mark, offsetBy: 3)...]
-        }
-        rest = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        if let at = rest.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
-        if rest.hasPrefix("[") { return String(rest.dropFirst().prefix { $0 != "]" && $0 != "%" }) }
-        return String(rest.prefix { $0 != ":" })
     }
 }
 

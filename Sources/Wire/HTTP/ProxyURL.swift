@@ -31,5 +31,49 @@ package enum ProxyURL {
         guard code == CURLUE_OK else {
             throw invalid("cannot be parsed: \(String(cString: curl_url_strerror(code)))")
         }
+        // libcurl would try the port 0, and leave out what is behind it.
+        guard part(handle, CURLUPART_PATH) ?? "/" == "/",
+            part(handle, CURLUPART_QUERY) == nil, part(handle, CURLUPART_FRAGMENT) == nil
+        else { throw invalid("has a path, query or fragment, of which a proxy has none") }
+        guard part(handle, CURLUPART_PORT).map({ UInt16($0) ?? 0 }) != 0 else {
+            throw invalid("has a port that is not in 1 to 65535")
+        }
+    }
+
+    /// Where the proxy is; of one that the environment names, which may lack its scheme, too.
+    /// - Parameter text: what libcurl is given.
+    package static func place(of text: String) -> (host: String, port: Int) {
+        var rest = Substring(text)
+        var isSecure = false
+        if let mark = rest.firstIndex(of: ":"), rest[mark...].hasPrefix("://") {
+            isSecure = rest[..<mark].equalsIgnoringASCIICase("https")
+            rest = rest[rest.index(mark, offsetBy: 3)...]
+        }
+        rest = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        if let at = rest.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
+        let host: String
+        if rest.hasPrefix("[") {
+            host = String(rest.dropFirst().prefix { $0 != "]" && $0 != "%" })
+            rest = rest.drop { $0 != "]" }.dropFirst()
+        } else {
+            host = String(rest.prefix { $0 != ":" })
+            rest = rest.dropFirst(host.count)
+        }
+        // libcurl's (CURLOPT_PROXY).
+        let usual = isSecure ? 443 : 1080
+        return (host, rest.hasPrefix(":") ? Int(rest.dropFirst()) ?? usual : usual)
+    }
+
+    /// Host and port, for messages.
+    package static func displayName(of text: String) -> String {
+        let (host, port) = place(of: text)
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    private static func part(_ handle: OpaquePointer?, _ part: CURLUPart) -> String? {
+        var value: UnsafeMutablePointer<CChar>?
+        defer { curl_free(value) }
+        guard curl_url_get(handle, part, &value, 0) == CURLUE_OK else { return nil }
+        return value.map { String(cString: $0) }
     }
 }

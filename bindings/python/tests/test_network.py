@@ -16,7 +16,7 @@ from servers import WebSocketServer, raw_server, read_exactly, read_head, relay
 
 import librealtime
 from librealtime import ConnectFailed, InvalidProxy, Network, ProxyError
-from librealtime.sync import connect
+from librealtime.sync import RESTClient, connect
 
 REFUSAL = b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"
 
@@ -99,7 +99,35 @@ def test_a_proxy_that_refuses():
         assert isinstance(raised.value, ConnectionError)
 
 
-@pytest.mark.parametrize("proxy", ["", "nonsense", "ftp://host", "http://a b", "http://h\0"])
+def test_a_dead_proxy_is_named(server):
+    """Nobody listens there: neither the server nor the name that is asked for is to blame."""
+    for scheme in ("http", "socks5h"):
+        proxy = f"{scheme}://me:secret@127.0.0.1:1"
+        with pytest.raises(ProxyError, match=r"through the proxy 127\.0\.0\.1:1: ") as raised:
+            connect(server.url, proxy=proxy)
+        assert "secret" not in str(raised.value)
+        text = r"name\.invalid:80 through the proxy 127\.0\.0\.1:1: "
+        with (
+            RESTClient("http://name.invalid/", proxy=proxy, attempts=1) as client,
+            pytest.raises(ProxyError, match=text),
+        ):
+            client.get("/")
+
+
+def test_a_dead_proxy_of_the_environment_is_named(server, monkeypatch):
+    for name in ("no_proxy", "NO_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", "127.0.0.1:1")
+    with pytest.raises(ProxyError, match=r"through the proxy 127\.0\.0\.1:1: "):
+        connect(server.url)
+    monkeypatch.setenv("NO_PROXY", "10.0.0.0/99,127.0.0.0/8")
+    assert echoes(server.url + "/echo")
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    ["", "nonsense", "ftp://host", "http://a b", "http://h\0", "http://h:0", "http://h/path"],
+)
 def test_what_is_no_proxy(server, proxy):
     with pytest.raises((InvalidProxy, librealtime.InvalidArgument)):
         connect(server.url, proxy=proxy)
@@ -116,8 +144,14 @@ def test_addresses(server, tmp_path):
         listener.bind(str(path))
         listener.listen()
         listener.close()
-    with pytest.raises(ConnectFailed):
-        connect("ws://host/", network=Network(unix_socket=path))
+    network = Network(unix_socket=path)
+    with pytest.raises(ConnectFailed, match=f"host:80 by the socket {path}: "):
+        connect("ws://host/", network=network)
+    with (
+        RESTClient("http://host/", network=network, attempts=1) as client,
+        pytest.raises(ConnectFailed, match=f"host:80 by the socket {path}: "),
+    ):
+        client.get("/")
 
 
 def test_a_unix_socket(run, tmp_path):
@@ -209,6 +243,7 @@ def test_a_client_certificate(authority, ca_file, tmp_path):
         ({"min_tls_version": "1.1"}, "min_tls_version"),
         ({"ip_version": 5}, "ip_version"),
         ({"ip_version": True}, "ip_version"),
+        ({"no_proxy": ["a", "10.0.0.0/99"]}, "10.0.0.0/99"),
         ({"pinned_public_keys": ["sha1//x"]}, "pin"),
         ({"unix_socket": "x" * 200}, "107"),
         ({"resolve": {("h", 0): "127.0.0.1"}}, "port"),

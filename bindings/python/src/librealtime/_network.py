@@ -36,11 +36,14 @@ class Network:
         between can read and change everything; for tests alone. Default False.
     :param proxy: ``http://`` or ``https://`` (CONNECT), ``socks5h://`` (the proxy resolves names),
         ``socks5://``, ``socks4a://`` or ``socks4://``, with ``user:password@`` where the proxy asks
-        for them; None for no proxy. Default True: what the environment says (http_proxy for ws,
-        HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY).
-    :param no_proxy: hosts reached without a proxy: names, domains, addresses, networks such as
-        ``10.0.0.0/8``; ``"*"`` for all. Default None: what NO_PROXY says.
-    :param unix_socket: connects to this Unix socket instead of the URL's host. Default None.
+        for them, and nothing behind host and port (443 for https, 1080 for all others); None for no
+        proxy. Default True: what the environment says (http_proxy for ws, HTTPS_PROXY for wss,
+        ALL_PROXY, NO_PROXY).
+    :param no_proxy: hosts reached without a proxy: names, which stand for all that end in "." and
+        them too, addresses, networks such as ``10.0.0.0/8``; ``"*"`` for all. An entry that can
+        match no host raises InvalidArgument. Default None: what NO_PROXY says.
+    :param unix_socket: connects to this Unix socket instead of the URL's host, without a proxy.
+        Default None.
     :param resolve: addresses that need no resolver: ``{("example.org", 443): "192.0.2.1"}``.
         Default {}.
     :param ip_version: 4 or 6 for these alone. Default None: both, the faster one first (RFC 8305).

@@ -84,7 +84,7 @@ class InvalidURI(InvalidArgument):
 
 
 class InvalidProxy(InvalidArgument):
-    """The proxy's URL cannot be parsed, or its scheme is not known."""
+    """The proxy's URL cannot be parsed, has a path, or its scheme is not known."""
 
 
 class InvalidState(RealtimeError, RuntimeError):
@@ -104,7 +104,7 @@ class ConnectFailed(RealtimeError, ConnectionError):
 
 
 class ProxyError(ConnectFailed):
-    """The proxy refused or failed."""
+    """The proxy cannot be reached, refused or failed; the text names it."""
 
 
 class InvalidHandshake(RealtimeError):

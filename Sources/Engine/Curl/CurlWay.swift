@@ -1,0 +1,32 @@
+import Glibc
+import Session
+import Wire
+
+/// The way to a host: to itself, by a Unix socket, or through a proxy.
+struct CurlWay {
+    /// The proxy's URL, as it was given.
+    let proxyURL: String?
+    /// Host and port, for messages.
+    private let host: String
+    /// What is between, for messages: " through the proxy …"; "" for nothing.
+    let detour: String
+
+    init(to url: HTTPURL, by network: NetworkConfiguration) {
+        proxyURL = network.proxyURL(to: url) { name in
+            getenv(name).map { String(cString: $0) }
+        }
+        host = url.displayName
+        detour =
+            network.unixSocket.map { " by the socket \($0)" }
+            ?? proxyURL.map { " through the proxy \(ProxyURL.displayName(of: $0))" } ?? ""
+    }
+
+    /// Whether the proxy is spoken to by TLS: then the bytes on the socket are libcurl's.
+    var isProxySecure: Bool {
+        proxyURL?.prefix(6).equalsIgnoringASCIICase("https:") ?? false
+    }
+}
+
+extension CurlWay: CustomStringConvertible {
+    var description: String { host + detour }
+}
