@@ -89,7 +89,7 @@ async def bad_chunk() -> None:
         exchange.send("xyz\r\n")
         exchange.hold()
 
-    await loses_once(script, "RT_ERROR_CONNECTION_LOST")
+    await loses_once(script, "RT_ERROR_PROTOCOL", "chunk")
 
 
 async def too_long() -> None:
@@ -137,7 +137,7 @@ async def no_answer() -> None:
 
 async def no_http() -> None:
     async with watching(lambda exchange: exchange.send("SSH-2.0-x\r\n\r\n" * 9)) as (watch, _):
-        await watch.loses("RT_ERROR_CONNECTION_LOST", "HTTP/0.9")
+        await watch.loses("RT_ERROR_PROTOCOL", "HTTP/0.9")
 
 
 async def endless_head() -> None:
@@ -376,7 +376,7 @@ async def unknown_coding() -> None:
         exchange.send("data: x\n\n")
 
     async with watching(script) as (watch, _):
-        await watch.loses("RT_ERROR_CONNECTION_LOST", "encoding")
+        await watch.loses("RT_ERROR_PROTOCOL", "encoding")
 
 
 async def damaged_gzip() -> None:
@@ -388,7 +388,7 @@ async def damaged_gzip() -> None:
 
     async with watching(script) as (watch, _):
         await watch.data("good")
-        await watch.loses("RT_ERROR_CONNECTION_LOST", "encoding")
+        await watch.loses("RT_ERROR_PROTOCOL", "encoding")
 
 
 # Coming back

@@ -29,8 +29,11 @@ enum CurlFailure {
             let code = connectingCode(result, isProxied: way.proxyURL != nil)
             return RealtimeError(code, "cannot connect to \(way): \(cause)")
         }
-        return RealtimeError(
-            anyCode(result) ?? .connectionLost, "the exchange with \(way) failed: \(cause)")
+        let code = exchangeCode(result, errorText)
+        let what =
+            code == .protocolViolation
+            ? "the answer from \(way) is not valid HTTP" : "the exchange with \(way) failed"
+        return RealtimeError(code, "\(what): \(cause)")
     }
 
     private static func connectingCode(
@@ -44,6 +47,23 @@ enum CurlFailure {
         // TLS has errors of its own, and HTTP begins when libcurl is done: what cannot be reached,
         // or is read and makes no sense, is the proxy.
         default: isProxied ? .proxy : .connect
+        }
+    }
+
+    private static func exchangeCode(
+        _ result: CURLcode, _ errorText: UnsafePointer<CChar>
+    ) -> RealtimeError.Code {
+        if let code = anyCode(result) { return code }
+        return switch result {
+        // No status line, a header that is none, framing of HTTP/2, a coding that is damaged or
+        // that libcurl does not know; what is behind the end of a compressed body is an error in
+        // writing to it.
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2,
+            CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR:
+            .protocolViolation
+        // It has no code of its own.
+        case CURLE_RECV_ERROR where strstr(errorText, "chunk") != nil: .protocolViolation
+        default: .connectionLost
         }
     }
 

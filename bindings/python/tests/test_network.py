@@ -154,6 +154,28 @@ def test_addresses(server, tmp_path):
         client.get("/")
 
 
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"SSH-2.0-x\r\n\r\n", "HTTP/0.9"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", "Content-Length"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "chunk"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nno gzip at all", "encoding"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: x-best\r\n\r\nx", "encoding"),
+    ],
+)
+def test_what_is_not_http_is_named(answer, text):
+    def serve_one(connection):
+        read_head(connection)
+        connection.sendall(answer)
+
+    with raw_server(serve_one) as url, RESTClient(at(url, "http"), attempts=1) as client:
+        with pytest.raises(ConnectFailed, match=text) as raised:
+            client.get("/")
+        assert raised.value.name == "RT_ERROR_PROTOCOL"
+        assert f"the answer from {urlsplit(url).netloc} is not valid HTTP: " in str(raised.value)
+
+
 def test_a_unix_socket(run, tmp_path):
     from websockets.asyncio.server import unix_serve
 

@@ -100,7 +100,7 @@ class BufferFull(RealtimeError):
 
 
 class ConnectFailed(RealtimeError, ConnectionError):
-    """No connection could be made: name resolution, TCP, TLS or proxy."""
+    """No connection could be made (name, TCP, TLS, proxy), or an exchange by HTTP broke."""
 
 
 class ProxyError(ConnectFailed):
@@ -228,6 +228,7 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_TLS: ConnectFailed,
     rt_status.ERROR_PROXY: ProxyError,
     rt_status.ERROR_CONNECTION_LOST: ConnectFailed,
+    rt_status.ERROR_PROTOCOL: ConnectFailed,
     rt_status.ERROR_TIMEOUT: ConnectionTimeout,
     rt_status.ERROR_HANDSHAKE: InvalidHandshake,
     rt_status.ERROR_HTTP_STATUS: InvalidHandshake,
