@@ -28,7 +28,9 @@
  * calling thread. What fails later, outside any call, comes to a callback with its own status
  * and sentence.
  *
- * Options. Set one by one on a handle before it is started; afterwards RT_ERROR_STATE.
+ * Options. Set one by one on a handle before it is started; afterwards RT_ERROR_STATE. A time
+ * is in milliseconds, and a hundred years (3,153,600,000,000) at most, unless its comment says
+ * less.
  *
  * Threads. Each comment says from where a function may be called: any thread, or before start.
  * Calls on one handle from several threads need no lock of the caller's.
@@ -576,7 +578,8 @@ rt_status rt_network_set_tcp_no_delay(rt_network *network, bool enabled);
  * between probes; whole seconds, rounded down, at least one. Default 0: none, since a WebSocket has
  * pings.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 32,767,000, the most that the
+ *   kernel takes.
  * Since 0.1.
  */
 rt_status rt_network_set_tcp_keep_alive_ms(rt_network *network, int64_t interval_ms);

@@ -32,8 +32,8 @@ public struct Backoff: Sendable, Hashable {
 
     func configuration() throws(RealtimeError) -> BackoffConfiguration {
         var target = BackoffConfiguration()
-        try target.setInitial(try Backoff.delay(initialDelay, "initialDelay"))
-        try target.setMaximum(try Backoff.delay(maxDelay, "maxDelay"))
+        try target.setInitial(try WebSocket.Options.delay(initialDelay, "initialDelay"))
+        try target.setMaximum(try WebSocket.Options.delay(maxDelay, "maxDelay"))
         try target.setFactor(factor)
         target.jitter =
             switch jitter {
@@ -49,16 +49,7 @@ public struct Backoff: Sendable, Hashable {
             }
             target.attemptLimit = maxAttempts
         }
-        target.stableTime = try Backoff.delay(stableTime, "stableTime")
+        target.stableTime = try WebSocket.Options.delay(stableTime, "stableTime")
         return target
-    }
-
-    private static func delay(
-        _ value: Duration, _ name: String
-    ) throws(RealtimeError) -> Duration {
-        guard value >= .zero else {
-            throw RealtimeError(.invalidArgument, "\(name) is \(value), 0 or more is expected")
-        }
-        return value
     }
 }

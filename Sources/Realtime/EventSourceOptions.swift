@@ -86,9 +86,9 @@ extension EventSource {
             if let idFile { try target.setIDFile(idFile, key: storeKey) }
             target.reconnects = reconnect
             target.maxReconnects = try Check.atLeast(0, maxReconnects, "maxReconnects")
-            target.retryInitial = try Options.delay(reconnectionTime, "reconnectionTime")
-            target.maxDelay = try Options.delay(maxDelay, "maxDelay")
-            target.stableTime = try Options.delay(stableTime, "stableTime")
+            target.retryInitial = try Check.delay(reconnectionTime, "reconnectionTime")
+            target.maxDelay = try Check.delay(maxDelay, "maxDelay")
+            target.stableTime = try Check.delay(stableTime, "stableTime")
             for status in retryStatuses { try target.addRetryStatus(status) }
             target.connectTimeout = try Check.limit(connectTimeout, "connectTimeout")
             target.responseTimeout = try Check.limit(responseTimeout, "responseTimeout")
@@ -102,15 +102,6 @@ extension EventSource {
             target.limits.data = try Check.atLeast(0, maxEventBytes, "maxEventBytes")
             _ = try Check.atLeast(1, maxBufferedEvents, "maxBufferedEvents")
             _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
-        }
-
-        private static func delay(
-            _ value: Duration, _ name: String
-        ) throws(RealtimeError) -> Duration {
-            guard value >= .zero else {
-                throw RealtimeError(.invalidArgument, "\(name) is \(value), below zero")
-            }
-            return value
         }
 
         func addHandlers(to connection: EventSourceConnection) throws(RealtimeError) {

@@ -78,11 +78,11 @@ extension LongPoll {
             case .none: try target.setCursor(.none)
             }
             try target.setLastEventID(lastEventID)
-            target.interval = try Options.delay(interval, "interval")
+            target.interval = try Check.delay(interval, "interval")
             target.pollTimeout = try Check.limit(pollTimeout, "pollTimeout")
-            target.minHold = try Options.delay(minHold, "minHold")
+            target.minHold = try Check.delay(minHold, "minHold")
             target.connectTimeout = try Check.limit(connectTimeout, "connectTimeout")
-            target.maxDelay = try Options.delay(maxDelay, "maxDelay")
+            target.maxDelay = try Check.delay(maxDelay, "maxDelay")
             target.failsWhenGone = failsWhenGone
             target.maxBodyBytes = try Check.atLeast(0, maxBodyBytes, "maxBodyBytes")
             target.compression = compression
@@ -93,15 +93,6 @@ extension LongPoll {
             target.redirects.safeNames = safeHeaders
             _ = try Check.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
             _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
-        }
-
-        private static func delay(
-            _ value: Duration, _ name: String
-        ) throws(RealtimeError) -> Duration {
-            guard value >= .zero else {
-                throw RealtimeError(.invalidArgument, "\(name) is \(value), below zero")
-            }
-            return value
         }
 
         func addHandlers(to connection: LongPollConnection) throws(RealtimeError) {

@@ -66,10 +66,9 @@ public final class Loop: Sendable {
         after delay: Duration, every interval: Duration? = nil,
         _ fire: @escaping @Sendable () -> Void
     ) throws(RealtimeError) -> TimerID {
-        if let interval, interval <= .zero {
-            throw RealtimeError(.invalidArgument, "a timer's interval must be above zero")
-        }
-        return TimerID(number: try engine.addTimer(after: delay, every: interval ?? .zero, fire))
+        let delay = try WebSocket.Options.delay(max(.zero, delay), "delay")
+        let interval = try WebSocket.Options.limit(interval, "interval")
+        return TimerID(number: try engine.addTimer(after: delay, every: interval, fire))
     }
 
     /// - Throws: `.notFound` when it fired for the last time or was cancelled.

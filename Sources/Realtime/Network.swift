@@ -83,8 +83,8 @@ public struct Network: Sendable {
 
     /// Small writes go out at once instead of waiting for an acknowledgement.
     public var tcpNoDelay = true
-    /// How long a connection may be idle before the kernel probes the peer, in whole seconds; nil
-    /// does not probe.
+    /// How long a connection may be idle before the kernel probes the peer, in whole seconds up to
+    /// 32,767; nil does not probe.
     public var tcpKeepAlive: Duration?
     /// The size of the kernel's receive buffer (SO_RCVBUF); 0 leaves it to the kernel.
     public var receiveBufferBytes = 0
@@ -125,7 +125,7 @@ public struct Network: Sendable {
             case .v6: .v6
             }
         target.tcpNoDelay = tcpNoDelay
-        target.tcpKeepAlive = try WebSocket.Options.limit(tcpKeepAlive, "tcpKeepAlive")
+        try target.setTCPKeepAlive(WebSocket.Options.limit(tcpKeepAlive, "tcpKeepAlive"))
         try target.setReceiveBufferBytes(receiveBufferBytes)
         return target
     }

@@ -165,6 +165,14 @@ extension WebSocket {
             guard value > .zero else {
                 throw RealtimeError(.invalidArgument, "\(name) is \(value); nil turns it off")
             }
+            return try delay(value, name)
+        }
+
+        static func delay(_ value: Duration, _ name: String) throws(RealtimeError) -> Duration {
+            guard value >= .zero, value <= .longestOption else {
+                throw RealtimeError(
+                    .invalidArgument, "\(name) is \(value), 0 to a hundred years is expected")
+            }
             return value
         }
 

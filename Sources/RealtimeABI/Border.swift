@@ -63,10 +63,13 @@ func bytes<T: BitwiseCopyable>(
 }
 
 func milliseconds(_ value: Int64, _ name: String) throws(RealtimeError) -> Duration {
-    guard value >= 0 else {
-        throw RealtimeError(.invalidArgument, "\(name) is \(value), 0 or more is expected")
+    let time = Duration.milliseconds(value)
+    guard time >= .zero, time <= .longestOption else {
+        let most = Duration.longestOption.components.seconds * 1000
+        throw RealtimeError(
+            .invalidArgument, "\(name) is \(value), 0 to \(most) (a hundred years) is expected")
     }
-    return .milliseconds(value)
+    return time
 }
 
 func size(_ value: Int, _ name: String, atLeast least: Int = 0) throws(RealtimeError) -> Int {

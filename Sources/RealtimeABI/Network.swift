@@ -194,12 +194,13 @@ public func rt_network_set_tcp_no_delay(_ network: rt_network?, _ enabled: Bool)
 /// TCP keep-alive: how long a connection may be idle before the kernel probes the peer, and the
 /// time between probes; whole seconds, rounded down, at least one. Default 0: none, since a
 /// WebSocket has pings. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 32,767,000, the most that the
+///   kernel takes.
 @_cdecl("rt_network_set_tcp_keep_alive_ms")
 public func rt_network_set_tcp_keep_alive_ms(
     _ network: rt_network?, _ interval_ms: Int64
 ) -> rt_status {
-    change(network) { $0.tcpKeepAlive = try milliseconds(interval_ms, "interval_ms") }
+    change(network) { try $0.setTCPKeepAlive(milliseconds(interval_ms, "interval_ms")) }
 }
 
 /// The size of the kernel's receive buffer (SO_RCVBUF). Default 0: the kernel's choice, which grows

@@ -31,9 +31,14 @@ extension Duration {
         return carried ? .max : sum
     }
 
+    /// The longest time that an option takes, a hundred years: sums and doubles of it are still
+    /// within what the clock counts.
+    package static let longestOption = Duration.seconds(100 * 365 * 86_400)
+
     /// For messages: "10 s", "1500 ms".
     package var readable: String {
-        let milliseconds = clampedNanoseconds / 1_000_000
+        let (seconds, attoseconds) = components
+        let milliseconds = Int128(seconds) * 1000 + Int128(attoseconds / 1_000_000_000_000_000)
         return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
     }
 }

@@ -31,7 +31,9 @@ enum HeaderPreface {
         calling thread. What fails later, outside any call, comes to a callback with its own status
         and sentence.
 
-        Options. Set one by one on a handle before it is started; afterwards RT_ERROR_STATE.
+        Options. Set one by one on a handle before it is started; afterwards RT_ERROR_STATE. A time
+        is in milliseconds, and a hundred years (3,153,600,000,000) at most, unless its comment says
+        less.
 
         Threads. Each comment says from where a function may be called: any thread, or before start.
         Calls on one handle from several threads need no lock of the caller's.

@@ -2,6 +2,9 @@
  * That NULL for each handle is answered by every function is tested by the generated program. */
 #include "contract.h"
 
+/* A hundred years. */
+static const int64_t longest = INT64_C(3153600000000);
+
 static rt_websocket *const untouched = (rt_websocket *)(uintptr_t)1;
 
 static void expect_url(rt_loop *loop, const char *url, rt_status expected) {
@@ -71,12 +74,15 @@ static void options(rt_websocket *websocket) {
   CHECK_STATUS(rt_websocket_set_client_max_window_bits(websocket, 16), bad);
   CHECK_STATUS(rt_websocket_set_server_max_window_bits(websocket, 7), bad);
   CHECK_STATUS(rt_websocket_set_server_max_window_bits(websocket, INT32_MAX), bad);
+  CHECK_STATUS(rt_websocket_set_open_timeout_ms(websocket, INT64_MAX), bad);
+  CHECK(strstr(rt_last_error(), "9223372036854775807, 0 to 3153600000000") != NULL);
+  CHECK_STATUS(rt_websocket_set_idle_timeout_ms(websocket, longest + 1), bad);
   /* The largest values there are do no harm. */
-  CHECK_OK(rt_websocket_set_open_timeout_ms(websocket, INT64_MAX));
-  CHECK_OK(rt_websocket_set_close_timeout_ms(websocket, INT64_MAX));
-  CHECK_OK(rt_websocket_set_ping_interval_ms(websocket, INT64_MAX));
-  CHECK_OK(rt_websocket_set_pong_timeout_ms(websocket, INT64_MAX));
-  CHECK_OK(rt_websocket_set_idle_timeout_ms(websocket, INT64_MAX));
+  CHECK_OK(rt_websocket_set_open_timeout_ms(websocket, longest));
+  CHECK_OK(rt_websocket_set_close_timeout_ms(websocket, longest));
+  CHECK_OK(rt_websocket_set_ping_interval_ms(websocket, longest));
+  CHECK_OK(rt_websocket_set_pong_timeout_ms(websocket, longest));
+  CHECK_OK(rt_websocket_set_idle_timeout_ms(websocket, longest));
   CHECK_OK(rt_websocket_set_max_message_bytes(websocket, SIZE_MAX / 2));
   CHECK_OK(rt_websocket_set_max_frame_bytes(websocket, SIZE_MAX / 2));
   CHECK_OK(rt_websocket_set_max_inflate_ratio(websocket, UINT32_MAX));
@@ -93,8 +99,10 @@ static void timers(rt_loop *loop) {
                RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_loop_add_timer(loop, 0, -1, count_up, &ran, NULL, &id),
                RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_loop_add_timer(loop, INT64_MAX, 0, count_up, &ran, NULL, &id),
+               RT_ERROR_INVALID_ARGUMENT);
   CHECK(id == 7);
-  CHECK_OK(rt_loop_add_timer(loop, INT64_MAX, INT64_MAX, count_up, &ran, NULL, &id));
+  CHECK_OK(rt_loop_add_timer(loop, longest, longest, count_up, &ran, NULL, &id));
   CHECK_OK(rt_loop_dispatch(loop, 0));
   CHECK(ran == 0);
   CHECK_OK(rt_loop_cancel_timer(loop, id));

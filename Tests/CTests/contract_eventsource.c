@@ -178,6 +178,7 @@ static void arguments(rt_loop *loop) {
   CHECK_STATUS(rt_eventsource_set_last_event_id(source, "a\nb"), bad);
   CHECK_STATUS(rt_eventsource_set_id_file(source, "", NULL), bad);
   CHECK_STATUS(rt_eventsource_set_reconnection_time_ms(source, -1), bad);
+  CHECK_STATUS(rt_eventsource_set_reconnection_time_ms(source, INT64_MAX), bad);
   CHECK_STATUS(rt_eventsource_add_retry_status(source, 401), bad);
   CHECK_STATUS(rt_eventsource_set_max_redirects(source, 21), bad);
   CHECK_STATUS(rt_eventsource_add_safe_header(source, "a b"), RT_ERROR_INVALID_HEADER);

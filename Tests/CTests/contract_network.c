@@ -29,6 +29,9 @@ static void arguments(rt_network *network) {
   CHECK_STATUS(rt_network_add_resolve(network, "host", 80, "not an address"), bad);
   CHECK_STATUS(rt_network_set_ip_version(network, 5), bad);
   CHECK_STATUS(rt_network_set_tcp_keep_alive_ms(network, -1), bad);
+  CHECK_STATUS(rt_network_set_tcp_keep_alive_ms(network, 32767001), bad);
+  CHECK(strstr(rt_last_error(), "32767001 ms") != NULL);
+  CHECK_STATUS(rt_network_set_tcp_keep_alive_ms(network, INT64_MAX), bad);
   CHECK_STATUS(rt_network_set_receive_buffer_bytes(network, SIZE_MAX), bad);
   /* All of it can be set. */
   CHECK_OK(rt_network_set_ca_file(network, "ca.pem"));
@@ -42,7 +45,7 @@ static void arguments(rt_network *network) {
   CHECK_OK(rt_network_set_unix_socket(network, "/nowhere"));
   CHECK_OK(rt_network_set_ip_version(network, RT_IP_V4));
   CHECK_OK(rt_network_set_tcp_no_delay(network, false));
-  CHECK_OK(rt_network_set_tcp_keep_alive_ms(network, INT64_MAX));
+  CHECK_OK(rt_network_set_tcp_keep_alive_ms(network, 32767000));
   CHECK_OK(rt_network_set_receive_buffer_bytes(network, INT32_MAX));
 }
 

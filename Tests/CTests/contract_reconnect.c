@@ -148,6 +148,9 @@ static void backoffs(void) {
   CHECK_OK(rt_backoff_new(&backoff));
   CHECK_STATUS(rt_backoff_set_initial_delay_ms(backoff, -1), bad);
   CHECK_STATUS(rt_backoff_set_max_delay_ms(backoff, INT64_MAX), bad);
+  CHECK(strstr(rt_last_error(), "9223372036854775807") != NULL);
+  CHECK_STATUS(rt_backoff_set_max_delay_ms(backoff, INT64_C(31536000001)), bad);
+  CHECK(strstr(rt_last_error(), "31536000001 ms, 0 to a year is expected") != NULL);
   CHECK_STATUS(rt_backoff_set_factor(backoff, 0.5), bad);
   CHECK_STATUS(rt_backoff_set_jitter(backoff, 4), bad);
   CHECK_STATUS(rt_backoff_set_stable_time_ms(backoff, -1), bad);

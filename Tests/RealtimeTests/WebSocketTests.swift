@@ -362,6 +362,9 @@ func badURLsAreRefused(url: String, expected: RealtimeError.Code) async throws {
         ("compressionLevel", .invalidArgument, { $0.compressionLevel = 10 }),
         ("clientMaxWindowBits", .invalidArgument, { $0.clientMaxWindowBits = 8 }),
         ("pingInterval", .invalidArgument, { $0.pingInterval = .zero }),
+        ("a hundred years", .invalidArgument, { $0.idleTimeout = .seconds(Int64.max) }),
+        ("32767 s", .invalidArgument, { $0.network.tcpKeepAlive = .seconds(32_768) }),
+        ("10.0.0.0/99", .invalidArgument, { $0.network.noProxy = "10.0.0.0/99" }),
     ]
     for (culprit, expected, change) in changes {
         var options = WebSocket.Options()

@@ -50,7 +50,7 @@ package struct NetworkConfiguration: Sendable, Equatable {
     // The socket
     package var tcpNoDelay = true
     /// Idle time before the kernel probes the peer, and between probes; zero does not probe.
-    package var tcpKeepAlive = Duration.zero
+    package private(set) var tcpKeepAlive = Duration.zero
     /// SO_RCVBUF; 0 leaves it to the kernel.
     package private(set) var receiveBufferBytes = 0
 
@@ -159,6 +159,17 @@ package struct NetworkConfiguration: Sendable, Equatable {
                 .invalidArgument, "the address \(address.quoted()) is neither IPv4 nor IPv6")
         }
         resolves.append("\(host):\(port):\(address)")
+    }
+
+    package mutating func setTCPKeepAlive(_ interval: Duration) throws(RealtimeError) {
+        // What the kernel takes (TCP_KEEPIDLE); libcurl would keep quiet about its refusal.
+        let longest = Duration.seconds(32_767)
+        guard interval >= .zero, interval <= longest else {
+            throw RealtimeError(
+                .invalidArgument,
+                "the TCP keep-alive is \(interval.readable), \(longest.readable) is the most")
+        }
+        tcpKeepAlive = interval
     }
 
     package mutating func setReceiveBufferBytes(_ bytes: Int) throws(RealtimeError) {

@@ -46,7 +46,7 @@ OPTIONS = [
     ({"open_timeout": -1}, "RT_ERROR_INVALID_ARGUMENT", "open_timeout"),
     ({"close_timeout": float("nan")}, "RT_ERROR_INVALID_ARGUMENT", "close_timeout"),
     ({"ping_interval": float("inf")}, "RT_ERROR_INVALID_ARGUMENT", "ping_interval"),
-    ({"ping_timeout": 1e300}, "RT_ERROR_INVALID_ARGUMENT", "ping_timeout"),
+    ({"ping_timeout": 1e300}, "RT_ERROR_INVALID_ARGUMENT", "up to a hundred years"),
     ({"max_size": 0}, "RT_ERROR_INVALID_ARGUMENT", "max_size"),
     ({"max_size": 2**64}, "RT_ERROR_INVALID_ARGUMENT", "max_size"),
     ({"max_header_size": 10}, "RT_ERROR_INVALID_ARGUMENT", "max_header_size"),

@@ -49,8 +49,8 @@ class Network:
     :param ip_version: 4 or 6 for these alone. Default None: both, the faster one first (RFC 8305).
     :param tcp_no_delay: small writes go out at once (TCP_NODELAY). Default True.
     :param tcp_keep_alive: how long a connection may be idle before the kernel probes the peer, and
-        the time between probes, in whole seconds. Default None: no probes, since a WebSocket has
-        pings.
+        the time between probes, in whole seconds from 1 to 32,767. Default None: no probes, since a
+        WebSocket has pings.
     :param receive_buffer: the size of the kernel's receive buffer (SO_RCVBUF); a small one limits
         long fast paths. Default None: the kernel's choice.
     """

@@ -58,8 +58,8 @@ def milliseconds(seconds: float | None, name: str, *, least: float | None = None
         raise TypeError(f"{name} is a {type(seconds).__name__}; seconds are expected")
     is_enough = seconds > 0 if least is None else seconds >= least
     if not (is_enough and seconds * 1000 <= _LONGEST_MS):
-        wanted = "a positive number of seconds" if least is None else f"{least:g} seconds or more"
-        raise invalid(f"{name} is {seconds}; {wanted} are expected")
+        wanted = "above 0" if least is None else f"from {least:g} on"
+        raise invalid(f"{name} is {seconds}; seconds {wanted}, up to a hundred years, are expected")
     return math.ceil(seconds * 1000)
 
 
