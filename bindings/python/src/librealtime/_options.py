@@ -10,7 +10,7 @@ from ._abi import VERSION, rt_status
 from ._backoff import Backoff
 from ._loader import lib
 from ._network import Network
-from ._reachability import Reachability
+from ._reachability import Reachability, on_loop
 from ._reconnect import header
 from ._registry import Handle
 from ._values import invalid, limit, milliseconds, number, strings, text
@@ -96,7 +96,7 @@ class Request:
         if self.origin is not None:
             check(lib.rt_websocket_set_origin(websocket, text(self.origin, "origin", _HEADER)))
         if self.cookies:
-            check(lib.rt_websocket_set_cookie(websocket, _cookie(self.cookies)))
+            check(lib.rt_websocket_set_cookie(websocket, cookie_header(self.cookies)))
         self._apply_credentials(websocket)
         redirects = number(self.max_redirects, "max_redirects", 0, 20)
         check(lib.rt_websocket_set_max_redirects(websocket, redirects))
@@ -118,7 +118,8 @@ class Request:
 _HEADER = rt_status.ERROR_INVALID_HEADER
 
 
-def _cookie(cookies: Mapping[str, str]) -> bytes:
+def cookie_header(cookies: Mapping[str, str]) -> bytes:
+    """The value of a Cookie header (RFC 6265 §4.2.1)."""
     if not isinstance(cookies, Mapping):
         raise TypeError(f"cookies is a {type(cookies).__name__}; a mapping is expected")
     pairs = []
@@ -214,7 +215,5 @@ class Options:
                 raise TypeError(f"reconnect is a {kind}; a Backoff is expected")
             check(lib.rt_websocket_set_reconnect(websocket, self.reconnect.make()))
         if self.reachability is not None:
-            if not isinstance(self.reachability, Reachability):
-                kind = type(self.reachability).__name__
-                raise TypeError(f"reachability is a {kind}; a Reachability is expected")
-            check(lib.rt_websocket_set_reachability(websocket, self.reachability.on(loop)))
+            reachability = on_loop(self.reachability, loop)
+            check(lib.rt_websocket_set_reachability(websocket, reachability))

@@ -127,6 +127,14 @@ class Reachability:
             return handle
 
 
+def on_loop(reachability: Reachability, loop: Handle) -> Handle:
+    """The C interface's, of what a caller gave as ``reachability=``."""
+    if not isinstance(reachability, Reachability):
+        given = type(reachability).__name__
+        raise TypeError(f"reachability is a {given}; a Reachability is expected")
+    return reachability.on(loop)
+
+
 class _Watch:
     """A loop for one who looks, which runs while he does."""
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._abi import rt_credentials, rt_status
+from ._abi import rt_credentials
 from ._loader import lib
 from ._reactor import Reactor
 from ._registry import Handle
 from ._rest_base import BaseRESTClient
-from ._rest_call import Call, OnProgress, Source
-from ._rest_options import DEFAULT, RequestOptions
+from ._rest_call import Call, Source, StreamedAnswer
+from ._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
+from ._rest_options import RequestKeywords, RequestOptions
 from ._rest_response import RESTResponse
-from .exceptions import InvalidState
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class AwaitedSource(Source):
@@ -75,15 +77,50 @@ def aiter_(content: Any) -> AsyncIterator[Any]:
     return iterator
 
 
-class StreamedResponse(RESTResponse):
+class StreamedResponse(StreamedAnswer):
     """An answer whose body comes while it is taken; ``client.stream`` gives one."""
 
-    _call: Call
-    _client: RESTClient
-    _is_read = False
+    def __init__(self, call: Call, client: RESTClient) -> None:
+        super().__init__(call)
+        self._client = client
 
-    async def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """The body in pieces, as they come. Cancelling it loses none."""
+    async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        """The body in pieces, as they come or of `chunk_size` bytes each."""
+        decoder = SizeDecoder(chunk_size)
+        async for data in self._come():
+            for piece in decoder.decode(data):
+                yield piece
+        for piece in decoder.flush():
+            yield piece
+
+    async def aiter_text(self) -> AsyncIterator[str]:
+        """The body as text, in pieces that end between characters."""
+        decoder = TextDecoder(self.encoding)
+        async for data in self._come():
+            for piece in decoder.decode(data):
+                yield piece
+        for piece in decoder.flush():
+            yield piece
+
+    async def aiter_lines(self) -> AsyncIterator[str]:
+        """The body in lines, without their ends; LF or CR LF ends one."""
+        decoder = LineDecoder()
+        async for text in self.aiter_text():
+            for line in decoder.decode(text):
+                yield line
+        for line in decoder.flush():
+            yield line
+
+    async def aread(self) -> bytes:
+        """The whole body, which ``content``, ``text`` and ``json`` have afterwards."""
+        if not self._is_read:
+            self._keep(b"".join([data async for data in self._come()]))
+        return self.content
+
+    async def _come(self) -> AsyncIterator[bytes]:
+        if self._is_read:
+            yield self.content
+            return
         call = self._call
         while True:
             while call.pieces:
@@ -92,38 +129,6 @@ class StreamedResponse(RESTResponse):
                 call.result()
                 return
             await self._client._wait(call)
-
-    async def aiter_text(self) -> AsyncIterator[str]:
-        """The body as text, in pieces that end between characters."""
-        decoder = codecs.getincrementaldecoder(self.encoding)("replace")
-        async for data in self.aiter_bytes():
-            if piece := decoder.decode(data):
-                yield piece
-        if piece := decoder.decode(b"", True):
-            yield piece
-
-    async def aiter_lines(self) -> AsyncIterator[str]:
-        """The body in lines, without their ends; LF or CR LF ends one."""
-        rest = ""
-        async for piece in self.aiter_text():
-            *lines, rest = (rest + piece).split("\n")
-            for line in lines:
-                yield line.removesuffix("\r")
-        if rest:
-            yield rest
-
-    async def aread(self) -> bytes:
-        """The whole body, which ``content``, ``text`` and ``json`` have afterwards."""
-        if not self._is_read:
-            self._content = b"".join([data async for data in self.aiter_bytes()])
-            self._is_read = True
-        return self._content
-
-    @property
-    def content(self) -> bytes:
-        if not self._is_read:
-            raise InvalidState(rt_status.ERROR_STATE, "the body was not read: await aread()")
-        return self._content
 
 
 class RESTClient(BaseRESTClient):
@@ -153,34 +158,30 @@ class RESTClient(BaseRESTClient):
         self,
         method: str,
         path: str,
-        *,
-        json: Any = DEFAULT,
-        content: Any = None,
-        content_type: str | None = None,
-        on_progress: OnProgress = None,
-        **options: Any,
+        **options: Unpack[RequestKeywords],
     ) -> RESTResponse:
         """Sends a request and waits for its answer; cancelling the wait cancels the request.
 
         :param path: below the client's base URL, or a whole URL.
+        :param params: the query: a mapping or pairs; a list gives a name several values, and None
+            leaves it out. Goes before the client's of its names, as do ``headers`` and ``cookies``.
+        :param headers: a mapping or pairs.
+        :param cookies: a mapping.
+        :param auth: user and password, in the place of the client's; or ``bearer_token``.
         :param json: a body that becomes JSON.
+        :param data: a body that becomes a form, given as ``params`` is.
         :param content: a body: str, bytes, a file, or an iterable or asynchronous iterable of
             bytes. A request whose body was begun to be sent is tried again only if that can begin
             anew: str, bytes and seekable files.
         :param content_type: of the body. Default: by what was given, none for bytes.
         :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
             total is 0 while it is not known.
-        :param params: the query: a mapping or pairs; a list gives a name several values, and None
-            leaves it out.
-        :param headers: in the place of the client's of their names.
         :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
             ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's.
         :param idempotency_key: a key of your own, or True for a random UUID.
         :raises RealtimeError: when no answer came, or not all of it.
         """
-        call = self._begin(
-            method, path, json, content, content_type, on_progress, RequestOptions(**options), False
-        )
+        call = self._start(method, path, RequestOptions(**options), False)
         try:
             while not call.is_over:
                 await self._wait(call)
@@ -189,64 +190,55 @@ class RESTClient(BaseRESTClient):
             raise
         return call.result()
 
-    async def get(self, path: str, **options: Any) -> RESTResponse:
+    async def get(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
         """As ``request`` with GET."""
         return await self.request("GET", path, **options)
 
-    async def head(self, path: str, **options: Any) -> RESTResponse:
+    async def head(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
         """As ``request`` with HEAD."""
         return await self.request("HEAD", path, **options)
 
-    async def post(self, path: str, **options: Any) -> RESTResponse:
+    async def post(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
         """As ``request`` with POST."""
         return await self.request("POST", path, **options)
 
-    async def put(self, path: str, **options: Any) -> RESTResponse:
+    async def put(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
         """As ``request`` with PUT."""
         return await self.request("PUT", path, **options)
 
-    async def patch(self, path: str, **options: Any) -> RESTResponse:
+    async def patch(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
         """As ``request`` with PATCH."""
         return await self.request("PATCH", path, **options)
 
-    async def delete(self, path: str, **options: Any) -> RESTResponse:
+    async def delete(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
         """As ``request`` with DELETE."""
         return await self.request("DELETE", path, **options)
+
+    async def options(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
+        """As ``request`` with OPTIONS."""
+        return await self.request("OPTIONS", path, **options)
 
     @contextlib.asynccontextmanager
     async def stream(
         self,
         method: str,
         path: str,
-        *,
-        json: Any = DEFAULT,
-        content: Any = None,
-        content_type: str | None = None,
-        on_progress: OnProgress = None,
-        **options: Any,
+        **options: Unpack[RequestKeywords],
     ) -> AsyncIterator[StreamedResponse]:
         """``async with client.stream("GET", path) as response``: the answer while it comes.
 
         The parameters of ``request``; ``timeout`` is for the whole body here, too, so that a long
         one needs a longer one, or None. A server that is faster than its reader is slowed down.
         """
-        call = self._begin(
-            method, path, json, content, content_type, on_progress, RequestOptions(**options), True
-        )
+        call = self._start(method, path, RequestOptions(**options), True)
         try:
             while call.response is None and not call.is_over:
                 await self._wait(call)
             if call.response is None:
                 call.result()
-            yield self._streamed(call)
+            yield StreamedResponse(call, self)
         finally:
             self._cancel(call)
-
-    def _streamed(self, call: Call) -> StreamedResponse:
-        response = StreamedResponse.__new__(StreamedResponse)
-        response.__dict__.update(vars(call.response))
-        response._call, response._client = call, self
-        return response
 
     async def aclose(self) -> None:
         """Ends all requests, which raise ``ConnectionClosedError``, and gives the client back."""
@@ -271,20 +263,10 @@ class RESTClient(BaseRESTClient):
         if self._reactor is not None:
             self._reactor.was_collected()
 
-    def _begin(
-        self,
-        method: str,
-        path: str,
-        json: Any,
-        content: Any,
-        content_type: str | None,
-        on_progress: OnProgress,
-        options: RequestOptions,
-        streams: bool,
-    ) -> Call:
+    def _start(self, method: str, path: str, options: RequestOptions, streams: bool) -> Call:
         self._live()
-        call = self._new_call(lambda: self._changed(call), on_progress)
-        self._send(call, method, path, content, json, content_type, options, streams)
+        call = self._new_call(lambda: self._changed(call), options.on_progress)
+        self._send(call, method, path, options, streams)
         if isinstance(call.source, AwaitedSource):
             call.source.resume = lambda: self._resume_body(call)
         return call

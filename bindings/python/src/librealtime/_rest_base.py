@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from . import _rest_callbacks as c
@@ -15,16 +15,15 @@ from ._reachability import Reachability
 from ._registry import Handle, Registration
 from ._rest_call import Call, OnProgress, Source
 from ._rest_options import (
-    DEFAULT,
     ClientOptions,
     Credential,
     CredentialSource,
     Overflow,
+    Params,
     RequestOptions,
-    set_body,
     set_credential,
 )
-from ._values import StrPath, invalid, text
+from ._values import StrPath, text, without_userinfo
 from .exceptions import InvalidState, RealtimeError, check
 
 
@@ -40,6 +39,9 @@ class BaseRESTClient:
     :param base_url: what paths are resolved against; user and password in it become a basic
         Authorization header. Default None: requests name whole URLs.
     :param headers: sent with every request. Default none.
+    :param params: of every request's query, as a request's. Default none.
+    :param cookies: names and values of the Cookie header. None is kept from an answer. Default
+        none.
     :param auth: user and password (RFC 7617). Default None.
     :param bearer_token: a token (RFC 6750). Default None.
     :param credentials: called once when they were refused with 401, however many requests wait: it
@@ -92,6 +94,8 @@ class BaseRESTClient:
         base_url: str | None = None,
         *,
         headers: HeadersLike | None = None,
+        params: Params = None,
+        cookies: Mapping[str, str] | None = None,
         auth: tuple[str, str] | None = None,
         bearer_token: str | None = None,
         credentials: CredentialSource = None,
@@ -131,12 +135,27 @@ class BaseRESTClient:
         self._calls: set[Call] = set()
         self._credentials = credentials
         self._options = ClientOptions(
-            base_url, headers, auth, bearer_token, timeout, connect_timeout, deadline, attempts,
-            base_delay, delay_factor, max_delay, jitter, max_retry_after, queue_capacity,
-            queue_overflow, queue_ttl, ordered, idempotency_keys, retry_unsafe, max_redirects,
-            allow_insecure_redirects, safe_headers, max_body_size, max_per_host, compression, http2,
+            base_url, headers, params, cookies, auth, bearer_token,
+            timeout, connect_timeout, deadline, attempts, base_delay, delay_factor, max_delay,
+            jitter, max_retry_after, queue_capacity, queue_overflow, queue_ttl, ordered,
+            idempotency_keys, retry_unsafe, max_redirects, allow_insecure_redirects, safe_headers,
+            max_body_size, max_per_host, compression, http2,
             chosen_network(network, ca_file, proxy), reachability,
         )  # fmt: skip
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """For the faces; at the end of the making."""
+
+    @property
+    def base_url(self) -> str | None:
+        """As it was given, without user and password."""
+        url = self._options.base_url
+        return None if url is None else without_userinfo(url)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
 
     def _make(self, loop: Handle) -> Handle:
         """The C interface's client, with all options set."""
@@ -175,15 +194,7 @@ class BaseRESTClient:
         return Source(content)
 
     def _send(
-        self,
-        call: Call,
-        method: str,
-        path: str,
-        content: Any,
-        json: Any,
-        content_type: str | None,
-        options: RequestOptions,
-        streams: bool,
+        self, call: Call, method: str, path: str, options: RequestOptions, streams: bool
     ) -> None:
         """Sends a request, which is over when `call` says so."""
         handle = self._live()
@@ -191,12 +202,13 @@ class BaseRESTClient:
         where = text(path, "the path", rt_status.ERROR_INVALID_URL)
         check(lib.rt_rest_request_new(handle, text(method, "method"), where, ctypes.byref(out)))
         request = Handle(out.value, lib.rt_rest_request_free)
-        options.apply(request)
-        if not set_body(request, content, json, content_type):
-            call.source = self._new_source(content)
-            if content_type is not None:
-                name = text(content_type, "content_type", rt_status.ERROR_INVALID_HEADER)
-                check(lib.rt_rest_request_set_header(request, b"Content-Type", name))
+        options.apply(request, self._options)
+        if not options.set_body(request):
+            call.source = self._new_source(options.content)
+            if options.content_type is not None:
+                status = rt_status.ERROR_INVALID_HEADER
+                kind = text(options.content_type, "content_type", status)
+                check(lib.rt_rest_request_set_header(request, b"Content-Type", kind))
         key = c.add(call)
         try:
             self._set_callbacks(request, call, key, streams)
@@ -267,6 +279,3 @@ class BaseRESTClient:
 
     def _new_call(self, changed: Callable[[], None], on_progress: OnProgress) -> Call:
         return Call(changed, self._keep, on_progress=on_progress)
-
-
-__all__ = ["DEFAULT", "BaseRESTClient", "invalid"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import collections
 import io
+import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any, Optional
 
 from ._abi import rt_status
 from ._rest_response import RESTResponse
-from .exceptions import RealtimeError, from_status
+from .exceptions import InvalidState, RealtimeError, from_status
 
 #: (sent, to_send, received, to_receive) in bytes of bodies; a total is 0 while it is not known.
 OnProgress = Optional[Callable[[int, int, int, int], object]]
@@ -78,6 +80,8 @@ class Call:
         self.source = source
         self.on_progress = on_progress
         self.is_over = False
+        self._began_at = time.monotonic()
+        self.elapsed: timedelta | None = None
         self.response: RESTResponse | None = None
         self.error: BaseException | None = None
         # A streamed answer.
@@ -88,8 +92,10 @@ class Call:
 
     def finished(self, status: int, message: str, response: RESTResponse | None) -> None:
         self.is_over = True
-        if response is not None and self.response is None:
-            self.response = response
+        self.elapsed = timedelta(seconds=time.monotonic() - self._began_at)
+        if response is not None:
+            response._elapsed = self.elapsed
+            self.response = self.response or response
         if status not in (rt_status.OK, rt_status.ERROR_HTTP_STATUS):
             self.error = self.error or _failure(status, message, response)
         self.changed()
@@ -143,6 +149,31 @@ class Call:
             raise error
         assert self.response is not None
         return self.response
+
+
+class StreamedAnswer(RESTResponse):
+    """An answer whose body comes while it is taken."""
+
+    def __init__(self, call: Call) -> None:
+        """:param call: whose head has come."""
+        self.__dict__.update(vars(call.response))
+        self._call = call
+        self._is_read = False
+
+    @property
+    def content(self) -> bytes:
+        if not self._is_read:
+            raise InvalidState(rt_status.ERROR_STATE, "the body was not read: call read or aread")
+        return self._content
+
+    @property
+    def elapsed(self) -> timedelta:
+        self._elapsed = self._call.elapsed
+        return super().elapsed
+
+    def _keep(self, content: bytes) -> None:
+        self._content = content
+        self._is_read = True
 
 
 def _failure(status: int, message: str, response: RESTResponse | None) -> RealtimeError:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Optional, Union
+from typing import Any, Literal, Optional, TypedDict, Union
+from urllib.parse import urlencode
 
 from ._abi import rt_rest_order, rt_rest_overflow, rt_status
 from ._backoff import _JITTERS
-from ._headers import header_pairs
+from ._headers import header_pairs, laid_over, with_credentials
 from ._loader import lib
 from ._network import Network
-from ._options import HeadersLike
-from ._reachability import Reachability
+from ._options import HeadersLike, cookie_header
+from ._reachability import Reachability, on_loop
 from ._reconnect import header
 from ._registry import Handle
+from ._rest_call import OnProgress
 from ._values import encode, invalid, limit, milliseconds, number, strings, text
 from .exceptions import check
 
@@ -39,6 +41,8 @@ class ClientOptions:
 
     base_url: str | None
     headers: HeadersLike | None
+    params: Params
+    cookies: Mapping[str, str] | None
     auth: tuple[str, str] | None
     bearer_token: str | None
     timeout: float | None
@@ -68,7 +72,10 @@ class ClientOptions:
 
     def apply(self, rest: Handle, loop: Handle) -> None:
         """Sets everything on a client that has sent nothing."""
-        for name, value in header_pairs(self.headers):
+        pairs = header_pairs(self.headers)
+        if self.cookies:
+            pairs = laid_over(pairs, [("Cookie", cookie_header(self.cookies).decode())])
+        for name, value in pairs:
             check(lib.rt_rest_add_header(rest, *header(name, value)))
         if self.auth is not None and self.bearer_token is not None:
             raise invalid("auth and bearer_token are the same header; give one of them")
@@ -93,7 +100,7 @@ class ClientOptions:
         if self.network is not None:
             check(lib.rt_rest_set_network(rest, self.network.make()))
         if self.reachability is not None:
-            check(lib.rt_rest_set_reachability(rest, self.reachability.on(loop)))
+            check(lib.rt_rest_set_reachability(rest, on_loop(self.reachability, loop)))
 
     def _apply_times(self, rest: Handle) -> None:
         check(lib.rt_rest_set_attempts(rest, number(self.attempts, "attempts", 1, 1000)))
@@ -143,12 +150,44 @@ class _Default:
 DEFAULT: Any = _Default()
 
 
+class RequestKeywords(TypedDict, total=False):
+    """What a request may be given beside method and path."""
+
+    params: Params
+    headers: HeadersLike | None
+    cookies: Mapping[str, str] | None
+    auth: tuple[str, str] | None
+    bearer_token: str | None
+    json: Any
+    content: Any
+    data: Params
+    content_type: str | None
+    on_progress: OnProgress
+    timeout: float | None
+    deadline: float | None
+    queue_ttl: float | None
+    attempts: int
+    ordered: bool | None
+    idempotency_key: str | bool | None
+    retry_unsafe: bool | None
+    max_redirects: int
+    max_body_size: int | None
+
+
 @dataclass(frozen=True)
 class RequestOptions:
-    """What a request was given beside method, path and body."""
+    """The same, with what was left out."""
 
     params: Params = None
     headers: HeadersLike | None = None
+    cookies: Mapping[str, str] | None = None
+    auth: tuple[str, str] | None = None
+    bearer_token: str | None = None
+    json: Any = DEFAULT
+    content: Any = None
+    data: Params = None
+    content_type: str | None = None
+    on_progress: OnProgress = None
     timeout: float | None = DEFAULT
     deadline: float | None = DEFAULT
     queue_ttl: float | None = DEFAULT
@@ -159,10 +198,19 @@ class RequestOptions:
     max_redirects: int = DEFAULT
     max_body_size: int | None = DEFAULT
 
-    def apply(self, request: Handle) -> None:
-        for name, said in _pairs(self.params):
+    def apply(self, request: Handle, client: ClientOptions) -> None:
+        """Sets everything but the body."""
+        own = list(_pairs(self.params))
+        names = {name for name, _ in own}
+        # As headers do, parameters of a request take the place of the client's of their names.
+        inherited = [pair for pair in _pairs(client.params) if pair[0] not in names]
+        for name, said in inherited + own:
             check(lib.rt_rest_request_add_query(request, text(name, "a parameter's name"), said))
-        for name, value in header_pairs(self.headers):
+        pairs = with_credentials(self.headers, self.auth, self.bearer_token)
+        if self.cookies:
+            cookies = cookie_header({**(client.cookies or {}), **self.cookies})
+            pairs = laid_over(pairs, [("Cookie", cookies.decode())])
+        for name, value in pairs:
             check(lib.rt_rest_request_add_header(request, *header(name, value)))
         times: Iterable[tuple[Any, float | None, str]] = (
             (lib.rt_rest_request_set_attempt_timeout_ms, self.timeout, "timeout"),
@@ -192,42 +240,44 @@ class RequestOptions:
             size = limit(self.max_body_size, "max_body_size")
             check(lib.rt_rest_request_set_max_body_bytes(request, size))
 
+    def set_body(self, request: Handle) -> bool:
+        """Sets a body that is known whole.
 
-def _pairs(params: Params) -> Iterable[tuple[str, bytes]]:
-    if params is None:
-        return
-    items = params.items() if isinstance(params, Mapping) else params
+        :returns: False when `content` is something to read, or to iterate over.
+        """
+        content, kind = self.content, self.content_type
+        if (self.json is not DEFAULT) + (content is not None) + (self.data is not None) > 1:
+            raise invalid("json, data and content are all the body; give one of them")
+        if self.json is not DEFAULT:
+            # As compact as it can be, and never NaN, which is no JSON.
+            said = json.dumps(self.json, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            content, kind = encode(said, "json"), kind or "application/json"
+        elif self.data is not None:
+            if isinstance(self.data, (str, bytes)):
+                kind = type(self.data).__name__
+                raise TypeError(f"data is a {kind}; a mapping or pairs are expected, for a form")
+            content = urlencode(list(_pairs(self.data))).encode()
+            kind = kind or "application/x-www-form-urlencoded"
+        elif isinstance(content, str):
+            content, kind = encode(content, "content"), kind or "text/plain; charset=utf-8"
+        if content is None:
+            return True
+        if not isinstance(content, (bytes, bytearray, memoryview)):
+            return False
+        body = bytes(content)
+        name = None if kind is None else text(kind, "content_type")
+        check(lib.rt_rest_request_set_body(request, body, len(body), name))
+        return True
+
+
+def _pairs(params: Params) -> Iterator[tuple[str, bytes]]:
+    """Names and values of a query or a form."""
+    items: Any = params.items() if isinstance(params, Mapping) else params or ()
     for name, value in items:
         for one in value if isinstance(value, (list, tuple)) else (value,):
             if one is not None:
                 said = str(one).lower() if isinstance(one, bool) else str(one)
                 yield name, text(said, f"the value of parameter {name}")
-
-
-def set_body(request: Handle, content: Any, value: Any, content_type: str | None) -> bool:
-    """Sets a body that is known whole.
-
-    :returns: False when `content` is something to read, or to iterate over.
-    """
-    if value is not DEFAULT:
-        if content is not None:
-            raise invalid("json and content are both the body; give one of them")
-        # As compact as it can be, and never NaN, which is no JSON.
-        said = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        content, content_type = encode(said, "json"), content_type or "application/json"
-    if content is None:
-        return True
-    if isinstance(content, str):
-        content, content_type = (
-            encode(content, "content"),
-            content_type or "text/plain; charset=utf-8",
-        )
-    if not isinstance(content, (bytes, bytearray, memoryview)):
-        return False
-    data = bytes(content)
-    kind = None if content_type is None else text(content_type, "content_type")
-    check(lib.rt_rest_request_set_body(request, data, len(data), kind))
-    return True
 
 
 def _named(value: Any, names: Mapping[Any, int], what: str) -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from ._abi import rt_status
 from ._response import Headers
-from .exceptions import HTTPStatusError
+from ._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
+from .exceptions import HTTPStatusError, InvalidState
 
 
 class RESTResponse:
@@ -44,6 +47,8 @@ class RESTResponse:
         self.attempts = attempts
         self.retry_after = retry_after
         self._content = content
+        self._encoding: str | None = None
+        self._elapsed: timedelta | None = None
 
     @property
     def content(self) -> bytes:
@@ -51,15 +56,35 @@ class RESTResponse:
         return self._content
 
     @property
+    def elapsed(self) -> timedelta:
+        """From the call to the end of the answer, with what it waited and every attempt.
+
+        :raises InvalidState: while the answer comes.
+        """
+        if self._elapsed is None:
+            raise InvalidState(rt_status.ERROR_STATE, "the answer has not come to its end")
+        return self._elapsed
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """Names and values that the answer sets; a client keeps none."""
+        lines = (line.partition(";")[0] for line in self.headers.get_all("Set-Cookie"))
+        pairs = (line.partition("=") for line in lines)
+        return {name.strip(): value.strip() for name, found, value in pairs if found}
+
+    @property
     def encoding(self) -> str:
-        """The charset of the Content-Type, ``utf-8`` without one that Python knows."""
-        found = re.search(r"charset=\"?([\w.:-]+)", self.headers.get("Content-Type", ""), re.I)
-        name = found[1] if found else "utf-8"
-        try:
-            "".encode(name)
-        except LookupError:
-            return "utf-8"
-        return name
+        """By which the body is read as text; may be set.
+
+        The charset of the Content-Type, or ``utf-8`` without one that Python knows.
+        """
+        if self._encoding is None:
+            self._encoding = _charset(self.headers.get("Content-Type", "")) or "utf-8"
+        return self._encoding
+
+    @encoding.setter
+    def encoding(self, name: str) -> None:
+        self._encoding = name
 
     @property
     def text(self) -> str:
@@ -70,10 +95,58 @@ class RESTResponse:
         """The body's JSON, by the standard library; `options` are those of ``json.loads``."""
         return json.loads(self.content, **options)
 
+    def read(self) -> bytes:
+        """The whole body."""
+        return self.content
+
+    def iter_bytes(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        """The body in pieces, as they come or of `chunk_size` bytes each."""
+        decoder = SizeDecoder(chunk_size)
+        for data in self._pieces():
+            yield from decoder.decode(data)
+        yield from decoder.flush()
+
+    def iter_text(self) -> Iterator[str]:
+        """The body as text, in pieces that end between characters."""
+        decoder = TextDecoder(self.encoding)
+        for data in self._pieces():
+            yield from decoder.decode(data)
+        yield from decoder.flush()
+
+    def iter_lines(self) -> Iterator[str]:
+        """The body in lines, without their ends; LF or CR LF ends one."""
+        decoder = LineDecoder()
+        for text in self.iter_text():
+            yield from decoder.decode(text)
+        yield from decoder.flush()
+
+    def _pieces(self) -> Iterator[bytes]:
+        yield self.content
+
     @property
     def is_success(self) -> bool:
         """Whether the status is one of 200 to 299."""
         return 200 <= self.status_code < 300
+
+    @property
+    def is_redirect(self) -> bool:
+        """Whether the status is one of 300 to 399; with ``max_redirects=0``."""
+        return 300 <= self.status_code < 400
+
+    @property
+    def is_client_error(self) -> bool:
+        """Whether the status is one of 400 to 499."""
+        return 400 <= self.status_code < 500
+
+    @property
+    def is_server_error(self) -> bool:
+        """Whether the status is one of 500 to 599."""
+        return 500 <= self.status_code < 600
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the status is one of 400 to 599."""
+        return 400 <= self.status_code < 600
 
     def raise_for_status(self) -> RESTResponse:
         """Returns itself when the status is one of 200 to 299.
@@ -88,3 +161,15 @@ class RESTResponse:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} [{self.status_code} {self.reason_phrase}]>"
+
+
+def _charset(content_type: str) -> str | None:
+    found = re.search(r"charset=\"?([\w.:-]+)", content_type, re.I)
+    try:
+        # Some codecs are not for text, or cannot replace what is ill-formed.
+        if found is not None:
+            b"a".decode(found[1], "replace")
+            return found[1]
+    except (LookupError, ValueError):
+        pass
+    return None

@@ -10,7 +10,6 @@ import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
 
 from ._abi import rt_credentials, rt_status
 from ._headers import Pairs, header_pairs, laid_over
@@ -19,7 +18,7 @@ from ._reconnect import Attempt
 from ._registry import Handle, Registration
 from ._source_kind import Callback, Kind, read_text
 from ._source_options import ErrorEvent, OnError, OnOpen, ReadyState, SourceHandlers, SourceOptions
-from ._values import text
+from ._values import text, without_userinfo
 from .exceptions import RealtimeError, StreamEnded, StreamRefused, check, from_status
 
 _REFUSALS = (
@@ -72,7 +71,7 @@ class BaseSource(Generic[T]):
         handle = kind.make(loop, url)
         kind.set_headers(handle, self._headers)
         options.apply(kind, handle, loop)
-        self._url = _without_userinfo(options.url)
+        self._url = without_userinfo(options.url)
         self._registration = Registration(self)
         for setter, trampoline in self._callbacks():
             self._registration.set(setter, handle, trampoline)
@@ -341,8 +340,3 @@ class BaseSource(Generic[T]):
         if self._failure is not None:
             return self._failure
         return StreamEnded(rt_status.ERROR_CLOSED, f"the {self._kind.noun} is closed")
-
-
-def _without_userinfo(url: str) -> str:
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

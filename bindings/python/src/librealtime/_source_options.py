@@ -11,7 +11,7 @@ from ._abi import rt_eventsource_state, rt_status
 from ._headers import Pairs, with_credentials
 from ._network import Network
 from ._options import HeadersLike
-from ._reachability import Reachability
+from ._reachability import Reachability, on_loop
 from ._reconnect import Attempt
 from ._registry import Handle
 from ._source_kind import Kind
@@ -112,10 +112,7 @@ class SourceOptions:
         if self.network is not None:
             check(kind.set_network(source, self.network.make()))
         if self.reachability is not None:
-            if not isinstance(self.reachability, Reachability):
-                given = type(self.reachability).__name__
-                raise TypeError(f"reachability is a {given}; a Reachability is expected")
-            check(kind.set_reachability(source, self.reachability.on(loop)))
+            check(kind.set_reachability(source, on_loop(self.reachability, loop)))
 
     def _apply_limits(self, kind: Kind, source: Handle, *names: str) -> None:
         """Time limits in seconds; None for none."""

@@ -6,6 +6,7 @@ import math
 import operator
 import os
 from typing import Union
+from urllib.parse import urlsplit
 
 from ._abi import rt_status
 from .exceptions import from_status
@@ -33,6 +34,11 @@ def encode(value: str, what: str) -> bytes:
     except UnicodeEncodeError as error:
         message = f"{what} has no UTF-8 form: a lone surrogate at index {error.start}"
         raise from_status(rt_status.ERROR_INVALID_UTF8, message) from error
+
+
+def without_userinfo(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def path(value: StrPath, what: str) -> bytes:

@@ -1,0 +1,66 @@
+"""Bodies that come in pieces, cut anew: at sizes, between characters, into lines."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+
+class SizeDecoder:
+    """Pieces of `size` bytes and a rest, or as they come when `size` is None."""
+
+    def __init__(self, size: int | None) -> None:
+        if size is not None and size < 1:
+            raise ValueError(f"chunk_size is {size}; 1 or more is expected")
+        self._size = size
+        self._rest = bytearray()
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        if self._size is None:
+            if data:
+                yield data
+            return
+        self._rest += data
+        at = 0
+        while len(self._rest) - at >= self._size:
+            yield bytes(self._rest[at : at + self._size])
+            at += self._size
+        del self._rest[:at]
+
+    def flush(self) -> Iterator[bytes]:
+        if self._rest:
+            yield bytes(self._rest)
+
+
+class TextDecoder:
+    """Pieces that end between characters; what is ill-formed is replaced by U+FFFD."""
+
+    def __init__(self, encoding: str) -> None:
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+    def decode(self, data: bytes) -> Iterator[str]:
+        if piece := self._decoder.decode(data):
+            yield piece
+
+    def flush(self) -> Iterator[str]:
+        if piece := self._decoder.decode(b"", True):
+            yield piece
+
+
+class LineDecoder:
+    """Lines without their ends; LF or CR LF ends one."""
+
+    def __init__(self) -> None:
+        # A line may come in any number of pieces: to join them at each would take the square.
+        self._begun: list[str] = []
+
+    def decode(self, text: str) -> Iterator[str]:
+        first, *more = text.split("\n")
+        self._begun.append(first)
+        for piece in more:
+            yield "".join(self._begun).removesuffix("\r")
+            self._begun = [piece]
+
+    def flush(self) -> Iterator[str]:
+        if rest := "".join(self._begun):
+            yield rest

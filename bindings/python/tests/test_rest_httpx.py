@@ -1,0 +1,290 @@
+"""What users of httpx look for in clients, requests and answers."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import librealtime
+from librealtime import sync
+from librealtime._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
+
+from rest_server import Request, RESTServer
+
+
+class Server(RESTServer):
+    """Beside the others /body, which sends back what came with the ``X-…`` headers that came."""
+
+    def do_body(self, request: Request, writer: Any, words: list[str]) -> None:
+        fields = [f"{name[2:]}: {value}" for name, value in request.headers if name[:2] == "X-"]
+        self._say(writer, request, 200, request.body, *fields)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[sync.RESTClient]:
+    with sync.RESTClient(server.url, attempts=1) as made:
+        yield made
+
+
+def said(response: librealtime.RESTResponse) -> dict[str, list[str]]:
+    """The values of each header that the server was sent."""
+    found: dict[str, list[str]] = {}
+    for name, value in response.json()["headers"]:
+        found.setdefault(name.lower(), []).append(value)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [
+        ("/status/204", {"success"}),
+        ("/redirect/1", {"redirect"}),
+        ("/status/404", {"client_error", "error"}),
+        ("/status/500", {"server_error", "error"}),
+    ],
+)
+def test_kinds_of_statuses(client: sync.RESTClient, path: str, kinds: set[str]) -> None:
+    response = client.get(path, max_redirects=0)
+    for kind in ("success", "redirect", "client_error", "server_error", "error"):
+        assert getattr(response, f"is_{kind}") == (kind in kinds)
+
+
+def test_elapsed(run: Any, server: Server, client: sync.RESTClient) -> None:
+    least = timedelta(milliseconds=50)
+    assert least <= client.get("/slow/50").elapsed < timedelta(minutes=1)
+    with client.stream("GET", "/slow/50") as response:
+        response.read()
+        assert response.elapsed >= least
+
+    async def main() -> None:
+        async with librealtime.RESTClient(server.url) as client:
+            assert (await client.get("/slow/50")).elapsed >= least
+            async with client.stream("GET", "/bytes/5000000") as response:
+                with pytest.raises(librealtime.InvalidState, match="end"):
+                    _ = response.elapsed
+                await response.aread()
+                assert response.elapsed > timedelta(0)
+
+    run(main())
+
+
+def test_cookies(run: Any, server: Server, client: sync.RESTClient) -> None:
+    sets = [
+        ("X-Set-Cookie", "a=1; Path=/; Secure"),
+        ("X-Set-Cookie", " b = c=d"),
+        ("X-Set-Cookie", "e"),
+    ]
+    assert client.get("/body", headers=sets).cookies == {"a": "1", "b": "c=d"}
+    # None is kept.
+    assert "cookie" not in said(client.get("/echo"))
+    assert said(client.get("/echo", cookies={"a": "1", "b": "2"}))["cookie"] == ["a=1; b=2"]
+
+    async def main() -> None:
+        cookies = {"a": "1", "b": "2"}
+        async with librealtime.RESTClient(server.url, cookies=cookies) as client:
+            assert said(await client.get("/echo"))["cookie"] == ["a=1; b=2"]
+            response = await client.get("/echo", cookies={"b": "3", "c": "4"})
+            assert said(response)["cookie"] == ["a=1; b=3; c=4"]
+
+    run(main())
+
+
+def test_credentials_of_one_request(run: Any, server: Server) -> None:
+    basic = "Basic " + base64.b64encode(b"u:p").decode()
+
+    async def main() -> None:
+        async with librealtime.RESTClient(server.url, bearer_token="all") as client:
+            assert said(await client.get("/echo"))["authorization"] == ["Bearer all"]
+            response = await client.get("/echo", auth=("u", "p"))
+            assert said(response)["authorization"] == [basic]
+            response = await client.get("/echo", bearer_token="one")
+            assert said(response)["authorization"] == ["Bearer one"]
+            with pytest.raises(librealtime.InvalidArgument, match="same header"):
+                await client.get("/echo", auth=("u", "p"), bearer_token="one")
+
+    run(main())
+
+
+def test_parameters_of_all_requests(server: Server) -> None:
+    with sync.RESTClient(server.url, params={"key": "k", "page": [1, 2]}) as client:
+        assert client.get("/echo").json()["target"] == "/echo?key=k&page=1&page=2"
+        response = client.get("/echo?a=b", params=[("page", 3), ("on", True)])
+        assert response.json()["target"] == "/echo?a=b&key=k&page=3&on=true"
+
+
+def test_forms(run: Any, server: Server, client: sync.RESTClient) -> None:
+    form = {"a": "b c", "d": ["é", "&"], "no": None, "on": True}
+    encoded = "a=b+c&d=%C3%A9&d=%26&on=true"
+    response = client.post("/echo", data=form)
+    assert response.json()["body"] == encoded
+    assert said(response)["content-type"] == ["application/x-www-form-urlencoded"]
+    assert client.post("/echo", data={}).json()["body"] == ""
+
+    async def main() -> None:
+        async with librealtime.RESTClient(server.url) as client:
+            response = await client.post("/echo", data=form.items(), content_type="a/b")
+            assert response.json()["body"] == encoded
+            assert said(response)["content-type"] == ["a/b"]
+            assert (await client.options("/echo")).json()["method"] == "OPTIONS"
+
+    run(main())
+    assert client.options("/echo").json()["method"] == "OPTIONS"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"data": {}, "json": {}}, librealtime.InvalidArgument),
+        ({"data": {}, "content": b""}, librealtime.InvalidArgument),
+        ({"data": "a=b"}, TypeError),
+        ({"data": {"a": "\0"}}, librealtime.InvalidArgument),
+        ({"cookies": {"a=b": "c"}}, librealtime.InvalidArgument),
+        ({"cookies": [("a", "b")]}, TypeError),
+        ({"auth": ("a:b", "c")}, librealtime.InvalidArgument),
+        ({"bearer_token": ""}, librealtime.InvalidArgument),
+        ({"follow_redirects": True}, TypeError),
+    ],
+)
+def test_what_is_wrong_is_told(
+    client: sync.RESTClient, options: dict[str, Any], kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        client.post("/echo", **options)
+
+
+def test_a_client_tells_what_it_is(run: Any, server: Server) -> None:
+    url = server.url.replace("//", "//me:secret@") + "/a"
+    with sync.RESTClient(url) as client:
+        assert client.base_url == server.url + "/a"
+        assert not client.is_closed
+    assert client.is_closed
+    with pytest.raises(TypeError, match="Reachability is expected"):
+        sync.RESTClient(reachability=True)  # type: ignore[arg-type]
+
+    async def main() -> None:
+        async with librealtime.RESTClient() as client:
+            assert (client.base_url, client.is_closed) == (None, False)
+        assert client.is_closed
+
+    run(main())
+
+
+def polls() -> int:
+    """How many descriptors of epoll this process has."""
+    names = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # the folder's own
+            names.append(os.readlink(f"/proc/self/fd/{name}"))
+    return names.count("anon_inode:[eventpoll]")
+
+
+def test_a_closed_client_has_no_descriptors(server: Server) -> None:
+    """Though it is referred to, and requests of other threads were under way."""
+    before = polls()
+    ended: list[str] = []
+
+    def ask() -> None:
+        with pytest.raises(librealtime.RealtimeError) as raised:
+            client.get("/silent/a/9", timeout=None, deadline=None)
+        ended.append(raised.value.name)
+
+    client = sync.RESTClient(server.url)
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while len(client._calls) < 4:
+        threads[0].join(0.001)
+    client.close()
+    for thread in threads:
+        thread.join(60)
+    assert ended == ["RT_ERROR_CLOSED"] * 4
+    assert polls() == before
+    assert client.is_closed
+
+
+def test_encodings(client: sync.RESTClient) -> None:
+    def fetch(charset: str) -> librealtime.RESTResponse:
+        headers = {"X-Content-Type": f"text/plain; charset={charset}"}
+        return client.post("/body", content="ä".encode("latin-1"), headers=headers)
+
+    response = fetch('"ISO-8859-1"')
+    assert (response.encoding, response.text) == ("ISO-8859-1", "ä")
+    response.encoding = "cp1251"
+    assert response.text == "д"
+    # Unknown, not for text, always an error, without a way to replace: none of them may raise.
+    for charset in ("x", "base64", "undefined", "idna"):
+        response = fetch(charset)
+        assert (response.encoding, response.text) == ("utf-8", "\ufffd")
+
+
+def test_whole_answers_are_iterated_over(client: sync.RESTClient) -> None:
+    response = client.post("/body", content="a\r\nå\n\nb")
+    for _ in range(2):
+        assert list(response.iter_lines()) == ["a", "å", "", "b"]
+        assert "".join(response.iter_text()) == response.text
+        assert list(response.iter_bytes()) == [response.content]
+        assert list(response.iter_bytes(5)) == [b"a\r\n\xc3\xa5", b"\n\nb"]
+    assert response.read() == response.content
+    with pytest.raises(ValueError, match="chunk_size is 0"):
+        next(response.iter_bytes(0))
+
+
+def test_streamed_answers_are_cut_to_size(
+    run: Any, server: Server, client: sync.RESTClient
+) -> None:
+    size = 1_000_000
+    whole = bytes(i % 251 for i in range(size))
+    sizes = [300_000] * 3 + [100_000]
+    with client.stream("GET", f"/bytes/{size}") as response:
+        pieces = list(response.iter_bytes(chunk_size=300_000))
+    assert [len(piece) for piece in pieces] == sizes
+    assert b"".join(pieces) == whole
+    with client.stream("GET", f"/bytes/{size}") as response:
+        assert response.read() == whole
+        assert list(response.iter_bytes()) == [whole]
+
+    async def main() -> None:
+        async with librealtime.RESTClient(server.url) as client:
+            async with client.stream("GET", f"/bytes/{size}") as response:
+                pieces = [piece async for piece in response.aiter_bytes(chunk_size=300_000)]
+            assert [len(piece) for piece in pieces] == sizes
+            assert b"".join(pieces) == whole
+            async with client.stream("POST", "/body", content="å\nb") as response:
+                assert [line async for line in response.aiter_lines()] == ["å", "b"]
+            async with client.stream("POST", "/body", content="å\nb") as response:
+                assert await response.aread() == "å\nb".encode()
+                assert list(response.iter_lines()) == ["å", "b"]
+                assert [text async for text in response.aiter_text()] == ["å\nb"]
+
+    run(main())
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 100])
+def test_decoders_do_not_care_how_bytes_are_cut(step: int) -> None:
+    data = "one\r\ntwo \r three\n\n€uro\ufffd\r".encode() + b"\xff\nlast"
+    cuts = [data[at : at + step] for at in range(0, len(data), step)]
+    text, lines, sizes = TextDecoder("utf-8"), LineDecoder(), SizeDecoder(7)
+    texts = [piece for cut in cuts for piece in text.decode(cut)] + list(text.flush())
+    assert "".join(texts) == data.decode("utf-8", "replace")
+    found = [line for piece in texts for line in lines.decode(piece)] + list(lines.flush())
+    assert found == ["one", "two \r three", "", "€uro\ufffd\r\ufffd", "last"]
+    found_sizes = [piece for cut in cuts for piece in sizes.decode(cut)] + list(sizes.flush())
+    assert b"".join(found_sizes) == data
+    assert {len(piece) for piece in found_sizes[:-1]} == {7}
