@@ -23,6 +23,8 @@ package struct EventSourceSession: Sendable {
         /// The number of the next attempt since the last that was stable, from 1.
         package let attempt: Int
         package let isFatal: Bool
+        /// The server cannot have seen the request.
+        package var precedesRequest = false
 
         package init(
             error: RealtimeError, status: Int = 0, retryIn: Duration? = nil, attempt: Int = 0,
@@ -260,7 +262,9 @@ package struct EventSourceSession: Sendable {
         let error =
             failure?.error
             ?? RealtimeError(.closed, "\(name) ended the stream")
-        return end(error, status: 0, now: now, random: random, least: .zero)
+        var told = end(error, status: 0, now: now, random: random, least: .zero)
+        told.precedesRequest = failure?.precedesRequest ?? false
+        return told
     }
 
     /// The stream cannot be read on (P13): the server would send the same again.

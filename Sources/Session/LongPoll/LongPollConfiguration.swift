@@ -20,6 +20,8 @@ package struct LongPollConfiguration: Sendable {
     package var redirects = Redirects.Rules()
 
     package private(set) var cursorMode = LongPollCursorMode.validators
+    /// The validators of the latest answer go along with an id.
+    package var sendsValidatorsToo = false
     package private(set) var lastEventID: String?
     package private(set) var idQueryParameter = "last_event_id"
 

@@ -43,13 +43,19 @@ package struct LongPollCursor: Sendable, Equatable {
         to request: inout HTTPRequest, _ mode: LongPollCursorMode, parameter: String
     ) {
         switch mode {
-        case .validators:
-            request.set("If-Modified-Since", lastModified)
-            request.set("If-None-Match", tag)
+        case .validators: applyValidators(to: &request)
         case .headerID: request.set("Last-Event-ID", id.isEmpty ? nil : id)
         case .queryID:
             if !id.isEmpty { request.url = request.url.withQuery(parameter, id) }
         case .none: break
         }
     }
+
+    package func applyValidators(to request: inout HTTPRequest) {
+        request.set("If-Modified-Since", lastModified)
+        request.set("If-None-Match", tag)
+    }
+
+    /// Stands behind a message of the latest answer that has an id of its own.
+    package mutating func move(to id: String) { self.id = id }
 }

@@ -72,6 +72,7 @@ package struct LongPollSession: Sendable {
     /// Empty answers of 200 in a row that came at once (L8).
     private var hastyAnswers = 0
     private var isGood = false
+    private var messageIDInside: String?
     private var bodyBytes = 0
     private var name: String { request.url.displayName }
 
@@ -124,6 +125,7 @@ package struct LongPollSession: Sendable {
         request.set("Cache-Control", "no-cache")
         cursor.apply(
             to: &request, configuration.cursorMode, parameter: configuration.idQueryParameter)
+        if configuration.sendsValidatorsToo { cursor.applyValidators(to: &request) }
     }
 
     /// An answer's head has come.
@@ -250,10 +252,15 @@ package struct LongPollSession: Sendable {
     /// The id that its last message carries; "" for none.
     package var messageID: String { head.flatMap { LongPollCursor($0)?.id } ?? "" }
 
+    /// The caller found an id inside the message: it goes before the answer's.
+    package mutating func found(id: String) { messageIDInside = id }
+
     /// The caller has had the whole answer: now the cursor moves (L4).
     package mutating func delivered(now: Instant) {
         // Also when it was closed meanwhile: another run begins behind it.
         if let head, let reached = LongPollCursor(head) { cursor = reached }
+        if let id = messageIDInside { cursor.move(to: id) }
+        messageIDInside = nil
         head = nil
         hastyAnswers = 0
         if phase == .delivering { start(now: now) }

@@ -197,8 +197,12 @@ extension RESTSession {
     }
 
     /// Answers the question of `authorize`.
-    /// - Parameter isFresh: the credentials that hold now are worth another try.
-    package mutating func authorized(_ isFresh: Bool, now: Instant) {
+    /// - Parameters:
+    ///   - isFresh: the credentials that hold now are worth another try.
+    ///   - cause: why there are none.
+    package mutating func authorized(
+        _ isFresh: Bool, because cause: RealtimeError? = nil, now: Instant
+    ) {
         guard isAuthorizing else { return }
         isAuthorizing = false
         let waiting = entries.values.filter {
@@ -206,10 +210,10 @@ extension RESTSession {
         }
         for var entry in waiting.sorted(by: { $0.id < $1.id }) {
             guard isFresh else {
-                let error = RealtimeError(
+                let refused = RealtimeError(
                     .auth,
                     "\(entry.name): the credentials were refused, and there are no fresh ones")
-                finish(entry, error, now: now)
+                finish(entry, cause ?? refused, now: now)
                 continue
             }
             entry.wasAuthorized = true

@@ -23,6 +23,8 @@ package struct WebSocketConfiguration: Sendable, Equatable {
     package var offlineQueueLimit = 0
 
     package var openTimeout: Duration = .seconds(10)
+    /// From a connection that stands to the end of the handshake, within `openTimeout`.
+    package var answerTimeout: Duration = .zero
     package var closeTimeout: Duration = .seconds(10)
     package var pingInterval: Duration = .seconds(20)
     package var pongTimeout: Duration = .seconds(20)

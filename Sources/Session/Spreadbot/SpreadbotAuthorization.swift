@@ -1,0 +1,75 @@
+package import Wire
+
+// Refused tokens, and fresh ones (sse-poll-rest.md, B4 and B5).
+extension SpreadbotSession {
+    mutating func reauthorize(_ failure: Failure, _ now: Instant) {
+        var failure = failure
+        if attachedGeneration != tokens.generation {
+            failure.retryIn = .zero
+            act(.failed(failure))
+            return dial(now)
+        }
+        guard tokens.canRefresh, !wasRefreshed else {
+            let why =
+                wasRefreshed
+                ? "with tokens that are fresh" : "and there is nothing to refresh the tokens with"
+            let error = RealtimeError(
+                .auth, "\(failure.error.message), \(why)", response: failure.error.response)
+            return end(error, failure)
+        }
+        wasRefreshed = true
+        stage = .authorizing
+        act(.failed(failure))
+        beginRefresh()
+    }
+
+    mutating func beginRefresh() {
+        if let token = tokens.beginRefresh() { act(.refresh(token: token)) }
+    }
+
+    /// A request was refused with the current credential.
+    package mutating func refusedRequest() {
+        guard tokens.canRefresh else {
+            let error = RealtimeError(
+                .auth, "the access token was refused, and there is nothing to refresh it with")
+            return act(.refreshed(error))
+        }
+        beginRefresh()
+    }
+
+    /// The server of the tokens gave fresh ones.
+    package mutating func refreshed(
+        access: String, refresh: String?, lifetime: Duration?, now: Instant
+    ) {
+        tokens.endRefresh(refused: false)
+        tokens.adopt(access: access, refresh: refresh, lifetime: lifetime, now: now)
+        act(.credential(credential))
+        act(.tokens(access: tokens.access, refresh: tokens.refresh))
+        act(.refreshed(nil))
+        if stage == .authorizing { dial(now) }
+    }
+
+    /// It gave none.
+    /// - Parameter isRefused: it will not; otherwise it could not be asked.
+    package mutating func refreshFailed(
+        _ error: RealtimeError, isRefused: Bool, now: Instant, random: Double
+    ) {
+        tokens.endRefresh(refused: isRefused)
+        act(.refreshed(error))
+        if isRefused {
+            // Whatever leg there is: its token is as good as spent.
+            if stage != .idle { end(error) }
+            return
+        }
+        guard stage == .authorizing, let transport else { return }
+        wasRefreshed = false
+        rungs[rung].lastError = error
+        let failure = Failure(error: error, transport: transport, status: 0)
+        guard isOnline else {
+            stage = .offline
+            act(.failed(failure))
+            return
+        }
+        retry(failure, SpreadbotLegEnd(error: error), now, 0, random)
+    }
+}

@@ -1,0 +1,136 @@
+package import Wire
+
+// The leg in use: what comes from it, how it ends, and what follows (sse-poll-rest.md, B6 to B10).
+extension SpreadbotSession {
+    package mutating func opened(_ number: UInt64, now: Instant) {
+        guard stage == .dialing(number), let transport else { return }
+        stage = .open(number, since: now)
+        if toldTransport != transport {
+            toldTransport = transport
+            act(.transport(transport))
+        }
+        act(.opened(transport, resumed: !attachedCursor.isEmpty))
+        if transport != .webSocket, let top = configuration.transports.firstIndex(of: .webSocket),
+            top < rung
+        {
+            upgrade.arm(now)
+        } else {
+            upgrade.reset(configuration)
+        }
+        pump(now)
+    }
+
+    /// A message has come on a leg that is open.
+    /// - Parameter id: its own; nil for a message without one.
+    /// - Returns: whether it is to be delivered; the cursor stands behind it then.
+    package mutating func received(_ number: UInt64, id: UnsafeRawBufferPointer?) -> Bool {
+        guard case .open(number, _) = stage else { return false }
+        if !gotMessage {
+            gotMessage = true
+            failures = 0
+            rungs[rung].shortLives = 0
+        }
+        return cursor.accepts(id)
+    }
+
+    /// What was polled was removed: ids of it say nothing any more (L6). The leg goes on.
+    package mutating func gone(_ number: UInt64, _ error: RealtimeError, retryIn: Duration?) {
+        guard isCurrent(number), let transport else { return }
+        cursor = SpreadbotCursor()
+        act(.failed(Failure(error: error, transport: transport, status: 410, retryIn: retryIn)))
+    }
+
+    /// A leg has ended, or did not come to be.
+    /// - Parameters:
+    ///   - written: the last send that was written to it whole; 0 for none.
+    ///   - wallClock: seconds since 1970, for a Retry-After that is a date.
+    ///   - random: uniform in [0, 1).
+    package mutating func ended(
+        _ number: UInt64, _ end: SpreadbotLegEnd, written: SpreadbotSend.ID, now: Instant,
+        wallClock: Int64, random: Double
+    ) {
+        if stage == .closing(number) { return closed(number, isClean: false, written: written) }
+        var openedAt: Instant?
+        switch stage {
+        case .dialing(number): break
+        case .open(number, let since): openedAt = since
+        default: return
+        }
+        guard let transport else { return }
+        dropProbe()
+        rungs[rung].lastError = end.error
+        if let openedAt {
+            if gotMessage || now - openedAt >= configuration.stableTime {
+                failures = 0
+                rungs[rung].shortLives = 0
+                // Only now: a server that accepts and then refuses must not be asked for ever.
+                wasRefreshed = false
+            } else {
+                rungs[rung].shortLives += 1
+            }
+        }
+        loseFrames(written)
+        let outcome = SpreadbotOutcome(
+            end, of: transport, wasOpen: openedAt != nil, isLast: rung == rungs.count - 1,
+            goesElsewhere: configuration.goesElsewhere(transport))
+        var failure = Failure(error: end.error, transport: transport, status: end.status)
+        switch outcome {
+        case .unsupported:
+            failure.retryIn = rung + 1 < rungs.count ? .zero : nil
+            act(.failed(failure))
+            nextRung(now)
+        case .unreachable, .dropped:
+            guard isOnline else {
+                stage = .offline
+                act(.failed(failure))
+                return
+            }
+            retry(failure, end, now, wallClock, random)
+        case .unauthorized: reauthorize(failure, now)
+        case .refused: self.end(end.error, failure)
+        }
+    }
+
+    /// B10.
+    mutating func retry(
+        _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,
+        _ random: Double
+    ) {
+        var failure = failure
+        if rungs[rung].shortLives >= SpreadbotSession.mostShortLives {
+            rungs[rung].shortLives = 0
+            rungs[rung].unsupportedUntil =
+                configuration.upgradeInterval > .zero
+                ? now + configuration.upgradeInterval : Instant(nanoseconds: .max)
+            failures = configuration.maxReconnects
+        }
+        guard failures < configuration.maxReconnects else {
+            failure.retryIn = rung + 1 < rungs.count ? .zero : nil
+            act(.failed(failure))
+            return nextRung(now)
+        }
+        failures += 1
+        let asked = end.error.response.flatMap { retryAfter($0, wallClock: wallClock) } ?? .zero
+        let delay = max(delay(failures, random), min(asked, SpreadbotSession.longestAsked))
+        failure.retryIn = delay
+        failure.attempt = failures
+        stage = .backoff(until: now + delay)
+        act(.failed(failure))
+    }
+
+    /// Connections on one leg that each end at once and without a message, before it counts as one
+    /// that does not work.
+    private static let mostShortLives = 3
+    /// What a server may ask to wait.
+    private static let longestAsked = Duration.seconds(300)
+
+    /// equal(min(maxDelay, 1000 · 2^(k−1))).
+    func delay(_ count: Int, _ random: Double) -> Duration {
+        let cap = Double(configuration.maxDelay.clampedNanoseconds)
+        var delay = min(1e9, cap)
+        for _ in 1..<max(2, min(count, 63)) where count > 1 && delay < cap {
+            delay = min(cap, delay * 2)
+        }
+        return .nanoseconds(Int64(delay / 2 + random * delay / 2))
+    }
+}

@@ -1,0 +1,105 @@
+package import Wire
+
+// Sends: which way each goes, and how it ends (sse-poll-rest.md, B14).
+extension SpreadbotSession {
+    /// Takes a send in. What becomes of it, a full queue too, is told by an action.
+    package mutating func submit(_ send: SpreadbotSend, now: Instant) {
+        guard stage != .idle || !send.isMessage || send.isDurable else {
+            let error = RealtimeError(
+                .closed, "there is no connection to send on: none was established, or it has ended")
+            return act(.sent(send, error))
+        }
+        if case .closing = stage, send.isMessage, !send.isDurable {
+            return act(.sent(send, RealtimeError(.closed, "the connection is closing")))
+        }
+        sends.append(send)
+        pump(now)
+        if sends.waitingCount > configuration.queueCapacity, !send.isDurable { makeRoom() }
+    }
+
+    private mutating func makeRoom() {
+        let dropsOldest = configuration.overflow == .dropOldest
+        guard let lost = dropsOldest ? sends.dropOldest() : sends.dropNewest() else { return }
+        let error = RealtimeError(
+            .queueFull,
+            "\(configuration.queueCapacity) sends wait for a connection (queue_capacity)")
+        act(.sent(lost, error))
+    }
+
+    /// Ends a send that has not begun; one that has is left alone.
+    package mutating func cancel(_ number: UInt64) {
+        guard let send = sends.cancel(number) else { return }
+        act(.sent(send, RealtimeError(.cancelled, "the send was cancelled")))
+    }
+
+    /// Gives whatever may go out its way.
+    mutating func pump(_ now: Instant) {
+        if isWebSocketOpen {
+            while let send = sends.nextFrame() { act(.write(send)) }
+            if let last = sends.nextConfirmation() { act(.confirm(last)) }
+        }
+        guard postRetry.due == nil else { return }
+        let isClosing = if case .closing = stage { true } else { false }
+        guard !isClosing else { return }
+        let all = !isWebSocketOpen && stage != .idle
+        if let send = sends.nextRequest(allKinds: all) { act(.post(send)) }
+    }
+
+    private var isWebSocketOpen: Bool {
+        if case .open = stage { return transport == .webSocket }
+        return false
+    }
+
+    /// The server has answered the ping behind this send.
+    package mutating func confirmed(_ number: UInt64, _ id: SpreadbotSend.ID, now: Instant) {
+        guard isCurrent(number) else { return }
+        for send in sends.confirmed(id) { act(.sent(send, nil)) }
+        pump(now)
+    }
+
+    /// A request is over.
+    /// - Parameters:
+    ///   - error: nil when the server has taken it.
+    ///   - mayPass: another attempt may do better: a durable send is not given up.
+    package mutating func posted(
+        _ id: SpreadbotSend.ID, _ error: RealtimeError?, mayPass: Bool, now: Instant,
+        random: Double
+    ) {
+        guard let send = sends.posting, send.id == id else { return }
+        if let error, mayPass, send.isDurable {
+            sends.postAgain()
+            postRetry.failures += 1
+            postRetry.due = now + delay(postRetry.failures, random)
+            act(.failed(Failure(error: error, transport: nil, status: 0)))
+        } else {
+            _ = sends.posted()
+            postRetry.failures = 0
+            act(.sent(send, error))
+        }
+        pump(now)
+    }
+
+    /// The leg is gone: frames that were not confirmed may have arrived.
+    mutating func loseFrames(_ written: SpreadbotSend.ID) {
+        let error = RealtimeError(
+            .connectionLost,
+            "the connection was lost before the server confirmed the message: it may have arrived,"
+                + " or not")
+        for send in sends.dropped(written: written) { act(.sent(send, error)) }
+    }
+
+    /// What waits for a connection is not sent any more; frames that are under way are.
+    mutating func giveUpWaiting(_ error: RealtimeError) {
+        cancelPost()
+        for send in sends.closeWaiting() { act(.sent(send, error)) }
+    }
+
+    mutating func giveUpAll(_ error: RealtimeError) {
+        cancelPost()
+        for send in sends.close() { act(.sent(send, error)) }
+    }
+
+    private mutating func cancelPost() {
+        if let post = sends.posting, post.isMessage { act(.cancelPost(post.id)) }
+    }
+}

@@ -1,0 +1,365 @@
+package import Wire
+
+/// Where a connection stands.
+package enum SpreadbotState: Int32, Sendable {
+    case connecting = 0
+    case connected = 1
+    case disconnected = 2
+}
+
+/// What is done while it is connecting.
+package enum SpreadbotPhase: Int32, Sendable {
+    /// Connected, or disconnected.
+    case none = 0
+    case dialing = 1
+    /// The delay before the next attempt.
+    case backoff = 2
+    /// There is no network.
+    case offline = 3
+    /// Tokens are refreshed.
+    case auth = 4
+}
+
+/// The brain of a Spreadbot connection (sse-poll-rest.md, section 6): which leg is tried, with
+/// which cursor and tokens, what its end means, and which way a send goes. Its driver has the legs.
+///
+/// What is to be done comes from `nextAction`, in order; the driver does one after the other and
+/// tells what came of it. Legs and probes have numbers: what is told of an older one is nothing.
+package struct SpreadbotSession: Sendable {
+    /// An attempt, as it is to be made.
+    package struct Attempt: Sendable {
+        package let number: UInt64
+        package let transport: SpreadbotTransport
+        package let path: String
+        /// "" for none.
+        package let cursor: String
+        package let accessToken: String
+    }
+
+    package struct Failure: Sendable {
+        package let error: RealtimeError
+        /// Of the leg that failed; nil when it was none.
+        package let transport: SpreadbotTransport?
+        package let status: Int
+        /// Until the next attempt, on this leg or another; nil when there is none, or it waits for
+        /// the network.
+        package var retryIn: Duration?
+        /// Of those in a row on this leg, 0 for one that is not counted.
+        package var attempt = 0
+        package var isFatal = false
+    }
+
+    package enum Action: Sendable {
+        case attach(Attempt)
+        /// Drops the leg of this number.
+        case detach(UInt64)
+        /// Closes the WebSocket of this number in order, and tells its end by `closed`.
+        case close(UInt64)
+        /// A handshake without a cursor, to see whether it would be answered.
+        case probe(Attempt)
+        case dropProbe(UInt64)
+        /// Spends a refresh token.
+        case refresh(token: String)
+        /// Tells whoever waited for tokens: there are fresh ones, or why not.
+        case refreshed(RealtimeError?)
+        /// The Authorization of requests from now on.
+        case credential(String?)
+        case write(SpreadbotSend)
+        /// Sends a ping and tells its answer by `confirmed`.
+        case confirm(SpreadbotSend.ID)
+        case post(SpreadbotSend)
+        case cancelPost(SpreadbotSend.ID)
+
+        // To the application.
+        case opened(SpreadbotTransport, resumed: Bool)
+        case transport(SpreadbotTransport?)
+        case failed(Failure)
+        case tokens(access: String, refresh: String)
+        /// The end of a send: nil when the server has it.
+        case sent(SpreadbotSend, RealtimeError?)
+        case disconnected(RealtimeError?)
+    }
+
+    enum Stage: Equatable {
+        case idle
+        case dialing(UInt64)
+        case open(UInt64, since: Instant)
+        case backoff(until: Instant)
+        case authorizing
+        case offline
+        /// The WebSocket's closing handshake, by the application's wish.
+        case closing(UInt64)
+    }
+
+    /// What is known of a leg.
+    struct Rung: Sendable {
+        var shortLives = 0
+        var unsupportedUntil: Instant?
+        var lastError: RealtimeError?
+    }
+
+    var configuration: SpreadbotConfiguration
+    package private(set) var path = ""
+    var stage = Stage.idle
+    var tokens: SpreadbotTokens
+    var cursor: SpreadbotCursor
+    var sends = SpreadbotSends()
+    private var actions: [Action] = []
+    private var firstAction = 0
+    private var lastNumber: UInt64 = 0
+    var isOnline = true
+
+    /// The leg in use, an index of `configuration.transports`.
+    var rung = 0
+    var rungs: [Rung]
+    var failures = 0
+    var attachedCursor = ""
+    var attachedGeneration: UInt64 = 0
+    var gotMessage = false
+    /// It was refused with the tokens of a refresh that followed a refusal.
+    var wasRefreshed = false
+    var toldTransport: SpreadbotTransport?
+    var upgrade = SpreadbotUpgrade()
+    var postRetry = PostRetry()
+
+    /// When a durable send is posted again.
+    struct PostRetry: Sendable {
+        var failures = 0
+        var due: Instant?
+    }
+
+    package init(_ configuration: SpreadbotConfiguration) {
+        self.configuration = configuration
+        tokens = SpreadbotTokens(configuration)
+        cursor = SpreadbotCursor(id: configuration.lastEventID)
+        rungs = configuration.transports.map { _ in Rung() }
+    }
+
+    // MARK: What it is
+
+    package var state: SpreadbotState {
+        switch stage {
+        case .idle, .closing: .disconnected
+        case .open: .connected
+        case .dialing, .backoff, .authorizing, .offline: .connecting
+        }
+    }
+
+    package var phase: SpreadbotPhase {
+        switch stage {
+        case .idle, .closing, .open: .none
+        case .dialing: .dialing
+        case .backoff: .backoff
+        case .authorizing: .auth
+        case .offline: .offline
+        }
+    }
+
+    /// Of the leg in use, or tried last; nil before and after.
+    package var transport: SpreadbotTransport? {
+        stage == .idle || rung >= rungs.count ? nil : configuration.transports[rung]
+    }
+
+    package var lastEventID: String { cursor.id }
+    package var accessToken: String { tokens.access }
+    package var refreshToken: String { tokens.refresh }
+
+    /// Whether a leg, or a probe, of this number is still wanted.
+    package func isCurrent(_ number: UInt64) -> Bool {
+        switch stage {
+        case .dialing(number), .open(number, _), .closing(number): true
+        default: upgrade.probe == number
+        }
+    }
+
+    // MARK: The application
+
+    /// Connects; when it is connected or connecting already, from the top of the ladder.
+    package mutating func establish(path: String, now: Instant) {
+        dropLeg()
+        loseFrames(.max)
+        if path != self.path {
+            cursor = SpreadbotCursor(id: self.path.isEmpty ? cursor.id : "")
+            self.path = path
+        }
+        wasRefreshed = false
+        for index in rungs.indices { rungs[index] = Rung() }
+        upgrade.reset(configuration)
+        climb(now)
+    }
+
+    /// Ends the connection; `disconnected` follows, at once or when the WebSocket is closed.
+    package mutating func disconnect(now: Instant) {
+        switch stage {
+        case .idle, .closing: return
+        case .open(let number, _) where transport == .webSocket:
+            dropProbe()
+            stage = .closing(number)
+            act(.close(number))
+            giveUpWaiting(closedByUser)
+        case .open, .dialing, .backoff, .authorizing, .offline: end(nil)
+        }
+    }
+
+    var closedByUser: RealtimeError {
+        RealtimeError(.closed, "the connection was closed")
+    }
+
+    /// The application has other tokens: they hold from the next attempt and request on.
+    package mutating func setTokens(access: String, refresh: String, now: Instant) {
+        tokens.adopt(access: access, refresh: refresh, lifetime: nil, now: now)
+        wasRefreshed = false
+        act(.credential(credential))
+    }
+
+    package var credential: String? {
+        tokens.access.isEmpty ? nil : try? HeaderField.bearerAuthorization(tokens.access)
+    }
+
+    // MARK: The ladder
+
+    /// From the top.
+    mutating func climb(_ now: Instant) {
+        rung = 0
+        failures = 0
+        dial(now)
+    }
+
+    mutating func nextRung(_ now: Instant) {
+        rung += 1
+        failures = 0
+        dial(now)
+    }
+
+    mutating func dial(_ now: Instant) {
+        guard isOnline else {
+            stage = .offline
+            return
+        }
+        while rung < rungs.count, rungs[rung].unsupportedUntil.map({ $0 > now }) ?? false {
+            rung += 1
+        }
+        guard rung < rungs.count else { return end(exhausted) }
+        if tokens.canRefresh, tokens.expireSoon(now) {
+            stage = .authorizing
+            return beginRefresh()
+        }
+        let attempt = makeAttempt(configuration.transports[rung], cursor: cursor.id)
+        attachedCursor = cursor.id
+        attachedGeneration = tokens.generation
+        gotMessage = false
+        cursor.attached()
+        stage = .dialing(attempt.number)
+        act(.attach(attempt))
+    }
+
+    mutating func makeAttempt(_ transport: SpreadbotTransport, cursor: String) -> Attempt {
+        lastNumber += 1
+        return Attempt(
+            number: lastNumber, transport: transport, path: path, cursor: cursor,
+            accessToken: tokens.access)
+    }
+
+    private var exhausted: RealtimeError {
+        let told = zip(configuration.transports, rungs).map { transport, rung in
+            "\(transport.name): \(rung.lastError?.message ?? "not tried")"
+        }
+        return RealtimeError(
+            .reconnectsExhausted,
+            "no way to \(configuration.base.displayName) is left; "
+                + told.joined(separator: "; "))
+    }
+
+    // MARK: The end
+
+    /// The WebSocket that was to be closed is closed.
+    /// - Parameter isClean: the server answered the close frame: it has what was written before.
+    package mutating func closed(_ number: UInt64, isClean: Bool, written: SpreadbotSend.ID) {
+        guard stage == .closing(number) else { return }
+        if isClean, written > 0 {
+            for send in sends.confirmed(written) { act(.sent(send, nil)) }
+        }
+        end(nil)
+    }
+
+    mutating func end(_ error: RealtimeError?, _ failure: Failure? = nil) {
+        dropLeg()
+        rung = 0
+        toldTransport = nil
+        if let error {
+            var told = Failure(
+                error: error, transport: failure?.transport, status: failure?.status ?? 0)
+            told.isFatal = true
+            act(.failed(told))
+        }
+        giveUpAll(error ?? closedByUser)
+        act(.transport(nil))
+        act(.disconnected(error))
+    }
+
+    /// Whatever leg there is: nothing of it counts any more.
+    mutating func dropLeg() {
+        dropProbe()
+        switch stage {
+        case .dialing(let number), .open(let number, _), .closing(let number):
+            act(.detach(number))
+        case .idle, .backoff, .authorizing, .offline: break
+        }
+        stage = .idle
+    }
+
+    // MARK: Time and the network
+
+    package var wakeUp: Instant? {
+        var times: [Instant] = []
+        if case .backoff(let until) = stage { times.append(until) }
+        if case .open = stage, let due = upgrade.due { times.append(due) }
+        if let due = postRetry.due { times.append(due) }
+        return times.min()
+    }
+
+    package mutating func timeReached(_ now: Instant) {
+        if let due = postRetry.due, due <= now {
+            postRetry.due = nil
+            pump(now)
+        }
+        if case .backoff(let until) = stage, until <= now {
+            dial(now)
+        } else if case .open = stage, let due = upgrade.due, due <= now {
+            upgrade.disarm()
+            beginProbe(now)
+        }
+    }
+
+    /// Whether the server can be reached has changed, or the way there (B11, B12).
+    package mutating func networkChanged(isOnline: Bool, now: Instant, random: Double) {
+        let comesBack = isOnline && !self.isOnline
+        self.isOnline = isOnline
+        let soon = now + .nanoseconds(Int64(random * 1e9))
+        switch stage {
+        case .offline where comesBack:
+            rung = 0
+            failures = 0
+            for index in rungs.indices { rungs[index] = Rung() }
+            stage = .backoff(until: soon)
+        case .backoff where !isOnline: stage = .offline
+        case .open where isOnline: upgrade.bringForward(soon)
+        default: break
+        }
+    }
+
+    // MARK: Actions
+
+    package mutating func nextAction() -> Action? {
+        guard firstAction < actions.count else { return nil }
+        let action = actions[firstAction]
+        firstAction += 1
+        if firstAction == actions.count {
+            actions.removeAll(keepingCapacity: true)
+            firstAction = 0
+        }
+        return action
+    }
+
+    mutating func act(_ action: Action) { actions.append(action) }
+}

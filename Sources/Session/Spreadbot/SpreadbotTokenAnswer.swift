@@ -1,0 +1,45 @@
+package import Wire
+
+/// What the server of the tokens answered (RFC 6749 §5).
+package struct SpreadbotTokenAnswer: Equatable, Sendable {
+    package let access: String
+    /// nil when the one that was spent holds on.
+    package let refresh: String?
+    package let lifetime: Duration?
+
+    /// Longer ones are no lifetimes, and would not fit a clock.
+    private static let longest: Int64 = 10 * 365 * 86_400
+
+    /// - Throws: `.auth` for what is no answer with an access token.
+    package init(parsing body: [UInt8]) throws(RealtimeError) {
+        guard let value = try? JSONValue(parsing: body), let object = value.objectValue else {
+            throw RealtimeError(.auth, "the answer with the tokens is not a JSON object")
+        }
+        guard let access = object["access_token"]?.stringValue, !access.isEmpty else {
+            throw RealtimeError(.auth, "the answer with the tokens has no access_token")
+        }
+        if let type = object["token_type"], type.stringValue?.lowercased() != "bearer" {
+            throw RealtimeError(.auth, "the token_type of the answer with the tokens is not bearer")
+        }
+        do throws(RealtimeError) {
+            _ = try HeaderField.bearerAuthorization(access)
+        } catch {
+            throw RealtimeError(.auth, "the access_token does not fit a header: \(error.message)")
+        }
+        self.access = access
+        refresh = object["refresh_token"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
+        let seconds = object["expires_in"]?.doubleValue.flatMap {
+            Int64(exactly: $0.rounded(.down))
+        }
+        lifetime = seconds.flatMap { $0 > 0 ? .seconds(min($0, Self.longest)) : nil }
+    }
+
+    /// The error code of a refusal, with its description (RFC 6749 §5.2).
+    package static func errorCode(_ body: [UInt8]) -> String? {
+        guard let object = (try? JSONValue(parsing: body))?.objectValue,
+            let code = object["error"]?.stringValue
+        else { return nil }
+        let said = object["error_description"]?.stringValue.map { ": " + $0.quoted(upTo: 100) }
+        return code.quoted(upTo: 60) + (said ?? "")
+    }
+}

@@ -1,0 +1,76 @@
+/// When the WebSocket is tried again from a lower leg (sse-poll-rest.md, B12).
+struct SpreadbotUpgrade: Sendable {
+    /// When the next probe is due; nil for never, or while one is under way.
+    private(set) var due: Instant?
+    /// The number of the one under way.
+    private(set) var probe: UInt64?
+    private var interval = Duration.zero
+
+    /// The WebSocket is in use, or everything begins anew.
+    mutating func reset(_ configuration: SpreadbotConfiguration) {
+        interval = configuration.upgradeInterval
+        due = nil
+    }
+
+    /// A lower leg is open.
+    mutating func arm(_ now: Instant) {
+        guard interval > .zero, due == nil, probe == nil else { return }
+        due = now + interval
+    }
+
+    mutating func disarm() { due = nil }
+
+    mutating func begin(_ number: UInt64) {
+        due = nil
+        probe = number
+    }
+
+    /// The network changed: what stood in the way may be gone.
+    mutating func bringForward(_ time: Instant) {
+        if let due, time < due { self.due = time }
+    }
+
+    mutating func failed(_ configuration: SpreadbotConfiguration) {
+        interval = min(interval * 2, max(configuration.maxUpgradeInterval, interval))
+    }
+
+    mutating func takeProbe() -> UInt64? {
+        defer { probe = nil }
+        return probe
+    }
+}
+
+// From a lower leg back to the WebSocket.
+extension SpreadbotSession {
+    mutating func dropProbe() {
+        if let probe = upgrade.takeProbe() { act(.dropProbe(probe)) }
+    }
+
+    mutating func beginProbe(_ now: Instant) {
+        guard case .open = stage, !sends.hasFlying else { return }
+        let attempt = makeAttempt(.webSocket, cursor: "")
+        upgrade.begin(attempt.number)
+        act(.probe(attempt))
+    }
+
+    /// The probe was answered as a WebSocket: the leg makes room for one with the cursor.
+    package mutating func probeOpened(_ number: UInt64, now: Instant) {
+        guard upgrade.probe == number else { return }
+        dropProbe()
+        guard case .open(let leg, _) = stage,
+            let top = configuration.transports.firstIndex(of: .webSocket), top < rung
+        else { return }
+        act(.detach(leg))
+        rungs[top].unsupportedUntil = nil
+        rung = top
+        failures = 0
+        dial(now)
+    }
+
+    package mutating func probeEnded(_ number: UInt64, now: Instant) {
+        guard upgrade.probe == number else { return }
+        dropProbe()
+        upgrade.failed(configuration)
+        if case .open = stage { upgrade.arm(now) }
+    }
+}

@@ -1,0 +1,54 @@
+/// A message as JSON: `{"id": …, "event": …, "data": …}`, or a batch of them
+/// (sse-poll-rest.md, B6).
+package struct SpreadbotEnvelope: Equatable {
+    /// A string, or an integer in decimal; nil for none.
+    package let id: [UInt8]?
+    package let event: [UInt8]?
+    /// A string's text, or any other value as JSON without blanks.
+    package let data: [UInt8]
+
+    package static let batchType = "application/vnd.spreadbot.batch+json"
+
+    private init?(_ node: JSONNode) {
+        guard case .object = node.kind, let data = node["data"] else { return nil }
+        self.data = SpreadbotEnvelope.bytes(data)
+        event = node["event"]?.string.flatMap { $0.isEmpty ? nil : Array($0.utf8) }
+        let id = node["id"]
+        let text = id?.string ?? id?.integer.map { String($0) } ?? ""
+        // What could not be said in a header is no cursor.
+        let isFit = !text.isEmpty && !text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+        self.id = isFit ? Array(text.utf8) : nil
+    }
+
+    private static func bytes(_ node: JSONNode) -> [UInt8] {
+        if let bytes = node.withString({ Array($0) }) { return bytes }
+        var bytes: [UInt8] = []
+        node.writeSource(to: &bytes)
+        return bytes
+    }
+
+    /// - Returns: nil for what is no JSON object with a member `data`.
+    package static func message(
+        _ bytes: UnsafeRawBufferPointer
+    ) -> SpreadbotEnvelope? {
+        guard bytes.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "{") else {
+            return nil
+        }
+        var document = JSONDocument()
+        return (try? document.read(bytes) { SpreadbotEnvelope($0) }) ?? nil
+    }
+
+    /// - Returns: the messages of `{"messages": [...]}` in order; nil for what is no batch.
+    package static func batch(
+        _ bytes: UnsafeRawBufferPointer
+    ) -> [SpreadbotEnvelope]? {
+        var document = JSONDocument()
+        let messages = try? document.read(bytes) { root -> [SpreadbotEnvelope?]? in
+            guard case .object = root.kind, let list = root["messages"], case .array = list.kind
+            else { return nil }
+            return list.elements.map { SpreadbotEnvelope($0) }
+        }
+        guard let messages = messages ?? nil, !messages.contains(nil) else { return nil }
+        return messages.compactMap { $0 }
+    }
+}
