@@ -120,6 +120,9 @@ package final class LongPollConnection: @unchecked Sendable {
         loop.perform { [self] in handlersChanged() }
     }
 
+    /// In the message handler: the message carries an id inside, which goes before the answer's.
+    func found(id: String) { session?.found(id: id) }
+
     /// The handlers as they are now, for the loop's thread.
     func takeHandlers() { handlers = sharedHandlers.withLock { $0 } }
 

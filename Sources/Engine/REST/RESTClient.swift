@@ -79,10 +79,13 @@ package final class RESTClient: @unchecked Sendable {
     }
 
     /// Tells whether there are fresh credentials, after a handler's `.later`.
-    package func credentialsAreReady(_ areFresh: Bool) throws(RealtimeError) {
+    /// - Parameter cause: why there are none.
+    package func credentialsAreReady(
+        _ areFresh: Bool, because cause: RealtimeError? = nil
+    ) throws(RealtimeError) {
         try loop.checkUsable()
         loop.perform { [self] in
-            session.authorized(areFresh, now: Loop.now())
+            session.authorized(areFresh, because: cause, now: Loop.now())
             schedule()
         }
     }

@@ -50,6 +50,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     @exclusivity(unchecked) var session: UnsafeMutablePointer<WebSocketSession>?
     let timer = LoopTimer()
     var openDeadline: Instant?
+    /// The attempt came to a connection: what failed, failed behind it.
+    var reachedServer = false
     @exclusivity(unchecked) var isScheduled = false
     @exclusivity(unchecked) var watch = Watch()
     /// Bytes that were read and then not wanted, by a pause.

@@ -46,6 +46,7 @@ extension WebSocketConnection {
         shareOptions()
         attempt = Shared(WebSocketAttempt(configuration))
         lastError = nil
+        reachedServer = false
         if reconnection == nil { reconnection = configuration.reconnect.map { Reconnection($0) } }
         openDeadline =
             configuration.openTimeout > .zero ? Loop.now() + configuration.openTimeout : nil
@@ -161,6 +162,11 @@ extension WebSocketConnection {
 
 extension WebSocketConnection: CurlConnectOwner {
     func connected(_ transport: Transport) {
+        reachedServer = true
+        if configuration.answerTimeout > .zero {
+            let due = Loop.now() + configuration.answerTimeout
+            openDeadline = openDeadline.map { min($0, due) } ?? due
+        }
         var nonce = [UInt8](repeating: 0, count: 16)
         nonce.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
         let handshake = ClientHandshake(

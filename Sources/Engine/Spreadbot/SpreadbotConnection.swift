@@ -1,0 +1,269 @@
+import CShims
+package import Session
+import Synchronization
+package import Wire
+
+/// A Spreadbot connection on a loop: the hands to `SpreadbotSession`'s brain. Calls come from any
+/// thread; its own work (SpreadbotDriver.swift) happens on the loop's.
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and the
+/// configuration to the caller until the first use.
+package final class SpreadbotConnection: @unchecked Sendable {
+    package let loop: Loop
+    @exclusivity(unchecked) package private(set) var configuration: SpreadbotConfiguration
+
+    // Any thread.
+    private let isStarted = Atomic<Bool>(false)
+    /// Why nothing may be delivered; 0 when something may.
+    let gate = Atomic<UInt8>(0)
+    private let sharedHandlers = Mutex(SpreadbotHandlers())
+    private let shared: Mutex<Shared>
+    private let lastNumber = Atomic<UInt64>(0)
+
+    // The loop's owner only.
+    @exclusivity(unchecked) var handlers = SpreadbotHandlers()
+    @exclusivity(unchecked) var session: SpreadbotSession
+    @exclusivity(unchecked) var leg: SpreadbotLeg?
+    var probe: SpreadbotLeg?
+    let timer = LoopTimer()
+    var reachability: Reachability?
+    var isActing = false
+    var isScheduled = false
+    var isResident = false
+    /// Posts messages; its requests wait for tokens with the session.
+    var sender: RESTClient?
+    /// Spends refresh tokens.
+    var refresher: RESTClient?
+    /// Clients of the user's whose requests carry the tokens.
+    var clients: [ClientReference] = []
+    /// The number that `sender` knows the request under way by.
+    var posting: UInt64?
+    /// Answers that are told with the end of their send.
+    var results: [SpreadbotSend.ID: RESTResult] = [:]
+    /// The event of messages without one, with a NUL behind it.
+    @exclusivity(unchecked) var pathText: ContiguousArray<UInt8> = [0]
+    /// The cursor, and the event of a message that has its own, in the same way.
+    @exclusivity(unchecked) var idText: ContiguousArray<UInt8> = [0]
+    @exclusivity(unchecked) var eventText: ContiguousArray<UInt8> = [0]
+
+    struct ClientReference {
+        weak var client: RESTClient?
+    }
+
+    /// What the caller may ask for at any time.
+    struct Shared {
+        var state = SpreadbotState.disconnected
+        var phase = SpreadbotPhase.none
+        var transport: SpreadbotTransport?
+        var lastEventID = ""
+        var accessToken = ""
+        var refreshToken = ""
+    }
+
+    enum Gate {
+        static let paused: UInt8 = 1
+        static let closed: UInt8 = 2
+    }
+
+    package init(base: String, on loop: Loop) throws(RealtimeError) {
+        try loop.checkUsable()
+        self.loop = loop
+        let configuration = try SpreadbotConfiguration(base: base)
+        self.configuration = configuration
+        session = SpreadbotSession(configuration)
+        shared = Mutex(Shared())
+    }
+
+    // MARK: What it is; any thread
+
+    package var state: SpreadbotState {
+        loop.isClosed.load(ordering: .acquiring) ? .disconnected : shared.withLock { $0.state }
+    }
+
+    package var phase: SpreadbotPhase { shared.withLock { $0.phase } }
+
+    /// Of the leg in use or tried last; nil before and after.
+    package var transport: SpreadbotTransport? { shared.withLock { $0.transport } }
+
+    /// Of the last message delivered that had one; "" for none.
+    package var lastEventID: String {
+        shared.withLock { isUsed ? $0.lastEventID : configuration.lastEventID }
+    }
+
+    package var tokens: (access: String, refresh: String) {
+        shared.withLock {
+            isUsed
+                ? ($0.accessToken, $0.refreshToken)
+                : (configuration.accessToken, configuration.refreshToken)
+        }
+    }
+
+    func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
+
+    private var isUsed: Bool { isStarted.load(ordering: .acquiring) }
+
+    /// Whether it was given back.
+    var isClosed: Bool { gate.load(ordering: .acquiring) & Gate.closed != 0 }
+
+    var isPaused: Bool { gate.load(ordering: .acquiring) & Gate.paused != 0 }
+
+    // MARK: Options and handlers
+
+    /// Changes options, before the first use.
+    package func configure(_ change: (inout SpreadbotConfiguration) throws -> Void) throws {
+        try checkNew()
+        try change(&configuration)
+    }
+
+    /// Whether the server can be reached is asked here; nil asks the loop's own.
+    package func setReachability(_ reachability: Reachability?) throws(RealtimeError) {
+        guard reachability.map({ $0.loop === loop }) ?? true else {
+            throw RealtimeError(
+                .invalidArgument, "the reachability belongs to another loop than the connection")
+        }
+        try checkNew()
+        self.reachability = reachability
+    }
+
+    private func checkNew() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard !isUsed else {
+            throw RealtimeError(.state, "an option must be set before the connection is used")
+        }
+    }
+
+    /// Changes handlers, at any time.
+    package func setHandlers(_ change: (inout SpreadbotHandlers) -> Void) throws(RealtimeError) {
+        try loop.checkUsable()
+        // What is replaced is released outside the lock: its user data's destroy may call us.
+        var old: SpreadbotHandlers?
+        sharedHandlers.withLock { handlers in
+            old = handlers
+            change(&handlers)
+        }
+        withExtendedLifetime(old) {}
+        loop.perform { [self] in takeHandlers() }
+    }
+
+    /// The handlers as they are now, for the loop's thread.
+    func takeHandlers() { handlers = sharedHandlers.withLock { $0 } }
+
+    /// Lets go of all handlers: nothing is told any more.
+    func dropHandlers() {
+        let old = sharedHandlers.withLock { handlers -> SpreadbotHandlers in
+            defer { handlers = SpreadbotHandlers() }
+            return handlers
+        }
+        handlers = SpreadbotHandlers()
+        withExtendedLifetime(old) {}
+    }
+
+    // MARK: Use; any thread
+
+    /// Connects to a path below the base, in place of what is there. Cursor and tokens are kept;
+    /// another path than before begins without a cursor.
+    package func establish(path: String) throws(RealtimeError) {
+        try checkOpen()
+        for transport in configuration.transports {
+            _ = try configuration.url(of: transport, path: path)
+        }
+        start()
+        loop.perform { [self] in establishNow(path) }
+    }
+
+    /// Ends the connection; the disconnected handler tells when. It may be established again.
+    package func disconnect() throws(RealtimeError) {
+        try checkOpen()
+        guard isUsed else { return }
+        loop.perform { [self] in
+            session.disconnect(now: Loop.now())
+            schedule()
+        }
+    }
+
+    /// Sets tokens in the place of those there are, from the next attempt and request on.
+    package func setTokens(access: String, refresh: String) throws {
+        try checkOpen()
+        guard isUsed else {
+            return try configure { try $0.setTokens(access: access, refresh: refresh) }
+        }
+        var probe = configuration
+        try probe.setTokens(access: access, refresh: refresh)
+        loop.perform { [self] in
+            session.setTokens(access: access, refresh: refresh, now: Loop.now())
+            schedule()
+        }
+    }
+
+    /// Sends a message by the WebSocket, or by a POST where there is none.
+    /// - Parameter assigned: told the number that the sent handler tells its end by, before that
+    ///   can be called.
+    package func send(
+        _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer,
+        assigned: (UInt64) -> Void = { _ in }
+    ) throws(RealtimeError) {
+        try checkOpen()
+        if kind == .text, !UTF8Validator.isValid(bytes) {
+            throw RealtimeError(.invalidUTF8, "the text to send is not valid UTF-8")
+        }
+        submit(kind == .text ? .text : .binary, Array(bytes), assigned)
+    }
+
+    private func submit(
+        _ kind: SpreadbotSend.Kind, _ payload: [UInt8], _ assigned: (UInt64) -> Void
+    ) {
+        start()
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        assigned(number)
+        let send = SpreadbotSend(
+            number: number, kind: kind, payload: payload, key: RESTClient.randomUUID())
+        loop.perform { [self] in
+            session.submit(send, now: Loop.now())
+            schedule()
+        }
+    }
+
+    /// Ends a send that has not begun, whose end the sent handler tells; one that has is left
+    /// alone.
+    package func cancel(_ number: UInt64) throws(RealtimeError) {
+        try checkOpen()
+        loop.perform { [self] in
+            session.cancel(number)
+            schedule()
+        }
+    }
+
+    /// Stops delivering; the server is slowed down. Any thread; from another than the loop's one
+    /// message may still come.
+    package func pause() throws(RealtimeError) {
+        try checkOpen()
+        let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
+        if old & Gate.paused == 0 { loop.perform { [self] in leg?.pause() } }
+    }
+
+    package func resume() throws(RealtimeError) {
+        try checkOpen()
+        let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
+        if old & Gate.paused != 0 { loop.perform { [self] in leg?.resume() } }
+    }
+
+    func start() {
+        guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        loop.perform { [self] in begin() }
+    }
+
+    func checkOpen() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard !isClosed else { throw RealtimeError(.closed, "the connection is closed") }
+    }
+
+    /// Gives it back: no callback begins after this returned, except on the loop's thread one that
+    /// had begun.
+    package func close() {
+        guard !loop.isForked else { return }
+        let old = gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing).oldValue
+        guard old & Gate.closed == 0 else { return }
+        publish { ($0.state, $0.phase, $0.transport) = (.disconnected, .none, nil) }
+        loop.perform { [self] in closeNow() }
+    }
+}

@@ -1,0 +1,339 @@
+import CShims
+import Session
+import Synchronization
+import Wire
+
+// What a Spreadbot connection does on its loop's thread: its legs and what they tell, and what its
+// session wants done. Requests are in SpreadbotRequests.swift.
+extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, LoopResident {
+    func begin() {
+        guard !isClosed else { return }
+        takeHandlers()
+        session = SpreadbotSession(configuration)
+        // Without a monitor everything counts as reachable.
+        reachability = reachability ?? (try? loop.defaultReachability())
+        reachability?.add(self)
+        loop.addResident(self)
+        isResident = true
+        session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
+        publishState()
+    }
+
+    func establishNow(_ path: String) {
+        guard !isClosed else { return }
+        pathText = ContiguousArray(path.utf8) + [0]
+        session.establish(path: path, now: Loop.now())
+        schedule()
+    }
+
+    private var isReachable: Bool {
+        reachability?.isReachable(configuration.base, by: configuration.network) ?? true
+    }
+
+    func reachabilityChanged() {
+        guard !isClosed else { return }
+        session.networkChanged(
+            isOnline: isReachable, now: Loop.now(), random: randomFraction())
+        act()
+    }
+
+    /// Has what is to be done done in the loop's turn: never inside a call of the user's.
+    func schedule() {
+        guard !isScheduled, !isActing else { return }
+        isScheduled = true
+        loop.schedule(self)
+    }
+
+    func turn() {
+        isScheduled = false
+        act()
+    }
+
+    func ready(_ events: UInt32) {}
+
+    func timeReached(_ now: Instant) {
+        session.timeReached(now)
+        act()
+    }
+
+    /// Does what the session wants done. A handler in here may call anything; what follows from
+    /// that is done behind it.
+    func act() {
+        guard !isActing, !isClosed else { return }
+        isActing = true
+        publishState()
+        while !isClosed, let action = session.nextAction() {
+            perform(action)
+            publishState()
+        }
+        isActing = false
+        guard !isClosed else { return }
+        if let next = session.wakeUp {
+            loop.arm(timer, self, at: next)
+        } else {
+            loop.disarm(timer)
+        }
+    }
+
+    private func publishState() {
+        guard !isClosed else { return }
+        publish {
+            $0.state = session.state
+            $0.phase = session.phase
+            $0.transport = session.transport
+            $0.lastEventID = session.lastEventID
+            $0.accessToken = session.accessToken
+            $0.refreshToken = session.refreshToken
+        }
+    }
+
+    private func perform(_ action: SpreadbotSession.Action) {
+        switch action {
+        case .attach(let attempt): attach(attempt)
+        case .detach(let number): if leg?.number == number { dropLeg() }
+        case .close(let number): closeWebSocket(number)
+        case .probe(let attempt): beginProbe(attempt)
+        case .dropProbe(let number):
+            guard probe?.number == number else { return }
+            probe?.drop()
+            probe = nil
+        case .refresh(let token): refresh(token)
+        case .refreshed(let error): tellClients(error)
+        case .credential(let credential): setCredential(credential)
+        case .write(let send): leg?.write(send)
+        case .confirm(let id): confirm(id)
+        case .post(let send): post(send)
+        case .cancelPost: cancelPost()
+        case .opened, .transport, .failed, .tokens, .sent, .disconnected: tell(action)
+        }
+    }
+
+    private func tell(_ action: SpreadbotSession.Action) {
+        let name = configuration.base.displayName
+        switch action {
+        case .opened(let transport, let resumed):
+            let how = resumed ? ", behind the last id" : ""
+            Log.write(.info, "\(name): connected by \(transport.name)\(how)")
+            handlers.open?(transport, resumed)
+        case .transport(let transport): handlers.transport?(transport)
+        case .failed(let failure):
+            Log.write(failure.isFatal ? .error : .warning, failure.error.message)
+            handlers.error?(failure)
+        case .tokens(let access, let refresh):
+            Log.write(.info, "\(name): the tokens are refreshed")
+            handlers.tokens?(access, refresh)
+        case .sent(let send, let error):
+            let result = results.removeValue(forKey: send.id)
+            if let error { Log.write(.warning, "\(name): not sent: \(error.message)") }
+            handlers.sent?(SpreadbotSent(number: send.number, error: error, result: result))
+        case .disconnected(let error):
+            Log.write(.info, "\(name): disconnected")
+            handlers.disconnected?(error)
+        default: break
+        }
+    }
+
+    // MARK: Legs
+
+    private func attach(_ attempt: SpreadbotSession.Attempt) {
+        guard session.isCurrent(attempt.number) else { return }
+        dropLeg()
+        Log.write(.debug, "\(configuration.base.displayName): trying \(attempt.transport.name)")
+        do {
+            let leg = try makeLeg(attempt)
+            self.leg = leg
+            if isPaused { leg.pause() }
+            try startLeg(leg)
+        } catch {
+            let error = error as? RealtimeError ?? RealtimeError(.system, "\(error)")
+            session.ended(
+                attempt.number, SpreadbotLegEnd(error: error), written: 0, now: Loop.now(),
+                wallClock: Loop.wallClock(), random: randomFraction())
+        }
+    }
+
+    private func makeLeg(_ attempt: SpreadbotSession.Attempt) throws -> SpreadbotLeg {
+        switch attempt.transport {
+        case .webSocket:
+            SpreadbotLeg(
+                attempt.number,
+                .webSocket(try configuration.makeWebSocket(attempt, on: loop)))
+        case .sse:
+            SpreadbotLeg(
+                attempt.number, .sse(try configuration.makeEventSource(attempt, on: loop)))
+        case .poll:
+            SpreadbotLeg(attempt.number, .poll(try configuration.makeLongPoll(attempt, on: loop)))
+        }
+    }
+
+    private func startLeg(_ leg: SpreadbotLeg) throws {
+        switch leg.kind {
+        case .webSocket(let connection):
+            try connection.setHandlers { setHandlers(&$0, leg, connection) }
+            try connection.setReachability(reachability)
+            try connection.start()
+        case .sse(let source):
+            try source.setHandlers { setHandlers(&$0, leg) }
+            try source.setReachability(reachability)
+            try source.start()
+        case .poll(let poll):
+            try poll.setHandlers { setHandlers(&$0, leg) }
+            try poll.setReachability(reachability)
+            try poll.start()
+        }
+    }
+
+    private func dropLeg() {
+        leg?.drop()
+        leg = nil
+    }
+
+    private func legOpened(_ leg: SpreadbotLeg) {
+        guard leg === self.leg else { return }
+        session.opened(leg.number, now: Loop.now())
+        act()
+    }
+
+    private func legEnded(_ leg: SpreadbotLeg, _ end: SpreadbotLegEnd) {
+        guard leg === self.leg else { return }
+        session.ended(
+            leg.number, end, written: leg.written, now: Loop.now(), wallClock: Loop.wallClock(),
+            random: randomFraction())
+        act()
+    }
+
+    private func setHandlers(
+        _ handlers: inout WebSocketHandlers, _ leg: SpreadbotLeg,
+        _ connection: WebSocketConnection
+    ) {
+        handlers.open = { [self] subprotocol, _ in
+            leg.hasMeta = subprotocol == SpreadbotFrame.subprotocol
+            legOpened(leg)
+        }
+        handlers.message = { [self] kind, bytes in receive(frame: bytes, kind, leg) }
+        handlers.error = { leg.failure = $0 }
+        handlers.close = { [self, unowned connection] code, reason, isClean in
+            guard leg === self.leg else { return }
+            if session.state == .disconnected {
+                session.closed(leg.number, isClean: isClean, written: leg.written)
+                return act()
+            }
+            let said = reason.isEmpty ? "" : ": \(reason.quoted(upTo: 60))"
+            let closed = RealtimeError(
+                .connectionLost,
+                "\(configuration.base.displayName) closed the WebSocket with \(code)\(said)")
+            legEnded(
+                leg,
+                SpreadbotLegEnd(
+                    error: leg.failure ?? closed, status: leg.failure?.response?.status ?? 0,
+                    closeCode: code == .abnormal || code == .noStatus ? nil : code,
+                    reachedServer: connection.reachedServer))
+        }
+    }
+
+    private func setHandlers(_ handlers: inout EventSourceHandlers, _ leg: SpreadbotLeg) {
+        handlers.open = { [self] in legOpened(leg) }
+        handlers.sink = { [self] event in
+            let isNamed = !event.type.elementsEqual("message".utf8)
+            deliver(
+                leg, id: event.hasID ? event.id : nil, event: isNamed ? event.type : nil,
+                event.data)
+        }
+        handlers.error = { [self] failure in legEnded(leg, SpreadbotLegEnd(failure)) }
+    }
+
+    private func setHandlers(_ handlers: inout LongPollHandlers, _ leg: SpreadbotLeg) {
+        handlers.open = { [self] in legOpened(leg) }
+        handlers.message = { [self] message in receive(polled: message, leg) }
+        handlers.error = { [self] failure in
+            guard leg === self.leg else { return }
+            guard failure.error.code == .gone, !failure.isFatal else {
+                return legEnded(leg, SpreadbotLegEnd(failure))
+            }
+            session.gone(leg.number, failure.error, retryIn: failure.retryIn)
+            act()
+        }
+    }
+
+    // MARK: Probes
+
+    private func beginProbe(_ attempt: SpreadbotSession.Attempt) {
+        guard session.isCurrent(attempt.number) else { return }
+        Log.write(.debug, "\(configuration.base.displayName): asking for a WebSocket again")
+        do {
+            let connection = try configuration.makeWebSocket(attempt, on: loop)
+            let probe = SpreadbotLeg(attempt.number, .webSocket(connection))
+            try connection.setHandlers {
+                $0.open = { [self] _, _ in
+                    guard probe === self.probe else { return }
+                    try? connection.close(code: 1000, reason: "")
+                    session.probeOpened(probe.number, now: Loop.now())
+                    act()
+                }
+                $0.close = { [self] _, _, _ in
+                    guard probe === self.probe else { return }
+                    session.probeEnded(probe.number, now: Loop.now())
+                    act()
+                }
+            }
+            self.probe = probe
+            try connection.start()
+        } catch {
+            session.probeEnded(attempt.number, now: Loop.now())
+        }
+    }
+
+    // MARK: Frames
+
+    private func confirm(_ id: SpreadbotSend.ID) {
+        guard let leg, case .webSocket(let connection) = leg.kind else { return }
+        // One that is closing answers no more, and its end says what arrived.
+        try? connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) { [self] _ in
+            guard leg === self.leg else { return }
+            leg.confirmed(id)
+            session.confirmed(leg.number, id, now: Loop.now())
+            act()
+        }
+    }
+
+    private func closeWebSocket(_ number: UInt64) {
+        guard let leg, leg.number == number, case .webSocket(let connection) = leg.kind else {
+            return session.closed(number, isClean: false, written: 0)
+        }
+        try? connection.close(code: 1000, reason: "")
+    }
+
+    // MARK: The end
+
+    func closeNow() {
+        dropLeg()
+        probe?.drop()
+        probe = nil
+        loop.disarm(timer)
+        reachability?.remove(self)
+        sender?.close()
+        refresher?.close()
+        leaveClients()
+        dropHandlers()
+        if isResident {
+            isResident = false
+            loop.removeResident(self)
+        }
+    }
+
+    /// Nothing is told once the loop is freed.
+    func loopClosed() {
+        gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing)
+        leg = nil
+        probe = nil
+        dropHandlers()
+    }
+}
+
+extension SpreadbotLegEnd {
+    init(_ failure: EventSourceSession.Failure) {
+        self.init(
+            error: failure.error, status: failure.status,
+            reachedServer: !failure.precedesRequest)
+    }
+}

@@ -1,0 +1,173 @@
+import CShims
+import Session
+import Wire
+
+/// One attempt on one transport, while it lasts. It tries once: what follows from its end is the
+/// session's to say.
+final class SpreadbotLeg {
+    enum Kind {
+        case webSocket(WebSocketConnection)
+        case sse(EventSourceConnection)
+        case poll(LongPollConnection)
+    }
+
+    let number: UInt64
+    let kind: Kind
+    /// Why the WebSocket fails, until its end is told.
+    var failure: RealtimeError?
+    /// Frames carry headers, by Nchan's subprotocol.
+    var hasMeta = false
+    /// Where each frame ends in what was written, in order.
+    private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []
+
+    init(_ number: UInt64, _ kind: Kind) {
+        self.number = number
+        self.kind = kind
+    }
+
+    func pause() {
+        switch kind {
+        case .webSocket(let connection): try? connection.pause()
+        case .sse(let source): try? source.pause()
+        case .poll(let poll): try? poll.pause()
+        }
+    }
+
+    func resume() {
+        switch kind {
+        case .webSocket(let connection): try? connection.resume()
+        case .sse(let source): try? source.resume()
+        case .poll(let poll): try? poll.resume()
+        }
+    }
+
+    /// Nothing of it is told any more.
+    func drop() {
+        switch kind {
+        case .webSocket(let connection): connection.abandon()
+        case .sse(let source): source.close()
+        case .poll(let poll): poll.close()
+        }
+    }
+
+    // MARK: Frames
+
+    func write(_ send: SpreadbotSend) {
+        guard case .webSocket(let connection) = kind else { return }
+        let kind: MessageKind = send.kind == .text ? .text : .binary
+        do {
+            try send.payload.withUnsafeBytes { try connection.send(kind, $0) }
+            marks.append((send.id, connection.bytesQueued))
+        } catch {
+            // It is closing already: this one comes again with the next leg.
+            marks.append((send.id, .max))
+        }
+    }
+
+    /// The last frame that was written whole; 0 for none.
+    var written: SpreadbotSend.ID {
+        guard case .webSocket(let connection) = kind else { return 0 }
+        let bytes = connection.bytesWritten
+        return marks.last { $0.end <= bytes }?.id ?? 0
+    }
+
+    func confirmed(_ id: SpreadbotSend.ID) { marks.removeFirst(marks.prefix { $0.id <= id }.count) }
+}
+
+extension WebSocketConnection {
+    /// What the kernel has taken since the beginning, without handshakes. The loop's owner only.
+    var bytesWritten: UInt64 { counters.wireBytesSent.current &+ wireBytesSent }
+
+    /// The same with what waits to be written.
+    var bytesQueued: UInt64 {
+        bytesWritten &+ UInt64(session?.pointee.outgoing.count ?? 0)
+    }
+}
+
+extension SpreadbotConfiguration {
+    /// The URL and the headers of an attempt (B1, B3, B7).
+    private func request(
+        _ attempt: SpreadbotSession.Attempt
+    ) throws(RealtimeError) -> (url: HTTPURL, fields: [HeaderField]) {
+        var url = try url(of: attempt.transport, path: attempt.path)
+        var fields = fields
+        if !attempt.accessToken.isEmpty {
+            let bearer = try HeaderField.bearerAuthorization(attempt.accessToken)
+            fields.append(HeaderField(name: "Authorization", value: bearer))
+            if let name = tokenQueryParameter { url = url.withQuery(name, attempt.accessToken) }
+        }
+        if let name = idQueryParameter, !attempt.cursor.isEmpty {
+            url = url.withQuery(name, attempt.cursor)
+        }
+        return (url, fields)
+    }
+
+    func makeWebSocket(
+        _ attempt: SpreadbotSession.Attempt, on loop: Loop
+    ) throws -> WebSocketConnection {
+        let (url, fields) = try request(attempt)
+        let connection = try WebSocketConnection(url: url.text, on: loop)
+        try connection.configure {
+            $0.url = url
+            // Nchan looks at the first one only.
+            try $0.addSubprotocol(SpreadbotFrame.subprotocol)
+            for field in fields { try $0.addHeader(name: field.name, value: field.value) }
+            if !attempt.cursor.isEmpty {
+                try $0.addHeader(name: "Last-Event-ID", value: attempt.cursor)
+            }
+            $0.network = network
+            $0.redirects = redirects
+            $0.openTimeout = connectTimeout
+            $0.answerTimeout = answerTimeout
+            $0.pingInterval = pingInterval
+            $0.compression.enabled = compression
+            $0.limits.messageBytes = maxMessageBytes
+        }
+        return connection
+    }
+
+    func makeEventSource(
+        _ attempt: SpreadbotSession.Attempt, on loop: Loop
+    ) throws -> EventSourceConnection {
+        let (url, fields) = try request(attempt)
+        let source = try EventSourceConnection(url: url.text, on: loop)
+        try source.configure {
+            $0.url = url
+            for field in fields { try $0.addHeader(name: field.name, value: field.value) }
+            try $0.setLastEventID(attempt.cursor)
+            $0.reconnects = false
+            $0.network = network
+            $0.redirects = redirects
+            $0.connectTimeout = connectTimeout
+            $0.responseTimeout = answerTimeout
+            $0.compression = compression
+            $0.http2 = http2
+            $0.limits.data = maxMessageBytes
+            $0.limits.line = maxMessageBytes
+        }
+        return source
+    }
+
+    func makeLongPoll(
+        _ attempt: SpreadbotSession.Attempt, on loop: Loop
+    ) throws -> LongPollConnection {
+        let (url, fields) = try request(attempt)
+        let poll = try LongPollConnection(url: url.text, on: loop)
+        try poll.configure {
+            $0.url = url
+            for field in fields { try $0.addHeader(name: field.name, value: field.value) }
+            try $0.setCursor(.headerID)
+            $0.sendsValidatorsToo = true
+            try $0.setLastEventID(attempt.cursor)
+            $0.network = network
+            $0.redirects = redirects
+            $0.connectTimeout = connectTimeout
+            $0.interval = pollInterval
+            $0.pollTimeout = pollTimeout
+            $0.compression = compression
+            $0.http2 = http2
+            $0.maxBodyBytes = maxMessageBytes
+        }
+        return poll
+    }
+}

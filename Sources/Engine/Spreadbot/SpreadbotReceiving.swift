@@ -1,0 +1,79 @@
+import Session
+import Wire
+
+// Messages, whatever form they came in (sse-poll-rest.md, B6).
+extension SpreadbotConnection {
+    /// A frame of the WebSocket.
+    func receive(frame bytes: UnsafeRawBufferPointer, _ kind: MessageKind, _ leg: SpreadbotLeg) {
+        if leg.hasMeta, let frame = SpreadbotFrame(parsing: bytes) {
+            return deliver(leg, id: frame.id, event: frame.event, frame.data)
+        }
+        if kind == .text, let envelope = SpreadbotEnvelope.message(bytes) {
+            return deliver(leg, envelope)
+        }
+        deliver(leg, id: nil, event: nil, bytes)
+    }
+
+    private func deliver(_ leg: SpreadbotLeg, _ envelope: SpreadbotEnvelope) {
+        let event = envelope.event ?? []
+        envelope.data.withUnsafeBytes { data in
+            event.withUnsafeBytes { event in
+                guard let id = envelope.id else {
+                    return deliver(leg, id: nil, event: event.isEmpty ? nil : event, data)
+                }
+                id.withUnsafeBytes {
+                    deliver(leg, id: $0, event: event.isEmpty ? nil : event, data)
+                }
+            }
+        }
+    }
+
+    /// An answer of a poll, or a part of one.
+    func receive(polled message: LongPollMessage, _ leg: SpreadbotLeg) {
+        let type = MediaType(String(decoding: message.contentType, as: UTF8.self))
+        guard let type, type.matches(SpreadbotEnvelope.batchType),
+            let batch = SpreadbotEnvelope.batch(message.data)
+        else {
+            return deliver(leg, id: message.hasID ? message.id : nil, event: nil, message.data)
+        }
+        for envelope in batch { deliver(leg, envelope) }
+        guard case .poll(let poll) = leg.kind, let id = batch.last(where: { $0.id != nil })?.id
+        else { return }
+        poll.found(id: String(decoding: id, as: UTF8.self))
+    }
+
+    /// Hands on what was not delivered before.
+    /// - Parameters:
+    ///   - id: the message's own.
+    ///   - event: nil for the path.
+    func deliver(
+        _ leg: SpreadbotLeg, id: UnsafeRawBufferPointer?, event: UnsafeRawBufferPointer?,
+        _ data: UnsafeRawBufferPointer
+    ) {
+        guard leg === self.leg, !isClosed, session.received(leg.number, id: id) else { return }
+        let hasID = id.map { !$0.isEmpty } ?? false
+        if let id, hasID {
+            set(&idText, id)
+            publish { $0.lastEventID = session.lastEventID }
+        }
+        guard let handle = handlers.message else { return }
+        if let event { set(&eventText, event) }
+        // Copies, by reference: the handler may establish another path.
+        let id = idText
+        let name = event == nil ? pathText : eventText
+        id.withUnsafeBytes { id in
+            name.withUnsafeBytes { name in
+                handle(
+                    SpreadbotMessage(
+                        id: UnsafeRawBufferPointer(rebasing: id.dropLast()), hasID: hasID,
+                        event: UnsafeRawBufferPointer(rebasing: name.dropLast()), data: data))
+            }
+        }
+    }
+
+    private func set(_ text: inout ContiguousArray<UInt8>, _ bytes: UnsafeRawBufferPointer) {
+        text.removeAll(keepingCapacity: true)
+        text.append(contentsOf: bytes)
+        text.append(0)
+    }
+}

@@ -1,0 +1,196 @@
+import Session
+package import Wire
+
+// The requests of a Spreadbot connection: sends by POST, the refresh of tokens, and the user's own
+// (sse-poll-rest.md, B4, B14, B16).
+extension SpreadbotConnection {
+    // MARK: Sends
+
+    func post(_ send: SpreadbotSend) {
+        do throws(RealtimeError) {
+            let client = try sendingClient()
+            let (url, type) = try place(of: send)
+            let builder = try RESTRequestBuilder(client, "POST", url.text)
+            try builder.setBody(send.payload, type: type)
+            try builder.setHeader("Idempotency-Key", send.key)
+            builder.handlers.done = { [self] result in
+                posting = nil
+                results[send.id] = result
+                let error = result.outcome.error
+                session.posted(
+                    send.id, error, mayPass: error.map(SpreadbotConnection.mayPass) ?? false,
+                    now: Loop.now(), random: randomFraction())
+                schedule()
+            }
+            posting = try client.send(builder)
+        } catch {
+            session.posted(send.id, error, mayPass: false, now: Loop.now(), random: 0)
+        }
+    }
+
+    /// Whether another attempt, later, may end better.
+    private static func mayPass(_ error: RealtimeError) -> Bool {
+        switch error.code {
+        case .httpStatus:
+            error.response.map { $0.status >= 500 || [408, 425, 429].contains($0.status) } ?? false
+        case .resolve, .connect, .tls, .proxy, .timeout, .connectionLost, .deadline, .system, .auth,
+            .protocolViolation, .closed, .cancelled:
+            true
+        default: false
+        }
+    }
+
+    func cancelPost() {
+        guard let number = posting else { return }
+        posting = nil
+        try? sender?.cancel(number)
+    }
+
+    private func place(of send: SpreadbotSend) throws(RealtimeError) -> (HTTPURL, String) {
+        switch send.kind {
+        case .text: return (try sendURL(), "text/plain; charset=utf-8")
+        case .binary: return (try sendURL(), "application/octet-stream")
+        case .request(let path, let type): return (try configuration.url(path: path), type)
+        }
+    }
+
+    private func sendURL() throws(RealtimeError) -> HTTPURL {
+        var url = try configuration.url(path: session.path)
+        if let own = configuration.sendURL { url = own }
+        let token = session.accessToken
+        guard let name = configuration.tokenQueryParameter, !token.isEmpty else { return url }
+        return url.withQuery(name, token)
+    }
+
+    private func sendingClient() throws(RealtimeError) -> RESTClient {
+        if let sender { return sender }
+        let client = try makeClient(base: nil)
+        try client.setCredentialsHandler { [unowned self] in askForTokens() }
+        sender = client
+        join(client)
+        return client
+    }
+
+    // MARK: The user's requests
+
+    /// Makes a client for requests below the base, which carry the tokens and have them refreshed
+    /// like those of the connection; an Idempotency-Key goes with those that may not be repeated.
+    package func makeClient() throws(RealtimeError) -> RESTClient {
+        try checkOpen()
+        let client = try makeClient(base: configuration.base.requestURL)
+        try client.setCredentialsHandler { [weak self] in self?.askForTokens() ?? .none }
+        start()
+        loop.perform { [self] in join(client) }
+        return client
+    }
+
+    private func makeClient(base: String?) throws(RealtimeError) -> RESTClient {
+        let client = try RESTClient(base: base, on: loop)
+        let options = configuration
+        do {
+            try client.configure {
+                for field in options.fields { try $0.addHeader(field.name, field.value) }
+                $0.network = options.network
+                $0.policy.redirects = options.redirects
+                $0.policy.addsIdempotencyKey = true
+                $0.queueCapacity = options.queueCapacity
+                $0.overflow = options.overflow
+                $0.decodes = options.compression
+                $0.offersHTTP2 = options.http2
+            }
+        } catch {
+            throw error as? RealtimeError ?? RealtimeError(.system, "\(error)")
+        }
+        if let reachability { try client.setReachability(reachability) }
+        return client
+    }
+
+    private func join(_ client: RESTClient) {
+        clients.removeAll { $0.client == nil }
+        clients.append(ClientReference(client: client))
+        try? client.setCredential(session.credential)
+    }
+
+    func leaveClients() { clients = [] }
+
+    /// A request was refused: its client waits until the session has tokens for it.
+    private func askForTokens() -> CredentialsAnswer {
+        guard !isClosed else { return .none }
+        session.refusedRequest()
+        schedule()
+        return .later
+    }
+
+    func setCredential(_ credential: String?) {
+        for reference in clients { try? reference.client?.setCredential(credential) }
+    }
+
+    func tellClients(_ error: RealtimeError?) {
+        for reference in clients {
+            try? reference.client?.credentialsAreReady(error == nil, because: error)
+        }
+    }
+
+    // MARK: Tokens
+
+    func refresh(_ token: String) {
+        guard let url = configuration.authURL else { return }
+        let name = url.displayName
+        if !url.isSecure {
+            Log.write(.warning, "the refresh token goes to \(name) without TLS")
+        }
+        Log.write(.debug, "refreshing the tokens at \(name)")
+        do throws(RealtimeError) {
+            let client = try refreshingClient()
+            let builder = try RESTRequestBuilder(client, "POST", url.requestURL)
+            builder.policy.redirects.maximum = 0
+            builder.policy.addsIdempotencyKey = false
+            try builder.setHeader("Authorization", "Basic " + configuration.basicCredentials)
+            try builder.setHeader("Accept", "application/json")
+            let form = "grant_type=refresh_token&refresh_token=" + formEncoded(token)
+            try builder.setBody(Array(form.utf8), type: "application/x-www-form-urlencoded")
+            builder.handlers.done = { [self] in refreshed($0, name) }
+            _ = try client.send(builder)
+        } catch {
+            refreshFailed(error, isRefused: true)
+        }
+    }
+
+    private func refreshingClient() throws(RealtimeError) -> RESTClient {
+        if let refresher { return refresher }
+        let client = try makeClient(base: nil)
+        refresher = client
+        return client
+    }
+
+    private func refreshed(_ result: RESTResult, _ name: String) {
+        guard !isClosed else { return }
+        let status = result.outcome.head?.status ?? 0
+        do throws(RealtimeError) {
+            switch status {
+            case 200:
+                let tokens = try SpreadbotTokenAnswer(parsing: result.body)
+                session.refreshed(
+                    access: tokens.access, refresh: tokens.refresh, lifetime: tokens.lifetime,
+                    now: Loop.now())
+                schedule()
+            case 0, 408, 429, 500...:
+                let cause = result.outcome.error?.message ?? "no answer"
+                refreshFailed(
+                    RealtimeError(.connect, "the tokens could not be refreshed: \(cause)"),
+                    isRefused: false)
+            default:
+                let code = SpreadbotTokenAnswer.errorCode(result.body) ?? "status \(status)"
+                throw RealtimeError(.auth, "\(name) refused to refresh the tokens: \(code)")
+            }
+        } catch {
+            refreshFailed(error, isRefused: true)
+        }
+    }
+
+    private func refreshFailed(_ error: RealtimeError, isRefused: Bool) {
+        session.refreshFailed(
+            error, isRefused: isRefused, now: Loop.now(), random: randomFraction())
+        schedule()
+    }
+}
