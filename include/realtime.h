@@ -3462,6 +3462,582 @@ rt_status rt_rest_request_send(
     rt_rest_request *request, rt_rest_done_fn fn, void *user, rt_destroy_fn destroy,
     uint64_t *out_id);
 
+/*
+ * Chapter: spreadbot. Messages of a path by WebSocket, by server-sent events or by long polls,
+ */
+
+/**
+ * A Spreadbot connection. Life: `rt_spreadbot_new`, options and callbacks,
+ * `rt_spreadbot_establish`, messages and sends, `rt_spreadbot_disconnect` or a fatal error, maybe
+ * `rt_spreadbot_establish` again, `rt_spreadbot_free`.
+ *
+ * A WebSocket is tried first, then server-sent events, then long polls; what fails is tried again
+ * and what does not work here is left, and while a lower leg is in use the WebSocket is asked for
+ * from time to time. Each leg begins behind the last message of the one before. Since 0.1.
+ */
+typedef struct rt_spreadbot rt_spreadbot;
+
+/** Where a connection stands. Since 0.1. */
+typedef int32_t rt_spreadbot_state;
+
+/** Values of `rt_spreadbot_state`. Since 0.1. */
+enum {
+  /** A leg is tried, or waited for. */
+  RT_SPREADBOT_CONNECTING = 0,
+  /** A leg is open. */
+  RT_SPREADBOT_CONNECTED = 1,
+  /** Not established, or over by a fatal error or `rt_spreadbot_disconnect`. */
+  RT_SPREADBOT_DISCONNECTED = 2,
+};
+
+/** What is done while it is connecting. Since 0.1. */
+typedef int32_t rt_spreadbot_phase;
+
+/** Values of `rt_spreadbot_phase`. Since 0.1. */
+enum {
+  /** It is not connecting. */
+  RT_SPREADBOT_PHASE_NONE = 0,
+  /** An attempt is under way. */
+  RT_SPREADBOT_PHASE_DIALING = 1,
+  /** The delay before the next attempt. */
+  RT_SPREADBOT_PHASE_BACKOFF = 2,
+  /** There is no network. */
+  RT_SPREADBOT_PHASE_OFFLINE = 3,
+  /** Tokens are being refreshed. */
+  RT_SPREADBOT_PHASE_AUTH = 4,
+};
+
+/** A way that messages come. Since 0.1. */
+typedef int32_t rt_spreadbot_transport;
+
+/** Values of `rt_spreadbot_transport`. Since 0.1. */
+enum {
+  /** None, or none any more. */
+  RT_SPREADBOT_TRANSPORT_NONE = 0,
+  /** A WebSocket. */
+  RT_SPREADBOT_TRANSPORT_WEBSOCKET = 1,
+  /** Server-sent events. */
+  RT_SPREADBOT_TRANSPORT_SSE = 2,
+  /** Long polls. */
+  RT_SPREADBOT_TRANSPORT_POLL = 3,
+};
+
+/**
+ * Makes a Spreadbot connection on a loop; nothing is sent before `rt_spreadbot_establish`. Any
+ * thread.
+ *
+ * base_url: `http://` or `https://`, without a query, copied; paths are appended to it with one
+ *   slash between.
+ * out: receives it; to be freed with `rt_spreadbot_free`.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
+ *   RT_ERROR_CLOSED for a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_new(rt_loop *loop, const char *base_url, rt_spreadbot **out);
+
+/**
+ * Gives it back and drops what is there, without a callback: sends under way are not told. NULL is
+ * accepted. Any thread; in a callback of its own too. Since 0.1.
+ */
+void rt_spreadbot_free(rt_spreadbot *spreadbot);
+
+/**
+ * Connects to a path, in place of what is there: again after a disconnect or a fatal error, too.
+ * The cursor and the tokens are kept; another path than before begins without a cursor. No callback
+ * comes inside this call. Any thread.
+ *
+ * path: below the base URL, maybe with a query; "" for the base URL itself.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_INVALID_UTF8, RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_establish(rt_spreadbot *spreadbot, const char *path);
+
+/**
+ * Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that wait
+ * end with RT_ERROR_CLOSED, no error is told, and the disconnected callback is the last one. No
+ * callback comes inside this call. When nothing is established, nothing happens. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_disconnect(rt_spreadbot *spreadbot);
+
+/**
+ * Sends a text: by the WebSocket while it is connected, else by a POST to the same URL (see
+ * `rt_spreadbot_set_send_url`), all sends in the order of their submission; without a network they
+ * wait. How it ended is told by the callback of `rt_spreadbot_on_sent`, never inside this call. Any
+ * thread.
+ *
+ * text: UTF-8, `length` bytes, copied.
+ * out_number: receives the number the callback names it by, before that can be called on another
+ *   thread; may be NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_send_text(
+    rt_spreadbot *spreadbot, const char *text, size_t length, uint64_t *out_number);
+
+/**
+ * Sends bytes; otherwise as `rt_spreadbot_send_text`. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_send_binary(
+    rt_spreadbot *spreadbot, const uint8_t *data, size_t length, uint64_t *out_number);
+
+/**
+ * Ends a send that waits, whose callback then says RT_ERROR_CANCELLED. One that is under way, or
+ * has ended, is left alone. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_cancel(rt_spreadbot *spreadbot, uint64_t number);
+
+/**
+ * Sets the tokens in the place of those there are; they hold from the next attempt and request on.
+ * Any thread, at any time.
+ *
+ * access_token: sent as `Authorization: Bearer`; NULL or "" sends none.
+ * refresh_token: see `rt_spreadbot_set_auth`; NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT for what does not fit a
+ *   header.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_tokens(
+    rt_spreadbot *spreadbot, const char *access_token, const char *refresh_token);
+
+/**
+ * Makes a client for requests below the base URL. They carry the access token, and a refusal has it
+ * refreshed together with the connection's; those that may not be repeated get an Idempotency-Key,
+ * so that they may. Options of the connection that concern requests hold for it; others may be set
+ * on it before its first request. Any thread.
+ *
+ * out: receives it; to be freed with `rt_rest_free`, before or after the connection.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for a base URL with a query; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_new_rest(rt_spreadbot *spreadbot, rt_rest **out);
+
+/**
+ * Stops delivering; what comes waits, and the server with it. Any thread; from another than the
+ * loop's one message may still come.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_pause(rt_spreadbot *spreadbot);
+
+/**
+ * Goes on delivering. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_resume(rt_spreadbot *spreadbot);
+
+/**
+ * Where it stands. Any thread.
+ *
+ * Returns: an `rt_spreadbot_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_spreadbot_get_state(rt_spreadbot *spreadbot);
+
+/**
+ * What it does while it is connecting. Any thread.
+ *
+ * Returns: an `rt_spreadbot_phase`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_spreadbot_get_phase(rt_spreadbot *spreadbot);
+
+/**
+ * The leg in use, or tried last while it is connecting. Any thread.
+ *
+ * Returns: an `rt_spreadbot_transport`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_spreadbot_get_transport(rt_spreadbot *spreadbot);
+
+/**
+ * The id of the last message that had one, as the next leg says it; "" for none. To begin there
+ * another time, see `rt_spreadbot_set_last_event_id`. Any thread.
+ *
+ * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole id's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_get_last_event_id(
+    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * The access token in use, which a refresh may have changed. Any thread.
+ *
+ * buffer: as in `rt_spreadbot_get_last_event_id`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_get_access_token(
+    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * The refresh token to be spent next. Any thread.
+ *
+ * buffer: as in `rt_spreadbot_get_last_event_id`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_get_refresh_token(
+    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
+
+/*
+ * Chapter: spreadbot callbacks. They may be set at any time, from any thread; NULL takes one away.
+ */
+
+/**
+ * It is connected by this leg: for the first time, or again. `resumed` is true when the leg began
+ * behind the last id, so that nothing is missing; false when there was none, and it began wherever
+ * the server begins. Since 0.1.
+ */
+typedef void (*rt_spreadbot_open_fn)(rt_spreadbot_transport transport, bool resumed, void *user);
+
+/** Another leg is in use; RT_SPREADBOT_TRANSPORT_NONE when it is over. Since 0.1. */
+typedef void (*rt_spreadbot_transport_fn)(rt_spreadbot_transport transport, void *user);
+
+/**
+ * A message. `id` is how far the messages have come, "" before there was one; `had_id` tells
+ * whether this message has one of its own. `event` is what the server named it, or the path of
+ * `rt_spreadbot_establish`. Both have a NUL behind their length, `data` has none; all are valid
+ * until the callback returns. Since 0.1.
+ */
+typedef void (*rt_spreadbot_message_fn)(
+    const char *id, size_t id_length, const char *event, size_t event_length, const uint8_t *data,
+    size_t length, bool had_id, void *user);
+
+/**
+ * A leg failed or was lost, or tokens were refused. When `fatal` is false another attempt follows,
+ * on this leg or another: `retry_in_ms` is the time until it, -1 when it waits for a network or for
+ * tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. When `fatal` is
+ * true the disconnected callback follows. `http_status` is the answer's, 0 without one. `message`
+ * names host and cause, valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_spreadbot_error_fn)(
+    rt_status status, const char *message, rt_spreadbot_transport transport, int32_t http_status,
+    bool fatal, int64_t retry_in_ms, uint32_t attempt, void *user);
+
+/**
+ * The tokens were refreshed, before anything is sent with them: keep them for the next run. Both
+ * are valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_spreadbot_tokens_fn)(
+    const char *access_token, const char *refresh_token, void *user);
+
+/**
+ * A send has ended, exactly once each: RT_OK when the server has it. RT_ERROR_CONNECTION_LOST says
+ * that it was written to a connection that was lost before the server confirmed it: it may have
+ * arrived, or not. `response` is the answer to a POST, NULL for a message by the WebSocket and
+ * where no answer came. Texts and `response` are valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_spreadbot_sent_fn)(
+    uint64_t number, rt_status status, const char *message, rt_rest_response *response, void *user);
+
+/**
+ * It is over: RT_OK after `rt_spreadbot_disconnect`, else the fatal error that was told. It may be
+ * established again, here too. Since 0.1.
+ */
+typedef void (*rt_spreadbot_disconnected_fn)(rt_status status, const char *message, void *user);
+
+/**
+ * Sets the callback for a connection that stands.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_open(
+    rt_spreadbot *spreadbot, rt_spreadbot_open_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a change of the leg in use.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_transport(
+    rt_spreadbot *spreadbot, rt_spreadbot_transport_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for messages.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_message(
+    rt_spreadbot *spreadbot, rt_spreadbot_message_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for what failed.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_error(
+    rt_spreadbot *spreadbot, rt_spreadbot_error_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for tokens that were refreshed.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_tokens(
+    rt_spreadbot *spreadbot, rt_spreadbot_tokens_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for sends that have ended.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_sent(
+    rt_spreadbot *spreadbot, rt_spreadbot_sent_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for the end.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_disconnected(
+    rt_spreadbot *spreadbot, rt_spreadbot_disconnected_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish` or send;
+ */
+
+/**
+ * Which legs are tried, in this order. Default WebSocket, SSE, long poll.
+ *
+ * transports: `count` of `rt_spreadbot_transport`, copied.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for none, one twice, or one that is not listed;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_transports(
+    rt_spreadbot *spreadbot, const int32_t *transports, size_t count);
+
+/**
+ * Where one leg connects, in the place of base URL and path. Default none.
+ *
+ * url: whole; `http`, `https`, `ws` or `wss`, whichever leg it is.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_transport_url(
+    rt_spreadbot *spreadbot, rt_spreadbot_transport transport, const char *url);
+
+/**
+ * Where sends are posted, in the place of base URL and path. Default none.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_send_url(rt_spreadbot *spreadbot, const char *url);
+
+/**
+ * Where a refused access token is refreshed (RFC 6749 §6): a POST with the refresh token, whose
+ * answer is JSON. It is made once for all that wait for it, and not redirected. Without it a
+ * refusal is fatal. `http` is accepted, with a warning in the log. Default none.
+ *
+ * url: whole.
+ * basic_credentials: base64 of "client:secret", sent as it is.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_HEADER;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_auth(
+    rt_spreadbot *spreadbot, const char *url, const char *basic_credentials);
+
+/**
+ * Sends the access token as this query parameter too, for servers or proxies that do not look at
+ * headers. Default none.
+ *
+ * name: NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_token_query_parameter(rt_spreadbot *spreadbot, const char *name);
+
+/**
+ * Sends the last event id as this query parameter too, for servers or proxies that do not look at
+ * headers. Default none.
+ *
+ * name: NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_id_query_parameter(rt_spreadbot *spreadbot, const char *name);
+
+/**
+ * Begins behind the message with this id. Default "".
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a control character; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_last_event_id(rt_spreadbot *spreadbot, const char *id);
+
+/**
+ * Adds a header to every request and handshake.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Authorization, Accept and Last-Event-ID are too:
+ *   they are the connection's own; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_add_header(rt_spreadbot *spreadbot, const char *name, const char *value);
+
+/**
+ * Sets how connections are made, by a copy; NULL for the defaults.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_network(rt_spreadbot *spreadbot, rt_network *network);
+
+/**
+ * Who says whether there is a network. It is kept alive, and not copied. NULL is the default:
+ * RT_REACHABILITY_AUTO, one for all objects of the loop.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_reachability(rt_spreadbot *spreadbot, rt_reachability *reachability);
+
+/**
+ * Whether compression is offered: permessage-deflate, and the codings of libcurl. Default true.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_compression(rt_spreadbot *spreadbot, bool enabled);
+
+/**
+ * Whether HTTP/2 is offered by TLS, to all but the WebSocket. Default true.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_http2(rt_spreadbot *spreadbot, bool enabled);
+
+/**
+ * How many redirects a request follows, as `rt_websocket_set_max_redirects`. Default 20; 0 follows
+ * none.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_redirects(rt_spreadbot *spreadbot, int32_t count);
+
+/**
+ * Attempts in a row on one leg after one that failed, before the next leg is tried. A message, or a
+ * connection that holds, begins the count anew. Default 3.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_reconnects(rt_spreadbot *spreadbot, uint32_t count);
+
+/**
+ * The longest delay between attempts on one leg, which begin at 0.5 to 1 s and double. Default
+ * 30,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_delay_ms(rt_spreadbot *spreadbot, int64_t delay_ms);
+
+/**
+ * How long a connection must hold to count as one, without a message. Default 10,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_stable_time_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * When the WebSocket is tried again while a lower leg is in use; the time doubles with each try
+ * that fails, up to `max_interval_ms`, and a change of the network has it tried at once. Default
+ * 300,000 and 3,600,000; 0 for never.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_upgrade_interval_ms(
+    rt_spreadbot *spreadbot, int64_t interval_ms, int64_t max_interval_ms);
+
+/**
+ * The longest time to a connection that stands. Default 10,000; 0 for no limit of its own.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_connect_timeout_ms(rt_spreadbot *spreadbot, int64_t timeout_ms);
+
+/**
+ * The longest time from there to the head of the answer, by WebSocket and SSE: a leg that passes it
+ * is left for the next one. Default 5,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_answer_timeout_ms(rt_spreadbot *spreadbot, int64_t timeout_ms);
+
+/**
+ * The time between the pings that keep a WebSocket alive, and find that it is dead. Default 20,000;
+ * 0 for none.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_ping_interval_ms(rt_spreadbot *spreadbot, int64_t interval_ms);
+
+/**
+ * As `rt_longpoll_set_interval_ms`. Default 15,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_poll_interval_ms(rt_spreadbot *spreadbot, int64_t interval_ms);
+
+/**
+ * As `rt_longpoll_set_poll_timeout_ms`. Default 60,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_poll_timeout_ms(rt_spreadbot *spreadbot, int64_t timeout_ms);
+
+/**
+ * Sends that may wait for a connection, and which one ends with RT_ERROR_QUEUE_FULL when there are
+ * more. Frames that a WebSocket was given do not count. Default 100, RT_REST_OVERFLOW_REJECT_NEW.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an overflow that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_queue(
+    rt_spreadbot *spreadbot, uint32_t capacity, rt_rest_overflow overflow);
+
+/**
+ * The largest message received. Default 64 MiB; 0 for no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_message_bytes(rt_spreadbot *spreadbot, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

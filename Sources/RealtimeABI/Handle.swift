@@ -64,6 +64,11 @@ extension LongPollConnection: Handle {
     var owningLoop: Loop? { loop }
 }
 
+extension SpreadbotConnection: Handle {
+    static let name = "spreadbot"
+    var owningLoop: Loop? { loop }
+}
+
 extension EventStreamReader: Handle {
     static let name = "parser"
     var owningLoop: Loop? { nil }

@@ -541,6 +541,103 @@ rt_rest_progress_fn = ctypes.CFUNCTYPE(
 )
 
 
+class rt_spreadbot_state(IntEnum):  # noqa: N801
+    """Values of ``rt_spreadbot_state``, without the prefix of their C names."""
+
+    CONNECTING = 0
+    CONNECTED = 1
+    DISCONNECTED = 2
+
+
+class rt_spreadbot_phase(IntEnum):  # noqa: N801
+    """Values of ``rt_spreadbot_phase``, without the prefix of their C names."""
+
+    NONE = 0
+    DIALING = 1
+    BACKOFF = 2
+    OFFLINE = 3
+    AUTH = 4
+
+
+class rt_spreadbot_transport(IntEnum):  # noqa: N801
+    """Values of ``rt_spreadbot_transport``, without the prefix of their C names."""
+
+    NONE = 0
+    WEBSOCKET = 1
+    SSE = 2
+    POLL = 3
+
+
+# (transport, resumed, user)
+rt_spreadbot_open_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_int32,
+    ctypes.c_bool,
+    ctypes.c_void_p,
+)
+
+
+# (transport, user)
+rt_spreadbot_transport_fn = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_void_p)
+
+
+# (id, id_length, event, event_length, data, length, had_id, user)
+rt_spreadbot_message_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_bool,
+    ctypes.c_void_p,
+)
+
+
+# (status, message, transport, http_status, fatal, retry_in_ms, attempt, user)
+rt_spreadbot_error_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_int32,
+    ctypes.c_char_p,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_bool,
+    ctypes.c_int64,
+    ctypes.c_uint32,
+    ctypes.c_void_p,
+)
+
+
+# (access_token, refresh_token, user)
+rt_spreadbot_tokens_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+)
+
+
+# (number, status, message, response, user)
+rt_spreadbot_sent_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_uint64,
+    ctypes.c_int32,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+)
+
+
+# (status, message, user)
+rt_spreadbot_disconnected_fn = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_int32,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+)
+
+
 #: Argument types and result type of every exported function.
 FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_version": ((), ctypes.c_char_p),
@@ -1385,6 +1482,184 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_new": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_free": ((ctypes.c_void_p,), None),
+    "rt_spreadbot_establish": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_spreadbot_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_send_text": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_send_binary": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_cancel": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_spreadbot_set_tokens": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_new_rest": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_pause": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_resume": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_get_phase": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_get_transport": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_get_last_event_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_get_access_token": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_get_refresh_token": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_open": (
+        (ctypes.c_void_p, rt_spreadbot_open_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_transport": (
+        (ctypes.c_void_p, rt_spreadbot_transport_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_message": (
+        (ctypes.c_void_p, rt_spreadbot_message_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_error": (
+        (ctypes.c_void_p, rt_spreadbot_error_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_tokens": (
+        (ctypes.c_void_p, rt_spreadbot_tokens_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_sent": (
+        (ctypes.c_void_p, rt_spreadbot_sent_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_disconnected": (
+        (ctypes.c_void_p, rt_spreadbot_disconnected_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_transports": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_transport_url": (
+        (ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_send_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_spreadbot_set_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_token_query_parameter": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_id_query_parameter": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_last_event_id": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_spreadbot_set_reachability": (
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_spreadbot_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_spreadbot_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_max_reconnects": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_max_delay_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_stable_time_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_upgrade_interval_ms": (
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_answer_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_ping_interval_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_poll_interval_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_poll_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_queue": (
+        (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_max_message_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
 }
 
 
@@ -1972,6 +2247,102 @@ class Library:
     rt_rest_request_on_progress: Callable[[Any, Any, Any, Any], int]
     # (request, fn, user, destroy, out_id)
     rt_rest_request_send: Callable[[Any, Any, Any, Any, Any], int]
+    # (loop, base_url, out)
+    rt_spreadbot_new: Callable[[Any, bytes | None, Any], int]
+    # (spreadbot)
+    rt_spreadbot_free: Callable[[Any], None]
+    # (spreadbot, path)
+    rt_spreadbot_establish: Callable[[Any, bytes | None], int]
+    # (spreadbot)
+    rt_spreadbot_disconnect: Callable[[Any], int]
+    # (spreadbot, text, length, out_number)
+    rt_spreadbot_send_text: Callable[[Any, bytes | None, int, Any], int]
+    # (spreadbot, data, length, out_number)
+    rt_spreadbot_send_binary: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, number)
+    rt_spreadbot_cancel: Callable[[Any, int], int]
+    # (spreadbot, access_token, refresh_token)
+    rt_spreadbot_set_tokens: Callable[[Any, bytes | None, bytes | None], int]
+    # (spreadbot, out)
+    rt_spreadbot_new_rest: Callable[[Any, Any], int]
+    # (spreadbot)
+    rt_spreadbot_pause: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_resume: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_get_state: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_get_phase: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_get_transport: Callable[[Any], int]
+    # (spreadbot, buffer, size, out_length)
+    rt_spreadbot_get_last_event_id: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, buffer, size, out_length)
+    rt_spreadbot_get_access_token: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, buffer, size, out_length)
+    rt_spreadbot_get_refresh_token: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_open: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_transport: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_message: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_error: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_tokens: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_sent: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_disconnected: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, transports, count)
+    rt_spreadbot_set_transports: Callable[[Any, Any, int], int]
+    # (spreadbot, transport, url)
+    rt_spreadbot_set_transport_url: Callable[[Any, int, bytes | None], int]
+    # (spreadbot, url)
+    rt_spreadbot_set_send_url: Callable[[Any, bytes | None], int]
+    # (spreadbot, url, basic_credentials)
+    rt_spreadbot_set_auth: Callable[[Any, bytes | None, bytes | None], int]
+    # (spreadbot, name)
+    rt_spreadbot_set_token_query_parameter: Callable[[Any, bytes | None], int]
+    # (spreadbot, name)
+    rt_spreadbot_set_id_query_parameter: Callable[[Any, bytes | None], int]
+    # (spreadbot, id)
+    rt_spreadbot_set_last_event_id: Callable[[Any, bytes | None], int]
+    # (spreadbot, name, value)
+    rt_spreadbot_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (spreadbot, network)
+    rt_spreadbot_set_network: Callable[[Any, Any], int]
+    # (spreadbot, reachability)
+    rt_spreadbot_set_reachability: Callable[[Any, Any], int]
+    # (spreadbot, enabled)
+    rt_spreadbot_set_compression: Callable[[Any, bool], int]
+    # (spreadbot, enabled)
+    rt_spreadbot_set_http2: Callable[[Any, bool], int]
+    # (spreadbot, count)
+    rt_spreadbot_set_max_redirects: Callable[[Any, int], int]
+    # (spreadbot, count)
+    rt_spreadbot_set_max_reconnects: Callable[[Any, int], int]
+    # (spreadbot, delay_ms)
+    rt_spreadbot_set_max_delay_ms: Callable[[Any, int], int]
+    # (spreadbot, time_ms)
+    rt_spreadbot_set_stable_time_ms: Callable[[Any, int], int]
+    # (spreadbot, interval_ms, max_interval_ms)
+    rt_spreadbot_set_upgrade_interval_ms: Callable[[Any, int, int], int]
+    # (spreadbot, timeout_ms)
+    rt_spreadbot_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (spreadbot, timeout_ms)
+    rt_spreadbot_set_answer_timeout_ms: Callable[[Any, int], int]
+    # (spreadbot, interval_ms)
+    rt_spreadbot_set_ping_interval_ms: Callable[[Any, int], int]
+    # (spreadbot, interval_ms)
+    rt_spreadbot_set_poll_interval_ms: Callable[[Any, int], int]
+    # (spreadbot, timeout_ms)
+    rt_spreadbot_set_poll_timeout_ms: Callable[[Any, int], int]
+    # (spreadbot, capacity, overflow)
+    rt_spreadbot_set_queue: Callable[[Any, int, int], int]
+    # (spreadbot, bytes)
+    rt_spreadbot_set_max_message_bytes: Callable[[Any, int], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

@@ -1,0 +1,264 @@
+import Engine
+import Session
+import Wire
+
+// Chapter: spreadbot. Messages of a path by WebSocket, by server-sent events or by long polls,
+// whichever works: each once and in order, whatever happens on the way.
+
+/// A Spreadbot connection. Life: `rt_spreadbot_new`, options and callbacks,
+/// `rt_spreadbot_establish`, messages and sends, `rt_spreadbot_disconnect` or a fatal error, maybe
+/// `rt_spreadbot_establish` again, `rt_spreadbot_free`.
+///
+/// A WebSocket is tried first, then server-sent events, then long polls; what fails is tried again
+/// and what does not work here is left, and while a lower leg is in use the WebSocket is asked for
+/// from time to time. Each leg begins behind the last message of the one before. Since 0.1.
+public typealias rt_spreadbot = OpaquePointer
+
+/// Where a connection stands. Since 0.1.
+public typealias rt_spreadbot_state = Int32
+
+/// Values of `rt_spreadbot_state`. Since 0.1.
+public enum RT_SPREADBOT: Int32 {
+    /// A leg is tried, or waited for.
+    case CONNECTING = 0
+    /// A leg is open.
+    case CONNECTED = 1
+    /// Not established, or over by a fatal error or `rt_spreadbot_disconnect`.
+    case DISCONNECTED = 2
+}
+
+/// What is done while it is connecting. Since 0.1.
+public typealias rt_spreadbot_phase = Int32
+
+/// Values of `rt_spreadbot_phase`. Since 0.1.
+public enum RT_SPREADBOT_PHASE: Int32 {
+    /// It is not connecting.
+    case NONE = 0
+    /// An attempt is under way.
+    case DIALING = 1
+    /// The delay before the next attempt.
+    case BACKOFF = 2
+    /// There is no network.
+    case OFFLINE = 3
+    /// Tokens are being refreshed.
+    case AUTH = 4
+}
+
+/// A way that messages come. Since 0.1.
+public typealias rt_spreadbot_transport = Int32
+
+/// Values of `rt_spreadbot_transport`. Since 0.1.
+public enum RT_SPREADBOT_TRANSPORT: Int32 {
+    /// None, or none any more.
+    case NONE = 0
+    /// A WebSocket.
+    case WEBSOCKET = 1
+    /// Server-sent events.
+    case SSE = 2
+    /// Long polls.
+    case POLL = 3
+}
+
+/// Makes a Spreadbot connection on a loop; nothing is sent before `rt_spreadbot_establish`. Any
+/// thread. Since 0.1.
+/// - Parameter base_url: `http://` or `https://`, without a query, copied; paths are appended to it
+///   with one slash between.
+/// - Parameter out: receives it; to be freed with `rt_spreadbot_free`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
+///   RT_ERROR_CLOSED for a freed loop.
+@_cdecl("rt_spreadbot_new")
+public func rt_spreadbot_new(
+    _ loop: rt_loop?, _ base_url: UnsafePointer<CChar>?,
+    _ out: UnsafeMutablePointer<rt_spreadbot?>?
+) -> rt_status {
+    border {
+        let loop = try LoopHandle.borrow(loop).loop
+        let out = try required(out, "out")
+        let connection = try SpreadbotConnection(base: text(base_url, "base_url"), on: loop)
+        out.pointee = SpreadbotConnection.export(connection)
+    }
+}
+
+/// Gives it back and drops what is there, without a callback: sends under way are not told. NULL is
+/// accepted. Any thread; in a callback of its own too. Since 0.1.
+@_cdecl("rt_spreadbot_free")
+public func rt_spreadbot_free(_ spreadbot: rt_spreadbot?) {
+    SpreadbotConnection.release(spreadbot) { $0.close() }
+}
+
+/// Connects to a path, in place of what is there: again after a disconnect or a fatal error, too.
+/// The cursor and the tokens are kept; another path than before begins without a cursor. No
+/// callback comes inside this call. Any thread. Since 0.1.
+/// - Parameter path: below the base URL, maybe with a query; "" for the base URL itself.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_INVALID_UTF8, RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_spreadbot_establish")
+public func rt_spreadbot_establish(
+    _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?
+) -> rt_status {
+    spreadbotCall(spreadbot) { try $0.establish(path: text(path, "path")) }
+}
+
+/// Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that wait
+/// end with RT_ERROR_CLOSED, no error is told, and the disconnected callback is the last one. No
+/// callback comes inside this call. When nothing is established, nothing happens. Any thread. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_spreadbot_disconnect")
+public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
+    spreadbotCall(spreadbot) { try $0.disconnect() }
+}
+
+/// Sends a text: by the WebSocket while it is connected, else by a POST to the same URL (see
+/// `rt_spreadbot_set_send_url`), all sends in the order of their submission; without a network they
+/// wait. How it ended is told by the callback of `rt_spreadbot_on_sent`, never inside this call.
+/// Any thread. Since 0.1.
+/// - Parameter text: UTF-8, `length` bytes, copied.
+/// - Parameter out_number: receives the number the callback names it by, before that can be called
+///   on another thread; may be NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_spreadbot_send_text")
+public func rt_spreadbot_send_text(
+    _ spreadbot: rt_spreadbot?, _ text: UnsafePointer<CChar>?, _ length: Int,
+    _ out_number: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    spreadbotCall(spreadbot) {
+        try $0.send(.text, bytes(text, length, "text")) { out_number?.pointee = $0 }
+    }
+}
+
+/// Sends bytes; otherwise as `rt_spreadbot_send_text`. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_spreadbot_send_binary")
+public func rt_spreadbot_send_binary(
+    _ spreadbot: rt_spreadbot?, _ data: UnsafePointer<UInt8>?, _ length: Int,
+    _ out_number: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    spreadbotCall(spreadbot) {
+        try $0.send(.binary, bytes(data, length, "data")) { out_number?.pointee = $0 }
+    }
+}
+
+/// Ends a send that waits, whose callback then says RT_ERROR_CANCELLED. One that is under way, or
+/// has ended, is left alone. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_spreadbot_cancel")
+public func rt_spreadbot_cancel(_ spreadbot: rt_spreadbot?, _ number: UInt64) -> rt_status {
+    spreadbotCall(spreadbot) { try $0.cancel(number) }
+}
+
+/// Sets the tokens in the place of those there are; they hold from the next attempt and request on.
+/// Any thread, at any time. Since 0.1.
+/// - Parameter access_token: sent as `Authorization: Bearer`; NULL or "" sends none.
+/// - Parameter refresh_token: see `rt_spreadbot_set_auth`; NULL or "" for none.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT for what does not fit a
+///   header.
+@_cdecl("rt_spreadbot_set_tokens")
+public func rt_spreadbot_set_tokens(
+    _ spreadbot: rt_spreadbot?, _ access_token: UnsafePointer<CChar>?,
+    _ refresh_token: UnsafePointer<CChar>?
+) -> rt_status {
+    spreadbotCall(spreadbot) {
+        try $0.setTokens(
+            access: access_token.map { try text($0, "access_token") } ?? "",
+            refresh: refresh_token.map { try text($0, "refresh_token") } ?? "")
+    }
+}
+
+/// Makes a client for requests below the base URL. They carry the access token, and a refusal has
+/// it refreshed together with the connection's; those that may not be repeated get an
+/// Idempotency-Key, so that they may. Options of the connection that concern requests hold for it;
+/// others may be set on it before its first request. Any thread. Since 0.1.
+/// - Parameter out: receives it; to be freed with `rt_rest_free`, before or after the connection.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL for a base URL with a query; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_spreadbot_new_rest")
+public func rt_spreadbot_new_rest(
+    _ spreadbot: rt_spreadbot?, _ out: UnsafeMutablePointer<rt_rest?>?
+) -> rt_status {
+    spreadbotCall(spreadbot) {
+        let out = try required(out, "out")
+        out.pointee = RESTClient.export(try $0.makeClient())
+    }
+}
+
+/// Stops delivering; what comes waits, and the server with it. Any thread; from another than the
+/// loop's one message may still come. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_spreadbot_pause")
+public func rt_spreadbot_pause(_ spreadbot: rt_spreadbot?) -> rt_status {
+    spreadbotCall(spreadbot) { try $0.pause() }
+}
+
+/// Goes on delivering. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_spreadbot_resume")
+public func rt_spreadbot_resume(_ spreadbot: rt_spreadbot?) -> rt_status {
+    spreadbotCall(spreadbot) { try $0.resume() }
+}
+
+/// Where it stands. Any thread. Since 0.1.
+/// - Returns: an `rt_spreadbot_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_spreadbot_get_state")
+public func rt_spreadbot_get_state(_ spreadbot: rt_spreadbot?) -> Int32 {
+    borderValue { try SpreadbotConnection.borrow(spreadbot).state.rawValue }
+}
+
+/// What it does while it is connecting. Any thread. Since 0.1.
+/// - Returns: an `rt_spreadbot_phase`; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_spreadbot_get_phase")
+public func rt_spreadbot_get_phase(_ spreadbot: rt_spreadbot?) -> Int32 {
+    borderValue { try SpreadbotConnection.borrow(spreadbot).phase.rawValue }
+}
+
+/// The leg in use, or tried last while it is connecting. Any thread. Since 0.1.
+/// - Returns: an `rt_spreadbot_transport`; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_spreadbot_get_transport")
+public func rt_spreadbot_get_transport(_ spreadbot: rt_spreadbot?) -> Int32 {
+    borderValue { number(of: try SpreadbotConnection.borrow(spreadbot).transport) }
+}
+
+/// The id of the last message that had one, as the next leg says it; "" for none. To begin there
+/// another time, see `rt_spreadbot_set_last_event_id`. Any thread. Since 0.1.
+/// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is
+///   0.
+/// - Parameter out_length: receives the whole id's length.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_spreadbot_get_last_event_id")
+public func rt_spreadbot_get_last_event_id(
+    _ spreadbot: rt_spreadbot?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    spreadbotCall(spreadbot) { try copy(text: $0.lastEventID, to: buffer, size, out_length) }
+}
+
+/// The access token in use, which a refresh may have changed. Any thread. Since 0.1.
+/// - Parameter buffer: as in `rt_spreadbot_get_last_event_id`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_spreadbot_get_access_token")
+public func rt_spreadbot_get_access_token(
+    _ spreadbot: rt_spreadbot?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    spreadbotCall(spreadbot) { try copy(text: $0.tokens.access, to: buffer, size, out_length) }
+}
+
+/// The refresh token to be spent next. Any thread. Since 0.1.
+/// - Parameter buffer: as in `rt_spreadbot_get_last_event_id`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_spreadbot_get_refresh_token")
+public func rt_spreadbot_get_refresh_token(
+    _ spreadbot: rt_spreadbot?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    spreadbotCall(spreadbot) { try copy(text: $0.tokens.refresh, to: buffer, size, out_length) }
+}
+
+func number(of transport: SpreadbotTransport?) -> rt_spreadbot_transport {
+    transport?.rawValue ?? RT_SPREADBOT_TRANSPORT.NONE.rawValue
+}
+
+/// Runs a call on a Spreadbot connection.
+func spreadbotCall(
+    _ spreadbot: rt_spreadbot?, _ body: (SpreadbotConnection) throws -> Void
+) -> rt_status {
+    border { try SpreadbotConnection.borrowing(spreadbot, body) }
+}

@@ -1,0 +1,294 @@
+/* Spreadbot connections: the ladder, the cursor, tokens, sends, options that may be set and those
+ * that may not, pauses, and what may be done in callbacks. */
+#include "contract.h"
+
+typedef struct heard {
+  char text[2048];
+  char legs[64];
+  rt_spreadbot *spreadbot;
+  rt_status last_error, last_sent, ended;
+  int opens, messages, errors, fatal, sent, disconnected, destroyed;
+  int pause_at, disconnect_at, free_at;
+  bool resumed;
+} heard;
+
+static rt_spreadbot *new_spreadbot(rt_loop *loop, const char *server) {
+  char url[256];
+  rt_spreadbot *spreadbot = NULL;
+  snprintf(url, sizeof url, "http%s", server + 2);
+  CHECK_OK(rt_spreadbot_new(loop, url, &spreadbot));
+  CHECK(spreadbot != NULL);
+  return spreadbot;
+}
+
+static void on_open(rt_spreadbot_transport transport, bool resumed, void *user) {
+  heard *h = user;
+  h->opens++;
+  h->resumed = resumed;
+  CHECK(rt_spreadbot_get_state(h->spreadbot) == RT_SPREADBOT_CONNECTED);
+  CHECK(rt_spreadbot_get_transport(h->spreadbot) == (int32_t)transport);
+}
+
+static void on_transport(rt_spreadbot_transport transport, void *user) {
+  heard *h = user;
+  size_t used = strlen(h->legs);
+  snprintf(h->legs + used, sizeof h->legs - used, "%d", (int)transport);
+}
+
+static void on_message(const char *id, size_t id_length, const char *event, size_t event_length,
+                       const uint8_t *data, size_t length, bool had_id, void *user) {
+  heard *h = user;
+  size_t used = strlen(h->text);
+  CHECK(id[id_length] == '\0' && event[event_length] == '\0' && had_id == (id_length > 0));
+  snprintf(h->text + used, sizeof h->text - used, "%s %s %.*s;", id, event, (int)length,
+           (const char *)data);
+  h->messages++;
+  CHECK_STATUS(rt_spreadbot_set_http2(h->spreadbot, true), RT_ERROR_STATE);
+  if (h->messages == h->pause_at) CHECK_OK(rt_spreadbot_pause(h->spreadbot));
+  if (h->messages == h->disconnect_at) CHECK_OK(rt_spreadbot_disconnect(h->spreadbot));
+  if (h->messages == h->free_at) rt_spreadbot_free(h->spreadbot);
+}
+
+static void on_error(rt_status status, const char *message, rt_spreadbot_transport transport,
+                     int32_t http_status, bool fatal, int64_t retry_in_ms, uint32_t attempt,
+                     void *user) {
+  heard *h = user;
+  (void)transport, (void)http_status, (void)attempt;
+  CHECK(message[0] != '\0' && (!fatal || retry_in_ms == -1));
+  h->last_error = status;
+  h->errors++;
+  h->fatal += fatal;
+}
+
+static void on_tokens(const char *access_token, const char *refresh_token, void *user) {
+  (void)access_token, (void)refresh_token, (void)user;
+  CHECK(false);
+}
+
+static void on_sent(uint64_t number, rt_status status, const char *message,
+                    rt_rest_response *response, void *user) {
+  heard *h = user;
+  CHECK(number > 0 && (status == RT_OK) == (message[0] == '\0') && response == NULL);
+  h->last_sent = status;
+  h->sent++;
+}
+
+static void on_disconnected(rt_status status, const char *message, void *user) {
+  heard *h = user;
+  CHECK((status == RT_OK) == (message[0] == '\0'));
+  CHECK(rt_spreadbot_get_state(h->spreadbot) == RT_SPREADBOT_DISCONNECTED);
+  h->ended = status;
+  h->disconnected++;
+}
+
+static rt_spreadbot *listen(heard *h, rt_loop *loop, const char *server) {
+  memset(h, 0, sizeof *h);
+  h->spreadbot = new_spreadbot(loop, server);
+  CHECK_OK(rt_spreadbot_on_open(h->spreadbot, on_open, h, NULL));
+  CHECK_OK(rt_spreadbot_on_transport(h->spreadbot, on_transport, h, NULL));
+  CHECK_OK(rt_spreadbot_on_message(h->spreadbot, on_message, h, NULL));
+  CHECK_OK(rt_spreadbot_on_error(h->spreadbot, on_error, h, NULL));
+  CHECK_OK(rt_spreadbot_on_tokens(h->spreadbot, on_tokens, h, NULL));
+  CHECK_OK(rt_spreadbot_on_sent(h->spreadbot, on_sent, h, NULL));
+  CHECK_OK(rt_spreadbot_on_disconnected(h->spreadbot, on_disconnected, h, NULL));
+  return h->spreadbot;
+}
+
+static void check_id(rt_spreadbot *spreadbot, const char *expected) {
+  char id[32];
+  size_t length;
+  CHECK_OK(rt_spreadbot_get_last_event_id(spreadbot, id, sizeof id, &length));
+  CHECK(length == strlen(expected) && strcmp(id, expected) == 0);
+}
+
+static void check_tokens(rt_spreadbot *spreadbot, const char *access, const char *refresh) {
+  char token[32];
+  size_t length;
+  CHECK_OK(rt_spreadbot_get_access_token(spreadbot, token, sizeof token, &length));
+  CHECK(length == strlen(access) && strcmp(token, access) == 0);
+  CHECK_OK(rt_spreadbot_get_refresh_token(spreadbot, token, sizeof token, &length));
+  CHECK(length == strlen(refresh) && strcmp(token, refresh) == 0);
+}
+
+static void the_ladder_is_climbed_down(rt_loop *loop, const char *server) {
+  heard h;
+  rt_spreadbot *spreadbot = listen(&h, loop, server);
+  CHECK_OK(rt_spreadbot_set_last_event_id(spreadbot, "4"));
+  check_id(spreadbot, "4");
+  h.disconnect_at = 3;
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "/events/3"));
+  CHECK(h.errors == 0);
+  /* The handshake is answered with 200: no WebSocket. */
+  TURN_UNTIL(loop, h.disconnected);
+  CHECK(strcmp(h.text, "5 odd number\n5;6 /events/3 number\n6;7 odd number\n7;") == 0);
+  CHECK(strcmp(h.legs, "20") == 0 && h.errors == 1 && h.last_error == RT_ERROR_HTTP_STATUS);
+  CHECK(h.opens == 1 && h.resumed && h.ended == RT_OK && h.fatal == 0);
+  check_id(spreadbot, "7");
+  CHECK(rt_spreadbot_get_transport(spreadbot) == RT_SPREADBOT_TRANSPORT_NONE);
+  CHECK(rt_spreadbot_get_phase(spreadbot) == RT_SPREADBOT_PHASE_NONE);
+  /* The same path goes on; another one begins anew. */
+  h.disconnect_at = 4;
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "/events/3"));
+  TURN_UNTIL(loop, h.disconnected == 2);
+  check_id(spreadbot, "8");
+  h.disconnect_at = 5;
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "events/1"));
+  TURN_UNTIL(loop, h.disconnected == 3);
+  check_id(spreadbot, "1");
+  rt_spreadbot_free(spreadbot);
+}
+
+static void sends_are_confirmed(rt_loop *loop, const char *server) {
+  heard h;
+  uint64_t first = 0, second = 0;
+  rt_spreadbot *spreadbot = listen(&h, loop, server);
+  CHECK_OK(rt_spreadbot_send_text(spreadbot, "early", 5, &first));
+  CHECK(h.sent == 0);
+  TURN_UNTIL(loop, h.sent == 1);
+  CHECK(h.last_sent == RT_ERROR_CLOSED);
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
+  TURN_UNTIL(loop, h.opens == 1);
+  CHECK(!h.resumed);
+  h.pause_at = 1;
+  CHECK_OK(rt_spreadbot_send_text(spreadbot, "one", 3, &first));
+  CHECK_OK(rt_spreadbot_send_binary(spreadbot, (const uint8_t *)"two", 3, &second));
+  CHECK(second > first && h.sent == 1);
+  CHECK_STATUS(rt_spreadbot_send_text(spreadbot, "\xff", 1, NULL), RT_ERROR_INVALID_UTF8);
+  TURN_UNTIL(loop, h.messages >= 1);
+  settle(loop);
+  CHECK_OK(rt_spreadbot_resume(spreadbot));
+  TURN_UNTIL(loop, h.messages == 2 && h.sent == 3);
+  CHECK(strcmp(h.text, " echo one; echo two;") == 0 && h.last_sent == RT_OK);
+  CHECK_OK(rt_spreadbot_cancel(spreadbot, second));
+  CHECK_OK(rt_spreadbot_send_text(spreadbot, "last", 4, NULL));
+  CHECK_OK(rt_spreadbot_disconnect(spreadbot));
+  TURN_UNTIL(loop, h.disconnected);
+  /* It went out before the close frame, which the server answered. */
+  CHECK(h.sent == 4 && h.last_sent == RT_OK && h.errors == 0 && strcmp(h.legs, "10") == 0);
+  CHECK_OK(rt_spreadbot_disconnect(spreadbot));
+  rt_spreadbot_free(spreadbot);
+}
+
+static void tokens_are_needed(rt_loop *loop, const char *server) {
+  heard h;
+  rt_rest *rest = NULL;
+  rt_spreadbot *spreadbot = listen(&h, loop, server);
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "poll/1"));
+  TURN_UNTIL(loop, h.disconnected);
+  CHECK(h.fatal == 1 && h.last_error == RT_ERROR_AUTH && h.ended == RT_ERROR_AUTH);
+  CHECK_OK(rt_spreadbot_set_tokens(spreadbot, "good", NULL));
+  h.disconnect_at = 1;
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "poll/1"));
+  TURN_UNTIL(loop, h.disconnected == 2);
+  CHECK(strcmp(h.text, "1 poll/1 message 1;") == 0 && strcmp(h.legs, "030") == 0);
+  check_tokens(spreadbot, "good", "");
+  CHECK_OK(rt_spreadbot_new_rest(spreadbot, &rest));
+  rt_spreadbot_free(spreadbot);
+  rt_rest_free(rest);
+}
+
+static void callbacks_may_free(rt_loop *loop, const char *server) {
+  heard h;
+  rt_spreadbot *spreadbot = listen(&h, loop, server);
+  CHECK_OK(rt_spreadbot_on_tokens(spreadbot, NULL, &h.destroyed, count_up));
+  h.free_at = 2;
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "events/9"));
+  TURN_UNTIL(loop, h.messages == 2);
+  settle(loop);
+  CHECK(h.messages == 2 && h.destroyed == 1 && h.disconnected == 0);
+}
+
+static void the_network_is_waited_for(rt_loop *loop, const char *server) {
+  heard h;
+  rt_loop *other = new_loop();
+  rt_reachability *offline, *foreign;
+  uint64_t number;
+  rt_spreadbot *spreadbot = listen(&h, loop, server);
+  CHECK_OK(rt_reachability_new(loop, RT_REACHABILITY_MANUAL, &offline));
+  CHECK_OK(rt_reachability_new(other, RT_REACHABILITY_MANUAL, &foreign));
+  CHECK_STATUS(rt_spreadbot_set_reachability(spreadbot, foreign), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_spreadbot_set_reachability(spreadbot, offline));
+  CHECK_OK(rt_spreadbot_set_queue(spreadbot, 2, RT_REST_OVERFLOW_REJECT_NEW));
+  CHECK_OK(rt_reachability_set_online(offline, false));
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
+  settle(loop);
+  CHECK(rt_spreadbot_get_phase(spreadbot) == RT_SPREADBOT_PHASE_OFFLINE);
+  CHECK(rt_spreadbot_get_state(spreadbot) == RT_SPREADBOT_CONNECTING && h.errors == 0);
+  for (int i = 0; i < 4; i++) CHECK_OK(rt_spreadbot_send_text(spreadbot, "x", 1, &number));
+  TURN_UNTIL(loop, h.sent == 1);
+  CHECK(h.last_sent == RT_ERROR_QUEUE_FULL);
+  CHECK_OK(rt_spreadbot_cancel(spreadbot, number - 1));
+  TURN_UNTIL(loop, h.sent == 2);
+  CHECK(h.last_sent == RT_ERROR_CANCELLED);
+  CHECK_OK(rt_reachability_set_online(offline, true));
+  TURN_UNTIL(loop, h.opens == 1);
+  rt_spreadbot_free(spreadbot);
+  rt_reachability_free(offline);
+  rt_reachability_free(foreign);
+  rt_loop_free(other);
+}
+
+static void options_are_checked(rt_loop *loop, const char *server) {
+  const int32_t twice[] = {1, 1}, listed[] = {3, 1}, foreign[] = {4};
+  rt_spreadbot *spreadbot = new_spreadbot(loop, server);
+  rt_network *network = NULL;
+  CHECK_OK(rt_network_new(&network));
+  CHECK_OK(rt_spreadbot_set_network(spreadbot, network));
+  rt_network_free(network);
+  CHECK_STATUS(rt_spreadbot_set_transports(spreadbot, NULL, 0), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_spreadbot_set_transports(spreadbot, twice, 2), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_spreadbot_set_transports(spreadbot, foreign, 1), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_spreadbot_set_transports(spreadbot, listed, 2));
+  CHECK_OK(rt_spreadbot_set_transport_url(spreadbot, RT_SPREADBOT_TRANSPORT_POLL, "wss://h/p"));
+  CHECK_STATUS(rt_spreadbot_set_transport_url(spreadbot, 0, "ws://h"), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_spreadbot_set_transport_url(spreadbot, 1, "ftp://h"),
+               RT_ERROR_UNSUPPORTED_SCHEME);
+  CHECK_STATUS(rt_spreadbot_set_send_url(spreadbot, "http://"), RT_ERROR_INVALID_URL);
+  CHECK_STATUS(rt_spreadbot_set_auth(spreadbot, "https://h/token", "a\nb"),
+               RT_ERROR_INVALID_HEADER);
+  CHECK_STATUS(rt_spreadbot_set_tokens(spreadbot, "a\nb", ""), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_spreadbot_set_token_query_parameter(spreadbot, "token"));
+  CHECK_OK(rt_spreadbot_set_id_query_parameter(spreadbot, NULL));
+  CHECK_STATUS(rt_spreadbot_set_last_event_id(spreadbot, "a\n"), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_spreadbot_add_header(spreadbot, "X-Client", "contract"));
+  CHECK_STATUS(rt_spreadbot_add_header(spreadbot, "authorization", "no"), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_spreadbot_set_compression(spreadbot, false));
+  CHECK_OK(rt_spreadbot_set_http2(spreadbot, false));
+  CHECK_STATUS(rt_spreadbot_set_max_redirects(spreadbot, 21), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_spreadbot_set_max_reconnects(spreadbot, 1));
+  CHECK_STATUS(rt_spreadbot_set_max_delay_ms(spreadbot, -1), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_spreadbot_set_stable_time_ms(spreadbot, 1000));
+  CHECK_OK(rt_spreadbot_set_upgrade_interval_ms(spreadbot, 0, 0));
+  CHECK_OK(rt_spreadbot_set_connect_timeout_ms(spreadbot, 1000));
+  CHECK_OK(rt_spreadbot_set_answer_timeout_ms(spreadbot, 1000));
+  CHECK_OK(rt_spreadbot_set_ping_interval_ms(spreadbot, 1000));
+  CHECK_OK(rt_spreadbot_set_poll_interval_ms(spreadbot, 1000));
+  CHECK_OK(rt_spreadbot_set_poll_timeout_ms(spreadbot, 1000));
+  CHECK_STATUS(rt_spreadbot_set_queue(spreadbot, 1, 2), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_spreadbot_set_max_message_bytes(spreadbot, 1 << 20));
+  CHECK(rt_spreadbot_get_state(spreadbot) == RT_SPREADBOT_DISCONNECTED);
+  CHECK_OK(rt_spreadbot_disconnect(spreadbot));
+  CHECK_STATUS(rt_spreadbot_establish(spreadbot, NULL), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_spreadbot_establish(spreadbot, "a b\n"), RT_ERROR_INVALID_URL);
+  CHECK_OK(rt_spreadbot_establish(spreadbot, ""));
+  CHECK_STATUS(rt_spreadbot_set_http2(spreadbot, true), RT_ERROR_STATE);
+  rt_spreadbot_free(spreadbot);
+  CHECK_STATUS(rt_spreadbot_new(loop, "ws://h", &spreadbot), RT_ERROR_UNSUPPORTED_SCHEME);
+  CHECK_STATUS(rt_spreadbot_establish(NULL, ""), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_spreadbot_get_state(NULL), RT_ERROR_INVALID_ARGUMENT);
+  rt_spreadbot_free(NULL);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop;
+  CHECK(argc == 2);
+  loop = new_loop();
+  the_ladder_is_climbed_down(loop, argv[1]);
+  sends_are_confirmed(loop, argv[1]);
+  tokens_are_needed(loop, argv[1]);
+  callbacks_may_free(loop, argv[1]);
+  the_network_is_waited_for(loop, argv[1]);
+  options_are_checked(loop, argv[1]);
+  rt_loop_free(loop);
+  return 0;
+}
