@@ -63,7 +63,8 @@ extension WebSocket {
         /// made and none is counted, and when there is one again it follows within a second. It
         /// belongs to the connection's loop. Nil is `.auto`, one for all connections of a loop.
         public var reachability: Reachability?
-        /// How many messages may wait while there is no connection; 0 refuses them.
+        /// How many messages may wait while there is no connection, of `sendLimitBytes` in all;
+        /// above, `send` throws `.bufferFull`. 0 refuses them.
         public var offlineQueue = 0
 
         /// Whether permessage-deflate is offered.

@@ -142,8 +142,9 @@ public func rt_websocket_set_reconnect(
 }
 
 /// How many messages may wait while there is no connection; they are sent when there is one, behind
-/// what the open callback sends. What was sent before a loss is not sent again. Default 0: a send
-/// answers RT_ERROR_STATE. Before start. Since 0.1.
+/// what the open callback sends. Above, or above the send limit by their bytes, a send answers
+/// RT_ERROR_BUFFER_FULL, and the drained callback tells when they are gone. What was sent before a
+/// loss is not sent again. Default 0: a send answers RT_ERROR_STATE. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_offline_queue")
 public func rt_websocket_set_offline_queue(

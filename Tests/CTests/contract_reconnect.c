@@ -5,7 +5,7 @@
 typedef struct story {
   rt_websocket *websocket;
   const char *other;
-  int opened, lost, attempts, errors, closed, messages, stop_at;
+  int opened, lost, attempts, errors, closed, drained, messages, stop_at;
   uint32_t last_attempt;
   char texts[8][32];
 } story;
@@ -50,6 +50,12 @@ static void on_close(uint16_t code, const char *reason, size_t length, bool clea
   ((story *)user)->closed++;
 }
 
+static void on_drained(void *user) {
+  story *s = user;
+  CHECK(s->opened > 0 && rt_websocket_buffered_bytes(s->websocket) == 0);
+  s->drained++;
+}
+
 static void reconnecting(story *s, rt_loop *loop, const char *server, const char *path,
                          uint32_t max_attempts) {
   rt_backoff *backoff = NULL;
@@ -67,6 +73,7 @@ static void reconnecting(story *s, rt_loop *loop, const char *server, const char
   CHECK_OK(rt_websocket_on_reconnect(s->websocket, on_reconnect, s, NULL));
   CHECK_OK(rt_websocket_on_error(s->websocket, on_error, s, NULL));
   CHECK_OK(rt_websocket_on_close(s->websocket, on_close, s, NULL));
+  CHECK_OK(rt_websocket_on_drained(s->websocket, on_drained, s, NULL));
 }
 
 static void comes_back(rt_loop *loop, const char *server) {
@@ -103,6 +110,8 @@ static void keeps_messages(rt_loop *loop, const char *server) {
   TURN_UNTIL(loop, s.messages == 2);
   CHECK(strcmp(s.texts[0], "first") == 0 && strcmp(s.texts[1], "second") == 0);
   CHECK(rt_websocket_buffered_bytes(s.websocket) == 0);
+  /* One was refused: when they are gone is told. */
+  TURN_UNTIL(loop, s.drained == 1);
   rt_websocket_free(s.websocket);
 }
 

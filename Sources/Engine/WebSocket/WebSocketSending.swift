@@ -61,6 +61,8 @@ extension WebSocketConnection {
         guard waiting <= sendLimits.offlineMessages else {
             release(copy.count)
             postedMessages.subtract(1, ordering: .relaxed)
+            // They are gone when the drained event comes.
+            oweDrained()
             throw RealtimeError(
                 .bufferFull,
                 "\(waiting - 1) messages wait for the connection,"

@@ -8,7 +8,7 @@ import pytest
 from servers import answers, raw_server
 
 import librealtime
-from librealtime import Backoff, BufferFull, ConnectionClosedError, ConnectionClosedOK, State
+from librealtime import Backoff, ConnectionClosedError, ConnectionClosedOK, State
 from librealtime.sync import connect, reconnect
 
 #: Tries again at once.
@@ -177,61 +177,6 @@ def test_a_failure_that_is_final_ends_it(run):
     with raw_server(BUSY, BUSY, BUSY) as url, pytest.raises(librealtime.InvalidStatus) as raised:
         connect(url, reconnect=two)
     assert raised.value.response.status_code == 503
-
-
-def waiting_connection(own_server, lost, **options):
-    """A connection that was lost and has an hour to wait."""
-    own_server.fates.append("drop")
-    slow = Backoff(initial_delay=3600, max_delay=3600, jitter="none")
-    return librealtime.connect(
-        own_server.url + "/flaky", reconnect=slow, on_lost=lost.put_nowait, **options
-    )
-
-
-def test_sending_while_it_is_down(run, own_server):
-    async def main():
-        lost = asyncio.Queue()
-        async with waiting_connection(own_server, lost) as ws:
-            assert await ws.recv() == "0 left"
-            assert (await lost.get()).delay == 3600
-            assert ws.state is State.WAITING
-            with pytest.raises(librealtime.InvalidState, match="lost"):
-                await ws.send("nobody hears")
-            with pytest.raises(librealtime.InvalidState):
-                await ws.ping()
-            with pytest.raises(librealtime.InvalidState):
-                await ws.send(["in", "pieces"])
-        assert ws.state is State.CLOSED
-
-    run(main())
-
-
-def test_messages_wait_while_it_is_down(run, own_server):
-    async def main():
-        lost = asyncio.Queue()
-        async with waiting_connection(own_server, lost, offline_queue=2, write_limit=3) as ws:
-            await lost.get()
-            # Neither waits for a buffer to drain that nobody reads.
-            await ws.send("first")
-            await ws.send("second")
-            with pytest.raises(BufferFull, match="offline_queue"):
-                await ws.send("third")
-
-    run(main())
-    own_server.fates.append("drop")
-
-    async def resumes():
-        lost, go = asyncio.Queue(), []
-        async with librealtime.connect(
-            own_server.url + "/flaky",
-            reconnect=AT_ONCE,
-            offline_queue=10,
-            on_lost=lambda loss: go.extend(map(ws.send_nowait, ("a", "b"))),
-        ) as ws:
-            assert [await ws.recv() for _ in range(4)] == ["0 left", "0 left", "a", "b"]
-        assert lost.empty()
-
-    run(resumes())
 
 
 def test_a_ping_is_lost_with_its_connection(run, own_server):

@@ -17,6 +17,7 @@ from ._pieces import Joined, PieceEncoder, each_of
 from ._reactor import Reactor
 from ._state import Handlers
 from .exceptions import (
+    BufferFull,
     ConcurrencyError,
     ConnectionClosedOK,
     InvalidState,
@@ -149,7 +150,8 @@ class Connection(BaseConnection):
         text: bool | None = None,
         compress: bool | None = None,
     ) -> None:
-        """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent.
+        """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent, or while
+        there is no connection and ``offline_queue`` messages wait for one.
 
         Cancelled in that wait after the message was queued, it is sent all the same.
 
@@ -167,8 +169,16 @@ class Connection(BaseConnection):
         if self._is_draining or self._is_sending_pieces:
             await self._turn_to_send()
         size = len(data)
-        will_drain = self._unsent + size > self._write_limit and self._will_drain(size)
-        if not self._put(is_text, data, compress):
+        while True:
+            will_drain = self._unsent + size > self._write_limit and self._will_drain(size)
+            try:
+                is_queued = self._put(is_text, data, compress)
+                break
+            except BufferFull:
+                # The offline queue: the library owes us the drained callback.
+                self._is_draining = True
+                await self._turn_to_send()
+        if not is_queued:
             await self.wait_closed()
             raise self._closed_error()
         self._unsent += size
@@ -181,7 +191,8 @@ class Connection(BaseConnection):
     ) -> None:
         """Sends a message without waiting, for callbacks.
 
-        :raises BufferFull: when more than ``write_limit`` bytes wait already.
+        :raises BufferFull: when more than ``write_limit`` bytes wait already, or ``offline_queue``
+            messages for a connection.
         """
         is_text, data = payload(message, text)
         if self._unsent > self._write_limit:
@@ -237,7 +248,7 @@ class Connection(BaseConnection):
     def _will_drain(self, size: int) -> bool:
         """Whether a message arms the drained callback: the library's own condition for that."""
         self._unsent = self._buffered()
-        return self._is_up and self._unsent + size > self._write_limit
+        return self._unsent + size > self._write_limit
 
     async def ping(self) -> float:
         """Sends a ping and waits for its pong: the round trip in seconds."""
@@ -324,8 +335,8 @@ class Connection(BaseConnection):
         _wake(self._receivers)
 
     def _went_down(self) -> None:
-        # What waited to be sent is gone.
-        self._is_draining = False
+        # What waited to be sent is gone; what waits for a connection is not.
+        self._is_draining = self._is_draining and self._buffered() > 0
         super()._went_down()
         _wake(self._receivers)
 

@@ -56,14 +56,16 @@ class Connector:
     :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
         messages may come on top. Default 256.
     :param max_queue_bytes: the same by their size. Default 1 MiB.
-    :param write_limit: how many bytes may wait to be sent before ``send`` waits. Default 1 MiB.
+    :param write_limit: how many bytes may wait to be sent, with a connection or without, before
+        ``send`` waits and ``send_nowait`` raises ``BufferFull``. Default 1 MiB.
 
     :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
         as one and the same object; what was sent before a loss is not sent again. Default None.
     :param reachability: a ``Reachability``: while it is offline no attempt to come back is made and
         none is counted. Default None: by what the kernel tells of the network.
-    :param offline_queue: how many messages may wait while there is no connection; above, ``send``
-        raises ``BufferFull``. Default 0: it raises ``InvalidState``.
+    :param offline_queue: how many messages may wait while there is no connection, and up to
+        ``write_limit`` bytes; above, ``send`` waits until they are sent and ``send_nowait`` raises
+        ``BufferFull``. Default 0: both raise ``InvalidState``.
     :param reconnect_delays: a ``Backoff`` for iterating over connections. Default ``Backoff()``.
     :param process_exception: tells when iterating whether a failure is worth another attempt: it is
         given the exception and returns None, or the exception to raise.

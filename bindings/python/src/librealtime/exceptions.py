@@ -96,7 +96,7 @@ class ConcurrencyError(InvalidState):
 
 
 class BufferFull(RealtimeError):
-    """``send_nowait`` was called while more than ``write_limit`` bytes wait to be sent."""
+    """``send_nowait`` found ``write_limit`` bytes, or ``offline_queue`` messages, waiting."""
 
 
 class ConnectFailed(RealtimeError, ConnectionError):

@@ -26,8 +26,8 @@ from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, iterable
 from ._registry import Handle, new_loop
 from ._rest_sync import RESTClient
-from ._state import Handlers
-from .exceptions import ConnectionClosedOK, InvalidState, from_status
+from ._state import Handlers, State
+from .exceptions import BufferFull, ConnectionClosedOK, InvalidState, from_status
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
@@ -137,7 +137,8 @@ class Connection(Driven, BaseConnection):
         text: bool | None = None,
         compress: bool | None = None,
     ) -> None:
-        """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent.
+        """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent, or while
+        there is no connection and ``offline_queue`` messages wait for one.
 
         Inside ``on_message`` it does not wait: see ``send_nowait``.
 
@@ -155,8 +156,14 @@ class Connection(Driven, BaseConnection):
             self.send_nowait(message, text=text, compress=compress)  # type: ignore[arg-type]
             return
         is_text, data = payload(message, text)  # type: ignore[arg-type]
-        with self._sending:
-            is_queued = self._put(is_text, data, compress)
+        while True:
+            try:
+                with self._sending:
+                    is_queued = self._put(is_text, data, compress)
+                break
+            except BufferFull:
+                # The offline queue: there is room as soon as there is a connection.
+                self._until(lambda: self.state not in (State.WAITING, State.CONNECTING))
         if not is_queued:
             self.wait_closed()
             raise self._closed_error()
@@ -167,7 +174,8 @@ class Connection(Driven, BaseConnection):
     ) -> None:
         """Queues a message without waiting; it is sent by the next turn of any thread's call.
 
-        :raises BufferFull: when more than ``write_limit`` bytes wait already.
+        :raises BufferFull: when more than ``write_limit`` bytes wait already, or ``offline_queue``
+            messages for a connection.
         """
         is_text, data = payload(message, text)
         self._refuse_when_full()
@@ -200,14 +208,14 @@ class Connection(Driven, BaseConnection):
         self._drain()
 
     def _drain(self) -> None:
-        """Writes, and waits while too much is unsent; not while there is no connection."""
+        """Writes, and waits while too much is unsent."""
         if self._is_inside_callback():
             return
         with self._condition:
             if self._driver is None and not self._is_closed:
                 self._turn(0)
         limit = self._write_limit
-        self._until(lambda: not self._is_up or self._buffered() <= limit)
+        self._until(lambda: self._is_closed or self._buffered() <= limit)
         if self._is_closed and not self._is_closing:
             raise self._closed_error()
 
