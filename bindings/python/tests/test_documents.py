@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -102,3 +103,21 @@ def test_help_lists_every_field(kind):
 def test_every_name_is_there_and_documented():
     for name in librealtime.__all__:
         assert inspect.getdoc(getattr(librealtime, name))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "setter"),
+    [
+        ("write_limit", "rt_websocket_set_send_high_water_bytes"),
+        ("max_size", "rt_websocket_set_max_message_bytes"),
+        ("max_header_size", "rt_websocket_set_max_header_bytes"),
+    ],
+)
+def test_defaults_are_those_of_c(parameter, setter):
+    """Of what this face always sets; the rest it leaves to C."""
+    model = json.loads((Path(__file__).parents[3] / "include/realtime.abi.json").read_text())
+    (found,) = (one for one in model["functions"] if one["name"] == setter)
+    text = " ".join(found["documentation"]["paragraphs"])
+    number, unit = re.search(r"Default (\d+) (KiB|MiB)", text).groups()
+    default = inspect.signature(librealtime.connect).parameters[parameter].default
+    assert default == int(number) * {"KiB": 2**10, "MiB": 2**20}[unit]

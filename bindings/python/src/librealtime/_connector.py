@@ -57,7 +57,7 @@ class Connector:
         messages may come on top. Default 256.
     :param max_queue_bytes: the same by their size. Default 1 MiB.
     :param write_limit: how many bytes may wait to be sent, with a connection or without, before
-        ``send`` waits and ``send_nowait`` raises ``BufferFull``. Default 1 MiB.
+        ``send`` waits and ``send_nowait`` raises ``BufferFull``. Default 256 KiB.
 
     :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
         as one and the same object; what was sent before a loss is not sent again. Default None.
@@ -111,7 +111,7 @@ class Connector:
         max_frame_size: int | None = None,
         max_queue: int | None = 256,
         max_queue_bytes: int | None = 2**20,
-        write_limit: int = 2**20,
+        write_limit: int = 2**18,
         # Another connection after one that was lost.
         reconnect: Backoff | None = None,
         reachability: Reachability | None = None,
