@@ -7,26 +7,21 @@ import Simulator
 @main
 enum Simulate {
     static func main() {
-        var options: [String: String] = [:]
-        var arguments = CommandLine.arguments.dropFirst()
-        while let name = arguments.popFirst() {
-            guard ["--scenario", "--seed", "--seeds", "--from"].contains(name),
-                let value = arguments.popFirst()
-            else { usage() }
-            options[name] = value
+        let request: SimulationRequest
+        do throws(SimulationRequest.Mistake) {
+            request = try SimulationRequest(
+                parsing: Array(CommandLine.arguments.dropFirst()),
+                known: Simulation.scenarios.map { $0.name })
+        } catch {
+            refuse(error)
         }
-        let wanted = options["--scenario"]
-        let scenarios = Simulation.scenarios.filter { wanted == nil || $0.name == wanted }
-        if scenarios.isEmpty { usage() }
+        let scenarios = Simulation.scenarios.filter { request.scenarios.contains($0.name) }
         TrapReport.watchSeconds = 60
-        if let seed = options["--seed"].flatMap({ UInt64($0) }) {
-            let failed = scenarios.filter { replay($0, seed) }
-            exit(failed.isEmpty ? 0 : 1)
-        }
-        guard let count = options["--seeds"].flatMap({ UInt64($0) }),
-            let first = UInt64(options["--from"] ?? "1")
-        else { usage() }
-        let failed = scenarios.filter { !runs($0, first..<(first + count)) }
+        let failed =
+            switch request.seeds {
+            case .one(let seed): scenarios.filter { replay($0, seed) }
+            case .range(let seeds): scenarios.filter { !runs($0, seeds) }
+            }
         exit(failed.isEmpty ? 0 : 1)
     }
 
@@ -56,10 +51,15 @@ enum Simulate {
         return failures == 0
     }
 
-    private static func usage() -> Never {
+    private static func refuse(_ mistake: SimulationRequest.Mistake) -> Never {
         let names = Simulation.scenarios.map { $0.name }.joined(separator: ", ")
-        print("usage: simulate [--scenario NAME] (--seed N | --seeds N [--from M])")
-        print("scenarios: \(names)")
+        let usage = """
+            simulate: \(mistake.text)
+            usage: simulate [--scenario NAME] (--seed N | --seeds N [--from M])
+            scenarios: \(names)
+
+            """
+        _ = usage.withCString { write(STDERR_FILENO, $0, strlen($0)) }
         exit(2)
     }
 }

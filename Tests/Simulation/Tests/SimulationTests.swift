@@ -87,3 +87,41 @@ private enum Spinning: Scenario {
         world.after(.zero) { spin(world) }
     }
 }
+
+@Suite struct SimulationRequestTests {
+    private let known = ["a", "b"]
+
+    private func mistake(_ arguments: String...) -> String? {
+        do throws(SimulationRequest.Mistake) {
+            _ = try SimulationRequest(parsing: arguments, known: known)
+            return nil
+        } catch {
+            return error.text
+        }
+    }
+
+    @Test func seedsAreTaken() throws {
+        let one = try SimulationRequest(parsing: ["--seed", "7"], known: known)
+        #expect(one.seeds == .one(7) && one.scenarios == known)
+        let many = try SimulationRequest(
+            parsing: ["--scenario", "b", "--seeds", "3", "--from", "5"], known: known)
+        #expect(many.seeds == .range(5..<8) && many.scenarios == ["b"])
+    }
+
+    @Test func mistakesAreNamed() {
+        #expect(mistake("--seed", "x") == mistake("--seed", "x", "--scenario", "a"))
+        #expect(mistake("--seed", "x")?.contains("--seed is \"x\", a whole number") == true)
+        #expect(mistake("--seed", "-1")?.contains("\"-1\"") == true)
+        #expect(mistake("--seeds", "1e5")?.contains("--seeds is \"1e5\"") == true)
+        #expect(mistake("--seeds", "2", "--from", "")?.contains("--from is \"\"") == true)
+        #expect(mistake("--seed", "1", "--scenario", "c") == "there is no scenario \"c\"")
+        #expect(mistake("--sed", "1") == "\"--sed\" is no option")
+        #expect(mistake("--seed") == "--seed has no value")
+        #expect(mistake("--seed", "1", "--seed", "2") == "--seed is given twice")
+        #expect(mistake("--seed", "1", "--from", "2")?.contains("--from") == true)
+        #expect(mistake() == "neither --seed nor --seeds is given")
+        let most = String(UInt64.max)
+        #expect(mistake("--seeds", most, "--from", "2") == "there are no \(most) seeds from 2 on")
+        #expect(mistake("--seeds", "0") == "there are no 0 seeds from 1 on")
+    }
+}
