@@ -21,6 +21,8 @@ final class Client: EndpointOwner {
     private(set) var session: SessionBox?
     var held = ByteBuffer()
     var batch: [rt_message] = []
+    /// The loop's, in the driver.
+    var spareAssembly = ByteBuffer()
     let buffer: UnsafeMutableRawBufferPointer
     let whole: UnsafeMutableBufferPointer<rt_message>
     var pending: User.Ending?

@@ -13,6 +13,11 @@ extension Client {
                 if !held.isEmpty { return }
                 continue
             }
+            if let count = receiveDirectly() {
+                if count == 0 { return }
+                share -= count
+                continue
+            }
             switch endpoint.read(into: buffer) {
             case .bytes(let count):
                 share -= count
@@ -29,6 +34,37 @@ extension Client {
             case .end: return ended()
             case .reset: return ended()
             }
+        }
+    }
+
+    /// Reads the rest of a large frame into its place.
+    private func receiveDirectly() -> Int? {
+        guard phase == .open, let session, let space = session.value.directSpace() else {
+            return nil
+        }
+        switch endpoint.read(into: space) {
+        case .bytes(let count):
+            world.count("read directly")
+            guardian.read(UnsafeRawBufferPointer(rebasing: space[..<count]))
+            messagesCame()
+            took(session.value.direct(count, now: world.now))
+            return count < space.count ? 0 : count
+        case .wouldBlock: return 0
+        case .end, .reset: ended()
+        }
+        return 0
+    }
+
+    /// What a step beside the walk over a read found.
+    private func took(_ step: WebSocketSession.Step) {
+        guardian.step(session?.value.assembled.count ?? 0)
+        switch step {
+        case .assembledMessage(let kind, let range):
+            batch.append(rt_message(kind, range))
+            deliverAssembled()
+            session?.value.exchangeStorage(&spareAssembly)
+        case .failed, .deliverFirst: handle(step)
+        case .needMoreBytes, .message, .piece, .nothing, .pong, .closed: break
         }
     }
 
@@ -49,7 +85,14 @@ extension Client {
         }
     }
 
+    /// Walks the session over `input`, with storage of the loop's for what must be assembled.
     private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
+        session?.value.exchangeStorage(&spareAssembly)
+        defer { session?.value.exchangeStorage(&spareAssembly) }
+        return walkSession(over: input, from: start)
+    }
+
+    private func walkSession(over input: UnsafeRawBufferPointer, from start: Int) -> Int {
         var offset = start
         var idleSteps = 0
         while world.violation == nil {
