@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import os
@@ -122,6 +123,46 @@ def test_credentials_of_one_request(run: Any, server: Server) -> None:
     run(main())
 
 
+def test_credentials_that_fail_are_reported(run: Any, server: Server) -> None:
+    failures: list[BaseException] = []
+
+    async def fetch() -> str:
+        raise LookupError("no vault")
+
+    async def main() -> None:
+        told = asyncio.Event()
+
+        def handle(_: Any, context: dict[str, Any]) -> None:
+            failures.append(context["exception"])
+            told.set()
+
+        asyncio.get_running_loop().set_exception_handler(handle)
+        async with librealtime.RESTClient(server.url, credentials=fetch) as client:
+            with pytest.raises(librealtime.AuthenticationFailed):
+                await client.get("/token")
+            await told.wait()
+
+    run(main())
+    assert [type(failure) for failure in failures] == [LookupError]
+
+
+def test_reading_may_be_cancelled(run: Any, server: Server) -> None:
+    async def main() -> None:
+        size = 3_000_000
+        client = librealtime.RESTClient(server.url)
+        async with client, client.stream("GET", f"/bytes/{size}") as response:
+            reads = asyncio.ensure_future(response.aread())
+            while not response._begun:
+                await asyncio.sleep(0)
+            reads.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reads
+            assert 0 < sum(map(len, response._begun)) < size
+            assert await response.aread() == bytes(i % 251 for i in range(size))
+
+    run(main())
+
+
 def test_parameters_of_all_requests(server: Server) -> None:
     with sync.RESTClient(server.url, params={"key": "k", "page": [1, 2]}) as client:
         assert client.get("/echo").json()["target"] == "/echo?key=k&page=1&page=2"
@@ -198,25 +239,26 @@ def polls() -> int:
 def test_a_closed_client_has_no_descriptors(server: Server) -> None:
     """Though it is referred to, and requests of other threads were under way."""
     before = polls()
-    ended: list[str] = []
+    for _ in range(20):
+        ended: list[str] = []
+        client = sync.RESTClient(server.url)
 
-    def ask() -> None:
-        with pytest.raises(librealtime.RealtimeError) as raised:
-            client.get("/silent/a/9", timeout=None, deadline=None)
-        ended.append(raised.value.name)
+        def ask(client: sync.RESTClient = client, ended: list[str] = ended) -> None:
+            with pytest.raises(librealtime.RealtimeError) as raised:
+                client.get("/silent/a/999", timeout=None, deadline=None)
+            ended.append(raised.value.name)
 
-    client = sync.RESTClient(server.url)
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    while len(client._calls) < 4:
-        threads[0].join(0.001)
-    client.close()
-    for thread in threads:
-        thread.join(60)
-    assert ended == ["RT_ERROR_CLOSED"] * 4
-    assert polls() == before
-    assert client.is_closed
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(client._calls) < 4:
+            threads[0].join(0.001)
+        client.close()
+        for thread in threads:
+            thread.join(60)
+        assert ended == ["RT_ERROR_CLOSED"] * 4
+        assert polls() == before
+        assert client.is_closed
 
 
 def test_encodings(client: sync.RESTClient) -> None:

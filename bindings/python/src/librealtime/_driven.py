@@ -93,8 +93,12 @@ class Driven:
         """Closed by a call, it has those who wait in another thread look around."""
         loop = self._loop_handle
         super()._ended()  # type: ignore[misc]
+        self._rouse(loop)
+
+    def _rouse(self, loop: Handle | None) -> None:
+        """Ends the turn that runs, or begins: those who wait look around."""
         if loop is not None and not self._is_inside_callback():
-            # Ends the turn that runs, or begins. Fails when the loop is over: then nobody waits.
+            # Fails when the loop is over: then nobody waits.
             lib.rt_loop_post(loop, _NOTHING, None, _NOBODY)
 
 

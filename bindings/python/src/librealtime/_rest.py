@@ -83,6 +83,7 @@ class StreamedResponse(StreamedAnswer):
     def __init__(self, call: Call, client: RESTClient) -> None:
         super().__init__(call)
         self._client = client
+        self._begun: list[bytes] = []
 
     async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """The body in pieces, as they come or of `chunk_size` bytes each."""
@@ -112,9 +113,14 @@ class StreamedResponse(StreamedAnswer):
             yield line
 
     async def aread(self) -> bytes:
-        """The whole body, which ``content``, ``text`` and ``json`` have afterwards."""
+        """The whole body, which ``content``, ``text`` and ``json`` have afterwards.
+
+        Cancelling it loses nothing.
+        """
         if not self._is_read:
-            self._keep(b"".join([data async for data in self._come()]))
+            async for data in self._come():
+                self._begun.append(data)
+            self._keep(b"".join(self._begun))
         return self.content
 
     async def _come(self) -> AsyncIterator[bytes]:
@@ -307,6 +313,8 @@ class RESTClient(BaseRESTClient):
         is_fresh = False
         try:
             is_fresh = super()._take(await answer) == rt_credentials.READY
+        except Exception as error:
+            self._keep(error)
         finally:
             if self._handle is not None:
                 lib.rt_rest_credentials_ready(self._handle, is_fresh)

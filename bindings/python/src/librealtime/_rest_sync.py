@@ -150,7 +150,9 @@ class RESTClient(Driven, BaseRESTClient):
 
     def close(self) -> None:
         """Ends all requests, which raise ``ConnectionClosedError``, and gives the client back."""
+        loop = self._loop_handle
         self._close()
+        self._rouse(loop)
         self._let_go()
 
     def __enter__(self) -> RESTClient:
