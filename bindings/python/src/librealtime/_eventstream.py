@@ -10,11 +10,10 @@ from typing import Union
 from . import _abi
 from ._events import ServerSentEvent
 from ._loader import lib
+from ._memory import memory
 from ._registry import Handle
 from ._values import limit, text
 from .exceptions import check
-
-_string_at = ctypes.string_at
 
 Data = Union[bytes, bytearray, memoryview]
 
@@ -132,9 +131,10 @@ def _on_event(
     key: int,
 ) -> None:
     parser = _feeding[key]
-    kind = _string_at(event, event_length).decode()
-    name = _string_at(id_, id_length).decode() if id_length else ""
-    sse = ServerSentEvent(kind, _string_at(data, length).decode(), name, parser._retry)
+    kind = memory[event : event + event_length].decode()
+    name = memory[id_ : id_ + id_length].decode() if id_length else ""
+    text = memory[data : data + length].decode()
+    sse = ServerSentEvent(kind, text, name, parser._retry)
     parser._retry = None
     parser._events.append(sse)
 
@@ -144,7 +144,7 @@ def _on_comment(comment: int, length: int, key: int) -> None:
     on_comment = parser._on_comment
     if on_comment is not None and parser._failure is None:
         try:
-            on_comment(_string_at(comment, length).decode())
+            on_comment(memory[comment : comment + length].decode())
         except BaseException as error:
             parser._failure = error
 

@@ -40,7 +40,14 @@ T = TypeVar("T", bound=Item)
 
 
 class BaseSource(Generic[T]):
-    """What all kinds have in both faces. A kind hands each of its items to `_queue`."""
+    """What all kinds have in both faces.
+
+    A kind is a class with `_kind`; it makes itself by `_begin`, adds the callback of its items in
+    `_callbacks`, and hands each item to its handler or to `_queue`. What its chapter of the C
+    interface does otherwise it overrides: `_erred` and `_requests` have its callbacks' parameters,
+    `_remember` asks for what is told after the end. Mixed with ``AsyncSource`` or
+    ``BlockingSource``, which go first, it is a face.
+    """
 
     _kind: ClassVar[Kind]
 

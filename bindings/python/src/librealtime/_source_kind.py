@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 from . import _abi
@@ -46,18 +47,6 @@ class Kind:
         self._prefix = f"rt_{chapter}_"
         self.noun = noun
         self.item = item
-        #: By which an ``Attempt`` is changed.
-        self.setters = Setters(
-            self.set_url,
-            self.set_header,
-            self.set_bearer_token,
-            self.clear_headers,
-            self.set_network,
-        )
-        self.open_callback = self.callback("open", _on_open)
-        self.error_callback = self.callback("error", _on_error)
-        self.request_callback = self.callback("request", _on_request)
-        self.credentials_callback = self.callback("credentials", _on_credentials)
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(lib, self._prefix + name)
@@ -65,7 +54,35 @@ class Kind:
         setattr(self, name, function)
         return function
 
+    @cached_property
+    def setters(self) -> Setters:
+        """By which an ``Attempt`` is changed."""
+        return Setters(
+            self.set_url,
+            self.set_header,
+            self.set_bearer_token,
+            self.clear_headers,
+            self.set_network,
+        )
+
+    @cached_property
+    def open_callback(self) -> Callback:
+        return self.callback("open", _on_open)
+
+    @cached_property
+    def error_callback(self) -> Callback:
+        return self.callback("error", _on_error)
+
+    @cached_property
+    def request_callback(self) -> Callback:
+        return self.callback("request", _on_request)
+
+    @cached_property
+    def credentials_callback(self) -> Callback:
+        return self.callback("credentials", _on_credentials)
+
     def callback(self, name: str, function: Callable[..., Any]) -> Callback:
+        """Of the setter and the type that have this name; whoever asks keeps it."""
         return getattr(self, f"on_{name}"), getattr(_abi, f"{self._prefix}{name}_fn")(function)
 
     def make(self, loop: Handle, url: bytes) -> Handle:
