@@ -77,6 +77,12 @@ public final class REST: Sendable {
         try options.apply(to: client)
     }
 
+    /// With a client that is made already.
+    init(_ client: RESTClient, on loop: Loop) {
+        self.client = client
+        self.loop = loop
+    }
+
     deinit { client.close() }
 
     // MARK: Requests

@@ -25,6 +25,9 @@ package final class RESTClient: @unchecked Sendable {
     var callsByID: [RESTSession.ID: RESTCall] = [:]
     let timer = LoopTimer()
     var armedAt: Instant?
+    var hasBegun = false
+    /// Set between the first request and the beginning.
+    var lateCredential: String??
     var isScheduled = false
     var isResident = false
     var isActing = false
@@ -75,7 +78,10 @@ package final class RESTClient: @unchecked Sendable {
         try HeaderField.validate(name: "Authorization", value: value ?? "")
         try loop.checkUsable()
         guard isStarted.load(ordering: .acquiring) else { return initialCredential = value }
-        loop.perform { [self] in session.setCredential(value) }
+        loop.perform { [self] in
+            // On the loop's thread this may come before the beginning that waits in its queue.
+            if hasBegun { session.setCredential(value) } else { lateCredential = .some(value) }
+        }
     }
 
     /// Tells whether there are fresh credentials, after a handler's `.later`.

@@ -7,7 +7,8 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     func begin(_ credential: String?) {
         session = RESTSession(configuration)
         session.renewsCredentials = credentials != nil
-        session.setCredential(credential ?? configuration.authorization)
+        hasBegun = true
+        session.setCredential(lateCredential ?? credential ?? configuration.authorization)
         // Without a monitor everything counts as reachable.
         reachability = reachability ?? (try? loop.defaultReachability())
         reachability?.add(self)

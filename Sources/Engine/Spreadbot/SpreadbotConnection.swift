@@ -30,6 +30,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     var isActing = false
     var isScheduled = false
     var isResident = false
+    var endObservers: [() -> Void] = []
     /// Posts messages; its requests wait for tokens with the session.
     var sender: RESTClient?
     /// Spends refresh tokens.
@@ -178,6 +179,16 @@ package final class SpreadbotConnection: @unchecked Sendable {
         loop.perform { [self] in
             session.disconnect(now: Loop.now())
             schedule()
+        }
+    }
+
+    /// Has `body` called on the loop's thread once nothing is established any more.
+    package func whenDisconnected(_ body: @escaping @Sendable () -> Void) {
+        loop.enqueue { [self] in
+            // What the end has still to tell is told before.
+            act()
+            if session.isIdle || isClosed { return body() }
+            endObservers.append(body)
         }
     }
 

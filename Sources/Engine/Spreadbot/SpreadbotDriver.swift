@@ -129,6 +129,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         case .disconnected(let error):
             Log.write(.info, "\(name): disconnected")
             handlers.disconnected?(error)
+            tellEnd()
         default: break
         }
     }
@@ -315,10 +316,17 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         refresher?.close()
         leaveClients()
         dropHandlers()
+        tellEnd()
         if isResident {
             isResident = false
             loop.removeResident(self)
         }
+    }
+
+    private func tellEnd() {
+        let observers = endObservers
+        endObservers = []
+        for observer in observers { observer() }
     }
 
     /// Nothing is told once the loop is freed.
@@ -327,6 +335,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         leg = nil
         probe = nil
         dropHandlers()
+        tellEnd()
     }
 }
 

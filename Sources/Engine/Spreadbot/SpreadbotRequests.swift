@@ -79,6 +79,9 @@ extension SpreadbotConnection {
         try checkOpen()
         let client = try makeClient(base: configuration.base.requestURL)
         try client.setCredentialsHandler { [weak self] in self?.askForTokens() ?? .none }
+        // Now, since its first request may come before it has joined.
+        let token = tokens.access
+        if !token.isEmpty { try client.setCredential(HeaderField.bearerAuthorization(token)) }
         start()
         loop.perform { [self] in join(client) }
         return client

@@ -95,8 +95,7 @@ package struct SpreadbotConfiguration: Sendable {
     }
 
     package mutating func setTokens(access: String, refresh: String) throws(RealtimeError) {
-        try HeaderField.validate(
-            name: "Authorization", value: HeaderField.bearerAuthorization(access))
+        if !access.isEmpty { _ = try HeaderField.bearerAuthorization(access) }
         accessToken = access
         refreshToken = refresh
     }

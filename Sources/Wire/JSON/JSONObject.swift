@@ -1,25 +1,25 @@
 /// An object's members in the order in which they came. Names are compared byte for byte (G1):
 /// `String`'s own comparison takes composed and decomposed letters for the same.
-package struct JSONObject: Sendable, Equatable {
-    package struct Member: Sendable {
-        package let name: String
-        package fileprivate(set) var value: JSONValue
+public struct JSONObject: Sendable, Equatable {
+    public struct Member: Sendable {
+        public let name: String
+        public fileprivate(set) var value: JSONValue
     }
 
-    package private(set) var members: [Member] = []
+    public private(set) var members: [Member] = []
     /// Where each name is, once there are too many to look through. Its hashes are seeded for each
     /// process, so that a peer cannot choose names that meet.
     private var places: [Name: Int] = [:]
     private static let lookedThrough = 16
 
-    package init() {}
+    public init() {}
 
-    package var count: Int { members.count }
-    package var isEmpty: Bool { members.isEmpty }
+    public var count: Int { members.count }
+    public var isEmpty: Bool { members.isEmpty }
 
     /// The member of this name. A new one comes last, another value keeps the place; nil takes it
     /// away.
-    package subscript(name: String) -> JSONValue? {
+    public subscript(name: String) -> JSONValue? {
         get { place(of: name).map { members[$0].value } }
         set {
             switch (place(of: name), newValue) {
@@ -39,7 +39,7 @@ package struct JSONObject: Sendable, Equatable {
     }
 
     /// Whether both have the same members, in any order.
-    package static func == (first: JSONObject, second: JSONObject) -> Bool {
+    public static func == (first: JSONObject, second: JSONObject) -> Bool {
         first.count == second.count
             && first.members.allSatisfy { second[$0.name] == $0.value }
     }

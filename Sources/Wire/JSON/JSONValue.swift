@@ -1,6 +1,6 @@
 /// A JSON value (RFC 8259). Strings and members' names are compared byte for byte, members in any
 /// order; an integer never equals a number, as 1 and 1.0 are different texts.
-package enum JSONValue: Sendable, Equatable {
+public enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)
     /// What is written without fraction and exponent and fits into 64 bits. Not -0, which is a
@@ -16,8 +16,8 @@ package enum JSONValue: Sendable, Equatable {
     /// - Throws: `.protocolViolation` with the offset: for what RFC 8259 does not allow, half a
     ///   surrogate pair, a number beyond every `Double` (1e400), nesting deeper than
     ///   `maximumDepth`, which is 512 at most.
-    package init(
-        parsing text: UnsafeRawBufferPointer, maximumDepth: Int = JSONDocument.defaultDepth
+    public init(
+        parsing text: UnsafeRawBufferPointer, maximumDepth: Int = 128
     ) throws(RealtimeError) {
         var document = JSONDocument()
         self = try document.read(text, maximumDepth: maximumDepth) { root throws(RealtimeError) in
@@ -25,21 +25,21 @@ package enum JSONValue: Sendable, Equatable {
         }
     }
 
-    package init(
-        parsing text: [UInt8], maximumDepth: Int = JSONDocument.defaultDepth
+    public init(
+        parsing text: [UInt8], maximumDepth: Int = 128
     ) throws(RealtimeError) {
         self = try text.withUnsafeBufferPointer { text throws(RealtimeError) in
             try JSONValue(parsing: UnsafeRawBufferPointer(text), maximumDepth: maximumDepth)
         }
     }
 
-    package init(
-        parsing text: String, maximumDepth: Int = JSONDocument.defaultDepth
+    public init(
+        parsing text: String, maximumDepth: Int = 128
     ) throws(RealtimeError) {
         try self.init(parsing: Array(text.utf8), maximumDepth: maximumDepth)
     }
 
-    package static func == (first: JSONValue, second: JSONValue) -> Bool {
+    public static func == (first: JSONValue, second: JSONValue) -> Bool {
         switch (first, second) {
         case (.null, .null): true
         case (.bool(let first), .bool(let second)): first == second
@@ -55,24 +55,24 @@ package enum JSONValue: Sendable, Equatable {
     }
 
     /// An object's member; nil where there is none, or no object.
-    package subscript(name: String) -> JSONValue? { objectValue?[name] }
+    public subscript(name: String) -> JSONValue? { objectValue?[name] }
 
     /// An array's element; nil where there is none, or no array.
-    package subscript(index: Int) -> JSONValue? {
+    public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
 
-    package var boolValue: Bool? {
+    public var boolValue: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    package var integerValue: Int64? {
+    public var integerValue: Int64? {
         if case .integer(let value) = self { value } else { nil }
     }
 
     /// An integer or a number, the former rounded to the nearest `Double`.
-    package var doubleValue: Double? {
+    public var doubleValue: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .number(let value): value
@@ -80,15 +80,15 @@ package enum JSONValue: Sendable, Equatable {
         }
     }
 
-    package var stringValue: String? {
+    public var stringValue: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
-    package var arrayValue: [JSONValue]? {
+    public var arrayValue: [JSONValue]? {
         if case .array(let value) = self { value } else { nil }
     }
 
-    package var objectValue: JSONObject? {
+    public var objectValue: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
 }
@@ -138,13 +138,13 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    package init(nilLiteral: ()) { self = .null }
-    package init(booleanLiteral value: Bool) { self = .bool(value) }
-    package init(integerLiteral value: Int64) { self = .integer(value) }
-    package init(floatLiteral value: Double) { self = .number(value) }
-    package init(stringLiteral value: String) { self = .string(value) }
-    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    package init(dictionaryLiteral members: (String, JSONValue)...) {
+    public init(nilLiteral: ()) { self = .null }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    public init(floatLiteral value: Double) { self = .number(value) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    public init(dictionaryLiteral members: (String, JSONValue)...) {
         var object = JSONObject()
         for (name, value) in members { object[name] = value }
         self = .object(object)

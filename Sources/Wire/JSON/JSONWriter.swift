@@ -5,7 +5,7 @@ extension JSONValue {
     /// and so is read as an integer. Unlike there, -0 keeps its sign.
     /// - Throws: `.invalidArgument` for an infinite number or one that is none, and for nesting
     ///   deeper than 512, which nobody could read; nothing is appended then.
-    package func write(to bytes: inout [UInt8]) throws(RealtimeError) {
+    public func write(to bytes: inout [UInt8]) throws(RealtimeError) {
         let count = bytes.count
         do throws(RealtimeError) {
             try append(to: &bytes, depth: 0)
@@ -16,7 +16,7 @@ extension JSONValue {
     }
 
     /// The value as compact text, see `write(to:)`.
-    package var text: String {
+    public var text: String {
         get throws(RealtimeError) {
             var bytes: [UInt8] = []
             try write(to: &bytes)

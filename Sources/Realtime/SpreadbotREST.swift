@@ -1,0 +1,140 @@
+internal import Engine
+public import Wire
+
+/// Requests below a base URL that carry access tokens and have them refreshed.
+///
+///     let config = ["baseURL": "https://example.org", "accessToken": token]
+///     let rest = try SpreadbotREST(config: config)
+///     rest.getData(path: "users/1", onSuccess: { print($0.json ?? "") }, onError: { print($0) })
+///     let answer = try await rest.postData(path: "users", payload: .json(#"{"name": "Ada"}"#))
+///
+/// Each is tried up to three times, a POST by an Idempotency-Key that is the same in all attempts;
+/// without a network requests wait, a hundred of them. Handlers run on the loop's thread. The last
+/// reference gone ends all requests. All members may be used on any thread.
+public final class SpreadbotREST: Sendable {
+    /// Requests of every kind, with the same tokens.
+    public let client: REST
+    /// Who has the tokens.
+    private let owner: SpreadbotConnection
+    private let ownsConnection: Bool
+
+    /// - Throws: `RealtimeError` for a bad URL or option.
+    public init(config: Spreadbot.Configuration, on loop: Loop = .shared) throws {
+        owner = try config.connection(on: loop)
+        ownsConnection = true
+        client = REST(try owner.makeClient(), on: loop)
+    }
+
+    /// The same from a dictionary; see `Spreadbot.Configuration.init(_:)` for its names.
+    public convenience init(config: [String: any Sendable], on loop: Loop = .shared) throws {
+        try self.init(config: Spreadbot.Configuration(config), on: loop)
+    }
+
+    /// With the tokens of a connection, which both refresh for each other.
+    public init(sharing spreadbot: Spreadbot) throws {
+        owner = spreadbot.connection
+        ownsConnection = false
+        client = REST(try owner.makeClient(), on: spreadbot.loop)
+    }
+
+    deinit { if ownsConnection { owner.close() } }
+
+    // MARK: Requests
+
+    /// - Parameter path: below the base URL, with exactly one slash between.
+    public func getData(path: String) async throws -> REST.Response { try await client.get(path) }
+
+    /// - Parameter onSuccess: an answer of 2xx; its `json` is there when it is JSON.
+    public func getData(
+        path: String, onSuccess: @escaping @Sendable (REST.Response) -> Void,
+        onError: @escaping @Sendable (REST.Failure) -> Void
+    ) {
+        send(REST.Request("GET", path), onSuccess, onError)
+    }
+
+    @discardableResult
+    public func postData(path: String, payload: REST.Request.Body) async throws -> REST.Response {
+        try await client.post(path, body: payload)
+    }
+
+    public func postData(
+        path: String, payload: REST.Request.Body,
+        onSuccess: @escaping @Sendable (REST.Response) -> Void,
+        onError: @escaping @Sendable (REST.Failure) -> Void
+    ) {
+        send(REST.Request("POST", path, body: payload), onSuccess, onError)
+    }
+
+    /// - Parameter payload: sent as application/json.
+    @discardableResult
+    public func postData(path: String, payload: JSONValue) async throws -> REST.Response {
+        let text = try payload.text
+        return try await postData(path: path, payload: .json(text))
+    }
+
+    public func postData(
+        path: String, payload: JSONValue,
+        onSuccess: @escaping @Sendable (REST.Response) -> Void,
+        onError: @escaping @Sendable (REST.Failure) -> Void
+    ) {
+        do {
+            let text = try payload.text
+            postData(path: path, payload: .json(text), onSuccess: onSuccess, onError: onError)
+        } catch {
+            onError(REST.Failure(error))
+        }
+    }
+
+    /// What cannot be sent at all comes to `onError` too, inside this call.
+    private func send(
+        _ request: REST.Request, _ onSuccess: @escaping @Sendable (REST.Response) -> Void,
+        _ onError: @escaping @Sendable (REST.Failure) -> Void
+    ) {
+        do {
+            try client.send(request) { result in
+                switch result {
+                case .success(let response): onSuccess(response)
+                case .failure(let failure): onError(failure)
+                }
+            }
+        } catch {
+            onError(REST.Failure(error))
+        }
+    }
+
+    // MARK: Tokens
+
+    public var accessToken: String { owner.tokens.access }
+    public var refreshToken: String { owner.tokens.refresh }
+
+    /// Sets tokens in the place of those there are, from the next request on.
+    /// - Throws: `RealtimeError(.invalidHeader)` for what does not fit a header.
+    public func setTokens(accessToken: String, refreshToken: String) throws {
+        try owner.setTokens(access: accessToken, refresh: refreshToken)
+    }
+
+    /// The tokens were refreshed: keep them for the next run. Of a connection that is shared its
+    /// `Spreadbot.onTokens` is told.
+    /// - Throws: `RealtimeError(.state)` for one that shares a connection's.
+    public func onTokens(
+        _ handler: (@Sendable (_ accessToken: String, _ refreshToken: String) -> Void)?
+    ) throws(RealtimeError) {
+        guard ownsConnection else {
+            throw RealtimeError(.state, "the tokens are the connection's; see Spreadbot.onTokens")
+        }
+        try owner.setHandlers { $0.tokens = handler }
+    }
+}
+
+extension REST.Failure {
+    /// Of a request that could not be sent.
+    fileprivate init(_ error: any Error) {
+        let error = error as? RealtimeError ?? RealtimeError(.system, "\(error)")
+        self.init(code: error.code, message: error.message, response: nil, attempts: 0)
+    }
+}
+
+extension REST.Response {
+    /// The body as JSON; nil for what is none.
+    public var json: JSONValue? { try? JSONValue(parsing: body) }
+}

@@ -1,0 +1,175 @@
+import Realtime
+import Synchronization
+import Testing
+
+private let server = StreamServer.shared
+
+private func spreadbot(
+    _ change: (inout Spreadbot.Configuration) -> Void = { _ in }
+) throws -> Spreadbot {
+    var config = Spreadbot.Configuration(baseURL: server.url(""))
+    config.maxDelay = .milliseconds(10)
+    // The other suites run beside this one: nothing here is about these limits.
+    config.answerTimeout = .seconds(60)
+    config.connectTimeout = .seconds(60)
+    change(&config)
+    return try Spreadbot(config: config)
+}
+
+/// Whether the code runs on it is asserted by those who are to run there.
+private actor Place {
+    private(set) var told: [String] = []
+
+    func note(_ text: String) { told.append(text) }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct SpreadbotTests {
+    @Test func messagesAreIterated() async throws {
+        let spreadbot = try spreadbot { $0.lastEventID = "2" }
+        var count = 2
+        for try await message in try spreadbot.messages(path: "events/3") {
+            count += 1
+            #expect(message.id == String(count) && message.hasID)
+            #expect(message.text == "number\n\(count)")
+            #expect(message.event == (count % 2 == 1 ? "odd" : "events/3"))
+            // Streams of three follow one another, each behind the last id.
+            if count == 11 { break }
+        }
+        #expect(spreadbot.transport == .sse && spreadbot.lastEventID == "11")
+        await spreadbot.closeConnection()
+        #expect(spreadbot.state == .disconnected && spreadbot.transport == nil)
+    }
+
+    @Test func sendsComeToTheirEnd() async throws {
+        let spreadbot = try spreadbot()
+        let early = await #expect(throws: RealtimeError.self) {
+            try await spreadbot.sendMessageString(message: "early")
+        }
+        #expect(early?.code == .closed)
+        let (calls, continuation) = AsyncStream.makeStream(of: String.self)
+        spreadbot.onMessage { id, event, data in
+            continuation.yield("\(id)\(event) \(String(decoding: data, as: UTF8.self))")
+        }
+        spreadbot.onOpen { continuation.yield("open \($0) \($1)") }
+        spreadbot.onTransport { continuation.yield("\($0.map { "\($0)" } ?? "none")") }
+        spreadbot.onDisconnected { continuation.yield("over \($0 == nil)") }
+        try await spreadbot.establishConnection(path: "echo")
+        #expect(spreadbot.state == .connected && spreadbot.phase == .none)
+        try await spreadbot.sendMessageString(message: "one")
+        try await spreadbot.sendMessageBinary(message: Array("two".utf8))
+        let done = Mutex(false)
+        sendAndClose(spreadbot) { result in
+            if case .success = result { done.withLock { $0 = true } }
+        }
+        var told: [String] = []
+        for await call in calls {
+            told.append(call)
+            if call.hasPrefix("over") { break }
+        }
+        #expect(
+            told == [
+                "webSocket", "open webSocket false", "echo one", "echo two", "none", "over true",
+            ])
+        #expect(done.withLock { $0 })
+    }
+
+    /// Where the forms that do not wait are meant.
+    private func sendAndClose(
+        _ spreadbot: Spreadbot, _ completion: @escaping Spreadbot.Completion
+    ) {
+        try? spreadbot.sendMessageString(message: "three", completion: completion)
+        spreadbot.closeConnection()
+    }
+
+    @Test func whatIsFatalIsThrown() async throws {
+        let spreadbot = try spreadbot()
+        let errors = Mutex<[Spreadbot.ErrorEvent]>([])
+        spreadbot.onError { error in errors.withLock { $0.append(error) } }
+        let refused = await #expect(throws: RealtimeError.self) {
+            try await spreadbot.establishConnection(path: "poll/1")
+        }
+        #expect(refused?.code == .auth)
+        let told = errors.withLock { $0 }
+        #expect(told.count == 1 && told[0].isFatal && told[0].httpStatus == 401)
+        #expect(told.first?.transport == .webSocket)
+        try spreadbot.setTokens(accessToken: "good", refreshToken: "")
+        for try await message in try spreadbot.messages(path: "poll/1") {
+            #expect(message.text == "message 1")
+            break
+        }
+        #expect(spreadbot.transport == .poll && spreadbot.accessToken == "good")
+    }
+
+    @Test func waitingCanBeCancelled() async throws {
+        let reachability = try Reachability(.manual)
+        try reachability.setOnline(false)
+        let spreadbot = try spreadbot { $0.reachability = reachability }
+        let (opens, continuation) = AsyncStream.makeStream(of: Void.self)
+        spreadbot.onOpen { _, _ in continuation.yield() }
+        let waiting = Task { try await spreadbot.establishConnection(path: "echo") }
+        while spreadbot.phase != .offline { await Task.yield() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        let sending = Task { try await spreadbot.sendMessageString(message: "never") }
+        sending.cancel()
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        try reachability.setOnline(true)
+        for await _ in opens { break }
+        try await spreadbot.sendMessageString(message: "now")
+    }
+
+    @Test func handlersRunOnAnActor() async throws {
+        let place = Place()
+        let spreadbot = try spreadbot {
+            $0.executor = .actor(place)
+            $0.maxBufferedMessages = 2
+        }
+        let (calls, continuation) = AsyncStream.makeStream(of: Void.self)
+        spreadbot.onMessage { id, _, _ in
+            // Traps elsewhere.
+            place.assumeIsolated { $0.note(id) }
+            continuation.yield()
+        }
+        try await spreadbot.establishConnection(path: "events/5")
+        var count = 0
+        for await _ in calls {
+            count += 1
+            if count == 40 { break }
+        }
+        let told = await place.told
+        #expect(Array(told.prefix(40)) == (1...40).map(String.init))
+    }
+
+    @Test func requestsShareTokens() async throws {
+        let spreadbot = try spreadbot { $0.accessToken = "good" }
+        let rest = try SpreadbotREST(sharing: spreadbot)
+        #expect(try await rest.getData(path: "poll/3").text == "message 1")
+        let own = try SpreadbotREST(config: ["baseURL": RESTServer.shared.url])
+        let posted = try await own.postData(path: "/echo", payload: ["a": [1, nil]])
+        let headers = posted.json?["headers"]
+        #expect(posted.json?["method"] == "POST", "\(posted.text)")
+        #expect(posted.text.contains("dempotency-") && headers != nil, "\(posted.text)")
+        #expect(posted.text.contains("application/json"))
+        let answer = await withCheckedContinuation { continuation in
+            own.getData(
+                path: "status/404", onSuccess: { _ in continuation.resume(returning: 0) },
+                onError: { continuation.resume(returning: $0.response?.status ?? -1) })
+        }
+        #expect(answer == 404)
+    }
+
+    @Test func dictionariesAreChecked() throws {
+        let known = try Spreadbot.Configuration([
+            "baseURL": "http://h", "authURL": "https://h/t", "accessToken": "a",
+            "refreshToken": "r", "base64Credentials": "Yzpz", "log": false,
+        ])
+        #expect(known.refreshToken == "r" && known.authURL == "https://h/t" && !known.log)
+        for wrong: [String: any Sendable] in [
+            [:], ["baseURL": 1], ["baseURL": "http://h", "log": "yes"],
+            ["baseURL": "http://h", "token": "x"],
+        ] {
+            #expect(throws: RealtimeError.self) { try Spreadbot.Configuration(wrong) }
+        }
+        #expect(throws: RealtimeError.self) { try Spreadbot(config: ["baseURL": "ws://h"]) }
+    }
+}
