@@ -33,6 +33,18 @@ extension SpreadbotSession {
         return cursor.accepts(id)
     }
 
+    /// The leg that is open comes to its end: one that held has all counts begin anew.
+    /// - Returns: whether it held.
+    @discardableResult
+    mutating func settle(since openedAt: Instant, _ now: Instant) -> Bool {
+        guard gotMessage || now - openedAt >= configuration.stableTime else { return false }
+        failures = 0
+        rungs[rung].shortLives = 0
+        // Only now: a server that accepts and then refuses must not be asked for ever.
+        wasRefreshed = false
+        return true
+    }
+
     /// What was polled was removed: ids of it say nothing any more (L6). The leg goes on.
     package mutating func gone(_ number: UInt64, _ error: RealtimeError, retryIn: Duration?) {
         guard isCurrent(number), let transport else { return }
@@ -59,16 +71,7 @@ extension SpreadbotSession {
         guard let transport else { return }
         dropProbe()
         rungs[rung].lastError = end.error
-        if let openedAt {
-            if gotMessage || now - openedAt >= configuration.stableTime {
-                failures = 0
-                rungs[rung].shortLives = 0
-                // Only now: a server that accepts and then refuses must not be asked for ever.
-                wasRefreshed = false
-            } else {
-                rungs[rung].shortLives += 1
-            }
-        }
+        if let openedAt, !settle(since: openedAt, now) { rungs[rung].shortLives += 1 }
         loseFrames(written)
         let outcome = SpreadbotOutcome(
             end, of: transport, wasOpen: openedAt != nil, isLast: rung == rungs.count - 1,

@@ -57,9 +57,10 @@ extension SpreadbotSession {
     package mutating func probeOpened(_ number: UInt64, now: Instant) {
         guard upgrade.probe == number else { return }
         dropProbe()
-        guard case .open(let leg, _) = stage,
+        guard case .open(let leg, let since) = stage,
             let top = configuration.transports.firstIndex(of: .webSocket), top < rung
         else { return }
+        settle(since: since, now)
         act(.detach(leg))
         rungs[top].unsupportedUntil = nil
         rung = top
