@@ -135,10 +135,14 @@ extension WebSocketConnection {
     }
 
     func abandonNow() {
-        if case .open(let transport) = phase, session?.pointee.state == .open {
-            // Best effort: what the kernel takes at once.
-            session?.pointee.close(.goingAway, reason: "", now: Loop.now())
-            if let waiting = session?.pointee.outgoing.readable { _ = transport.write(waiting) }
+        if case .open(let transport) = phase {
+            if session?.pointee.state == .open {
+                session?.pointee.close(.goingAway, reason: "", now: Loop.now())
+            }
+            // Best effort: what the kernel takes at once, a close frame of before too.
+            if let waiting = session?.pointee.outgoing.readable, !waiting.isEmpty {
+                _ = transport.write(waiting)
+            }
         }
         dropTransport()
         setState(.closed)
