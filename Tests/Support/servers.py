@@ -228,10 +228,21 @@ class Servers:
         self,
         accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
         tls: TLS | None = None,
+        at: socket.socket | None = None,
     ) -> str:
-        """Connections as they come, before any request is read."""
+        """Connections as they come, before any request is read; on a socket that is bound already,
+        or one of its own."""
         context = tls.context if tls else None
+        if at:
+            host = str(at.getsockname()[0])
+            return self._start(
+                lambda: asyncio.start_server(accept, sock=at, ssl=context), tls, host
+            )
         return self._start(lambda: asyncio.start_server(accept, "127.0.0.1", 0, ssl=context), tls)
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Has something done on the servers' thread."""
+        return self._call(coroutine)
 
     def stoppable(self, script: Script) -> "Stoppable":
         """As `script`, on a port that can be left and taken again."""

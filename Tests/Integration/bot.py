@@ -1,0 +1,168 @@
+"""A Spreadbot connection in C that is driven by tests."""
+
+import dataclasses
+import queue
+import re
+import subprocess
+import threading
+from collections.abc import Sequence
+from typing import ClassVar
+
+from harness import PATIENCE_S, Build, Failed, expect
+
+WEBSOCKET, SSE, POLL = 1, 2, 3
+#: Every credential of these tests has this word in it.
+SECRET = "s3cret"
+#: Tries again at once.
+QUICKLY: dict[str, object] = {"max_delay": 20}
+
+
+@dataclasses.dataclass(frozen=True)
+class Message:
+    id: str
+    had_id: bool
+    event: str
+    data: str
+
+
+class Bot:
+    """Tests/Integration/spreadbot.c: commands in, lines out, each read once."""
+
+    # What all of them logged, and all texts of errors: for what must never be there.
+    said: ClassVar[list[str]] = []
+
+    def __init__(
+        self,
+        build: Build,
+        url: str,
+        path: str | None = "",
+        grind: bool = False,
+        prefix: Sequence[str] = (),
+        **options: object,
+    ) -> None:
+        """path: established at once; None for not yet."""
+        arguments = [
+            f"{name}={int(value) if isinstance(value, bool) else value}"
+            for name, values in options.items()
+            for value in (values if isinstance(values, list) else [values])
+        ]
+        program = build.helper("spreadbot")
+        self._process = subprocess.Popen(
+            [*prefix, *build.command(program, grind), url, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=build.environment(grind),
+        )
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        #: What this one logged.
+        self.log: list[str] = []
+        #: Messages, when lines were waited for by `until`.
+        self.messages: list[Message] = []
+        self._threads = [
+            threading.Thread(target=self._read_output, daemon=True),
+            threading.Thread(target=self._read_log, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+        if path is not None:
+            self.tell(f"establish {path}")
+
+    def _read_output(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def _read_log(self) -> None:
+        assert self._process.stderr is not None
+        self.log.extend(self._process.stderr)
+
+    def __enter__(self) -> "Bot":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for thread in self._threads:
+            thread.join()
+        Bot.said += self.log
+
+    def tell(self, command: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+
+    def next(self, patience: float = PATIENCE_S) -> str:
+        try:
+            line = self._lines.get(timeout=patience)
+        except queue.Empty:
+            raise Failed("the client says nothing; its log: " + "".join(self.log[-20:])) from None
+        if line is None:
+            self._process.wait()
+            code = self._process.returncode
+            raise Failed(f"the client has ended ({code}): " + "".join(self.log[-20:]))
+        return line
+
+    def expect(self, *patterns: str) -> re.Match[str]:
+        """The next lines, which must match; the last match."""
+        for pattern in patterns:
+            line = self.next()
+            found = re.fullmatch(pattern, line)
+            if found is None:
+                log = "".join(self.log[-20:])
+                raise Failed(f"expected {pattern!r}, received {line!r}; its log: {log}")
+        assert found is not None
+        return found
+
+    def until(self, pattern: str, *known: str) -> re.Match[str]:
+        """The first line that matches; those before it are messages, or match one of `known`."""
+        while True:
+            line = self.next()
+            if line.startswith("message "):
+                self.messages.append(parse(line))
+            if found := re.fullmatch(pattern, line):
+                return found
+            if line.startswith("message "):
+                continue
+            if known and not any(re.fullmatch(one, line) for one in known):
+                raise Failed(f"expected {pattern!r}, received {line!r}")
+
+    def message(self) -> Message:
+        """The next line, which must be one."""
+        line = self.next()
+        expect(line.startswith("message "), f"expected a message, received {line!r}")
+        return parse(line)
+
+    def send(self, text: str, kind: str = "text") -> int:
+        """Sends it; the number it is told by."""
+        self.tell(f"{kind} {text}")
+        return int(self.expect(r"numbered (\d+)")[1])
+
+    def wait_for_state(self, wanted: str) -> None:
+        """Asks until it stands there: state, phase, leg and id. Nothing else must be said."""
+        while True:
+            self.tell("state")
+            if self.expect("state (.*)")[1] == wanted:
+                return
+
+    def is_silent(self) -> None:
+        """Nothing else was said until now: the answer to a question is the next line."""
+        self.tell("state")
+        self.expect("state .*")
+
+    def end(self) -> None:
+        """Has it free all it has, and checks that it ends well."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        code = self._process.wait(PATIENCE_S)
+        for thread in self._threads:
+            thread.join()
+        expect(code == 0, f"exit code {code}: {''.join(self.log)}")
+
+
+def parse(line: str) -> Message:
+    _, name, had_id, event, data = line.split(" ", 4)
+    return Message("" if name == "-" else name, had_id == "1", event, data)

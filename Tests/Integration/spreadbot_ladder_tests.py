@@ -1,0 +1,320 @@
+"""The ladder of a Spreadbot connection to scripted servers: counts, delays, ways that no request
+passes, probes of the WebSocket, and the network's absence."""
+
+import functools
+import queue
+import socket as sockets
+from collections.abc import Callable
+
+from bot import QUICKLY, Bot
+from harness import PATIENCE_S, Build, Suite, expect
+from ladder_server import (
+    LadderServer,
+    Script,
+    Socket,
+    cut_socket,
+    polled,
+    silence,
+    socket,
+    status,
+    stream,
+)
+from leg_gate import Leg
+from nchan import free_port
+from servers import Servers
+from streams import Exchange
+
+ANY = r"RT_ERROR_\w+"
+DELAY = r"(?:1\d|20)"
+NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
+
+Test = Callable[[Build, LadderServer], None]
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    tests: list[Test] = [
+        attempts_are_counted,
+        delays_double,
+        attempts_may_be_none,
+        a_message_begins_the_count_anew,
+        time_begins_the_count_anew,
+        short_lives_leave_a_leg,
+        gone_begins_anew,
+        no_way_is_left,
+        server_is_not_there,
+        other_host_is_not_there,
+        websocket_is_come_back_to,
+        a_probe_that_fails_is_followed_by_another,
+        a_change_of_the_network_has_it_probed,
+        without_a_network_nothing_is_counted,
+        without_a_network_from_the_beginning,
+        another_path_begins_anew,
+    ]
+    for test in tests:
+        name = "spreadbot " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(with_server, test, build))
+    suite.add("spreadbot untrusted server", functools.partial(untrusted, build, servers))
+
+
+def with_server(test: Test, build: Build) -> None:
+    with LadderServer() as server:
+        test(build, server)
+
+
+# Counts (B10)
+
+
+def attempts_are_counted(build: Build, server: LadderServer) -> None:
+    """Three in a row on each leg behind the first one, and that is the end of it."""
+    server.plan("/", {leg: [status(503)] for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL)})
+    with Bot(build, server.origin, **NO_PROBES) as bot:
+        for leg in (1, 2, 3):
+            for attempt in (1, 2, 3):
+                bot.expect(f"error RT_ERROR_HTTP_STATUS {leg} 503 {DELAY} {attempt}")
+            bot.expect(f"error RT_ERROR_HTTP_STATUS {leg} 503 {-1 if leg == 3 else 0} 0")
+        bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0", "transport 0")
+        bot.expect("disconnected RT_ERROR_RECONNECTS_EXHAUSTED")
+        said = "".join(bot.log)
+        bot.end()
+    expect("WebSocket: " in said and "SSE: " in said and "long poll: " in said, f"log {said}")
+    for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL):
+        expect(server.count("/", leg) == 4, f"{leg.name}: {server.count('/', leg)} attempts")
+
+
+def delays_double(build: Build, server: LadderServer) -> None:
+    """From half a second to one, and so on."""
+    server.plan("/", {Leg.WEBSOCKET: [status(503)]})
+    with Bot(build, server.origin, transports="1") as bot:
+        for attempt, (least, most) in enumerate(((500, 1000), (1000, 2000), (2000, 4000)), 1):
+            found = bot.expect(rf"error RT_ERROR_HTTP_STATUS 1 503 (\d+) {attempt}")
+            expect(least <= int(found[1]) <= most, f"attempt {attempt} in {found[1]} ms")
+        bot.tell("state")
+        bot.expect("state 0 2 1 -")
+        bot.tell("disconnect")
+        bot.expect("transport 0", "disconnected RT_OK")
+        bot.end()
+
+
+def attempts_may_be_none(build: Build, server: LadderServer) -> None:
+    server.plan("/", {Leg.WEBSOCKET: [status(503)], Leg.SSE: [stream()]})
+    with Bot(build, server.origin, max_reconnects=0, **NO_PROBES) as bot:
+        bot.expect("error RT_ERROR_HTTP_STATUS 1 503 0 0", "transport 2", "open 2 0")
+        bot.end()
+
+
+def a_message_begins_the_count_anew(build: Build, server: LadderServer) -> None:
+    server.plan("/", {Leg.WEBSOCKET: [cut_socket(b"one")] * 6 + [socket()]})
+    with Bot(build, server.origin, **NO_PROBES) as bot:
+        bot.expect("transport 1")
+        for _ in range(6):
+            bot.expect("open 1 0", "message - 0 - one")
+            bot.expect(f"error RT_ERROR_CONNECTION_LOST 1 0 {DELAY} 1")
+        bot.expect("open 1 0")
+        bot.end()
+
+
+def time_begins_the_count_anew(build: Build, server: LadderServer) -> None:
+    """A connection that stands for so long counts without a message too."""
+
+    def hold(exchange: Exchange) -> None:
+        Socket(exchange)
+        exchange.connection.settimeout(0.2)
+        try:
+            exchange.hold()
+        except TimeoutError:
+            pass
+
+    server.plan("/", {Leg.WEBSOCKET: [hold] * 5 + [socket()]})
+    with Bot(build, server.origin, stable=50, **NO_PROBES) as bot:
+        bot.expect("transport 1")
+        for _ in range(5):
+            bot.expect("open 1 0", f"error RT_ERROR_CONNECTION_LOST 1 0 {DELAY} 1")
+        bot.expect("open 1 0")
+        bot.end()
+
+
+def short_lives_leave_a_leg(build: Build, server: LadderServer) -> None:
+    """A leg that thrice opens for a moment only does not work."""
+    server.plan("/", {Leg.WEBSOCKET: [cut_socket()], Leg.SSE: [stream()]})
+    with Bot(build, server.origin, **NO_PROBES) as bot:
+        bot.expect("transport 1")
+        for attempt in (1, 2):
+            bot.expect("open 1 0", f"error RT_ERROR_CONNECTION_LOST 1 0 {DELAY} {attempt}")
+        bot.expect("open 1 0", "error RT_ERROR_CONNECTION_LOST 1 0 0 0")
+        bot.expect("transport 2", "open 2 0")
+        bot.end()
+
+
+def gone_begins_anew(build: Build, server: LadderServer) -> None:
+    """A poll that is answered with 410 has lost its place, not its leg."""
+    polls = [polled(b"one", "Last-Event-ID: 7"), status(410), polled(b"two", "Last-Event-ID: 1")]
+    server.plan("/", {Leg.POLL: [*polls, silence]})
+    with Bot(build, server.origin, transports="3", poll_interval=10, **NO_PROBES) as bot:
+        bot.expect("transport 3", "open 3 0", "message 7 1 - one")
+        bot.expect(r"error RT_ERROR_GONE 3 410 \d+ 0", "message 1 1 - two")
+        bot.end()
+    ids = [one.headers.get("last-event-id") for one in server.of("/", Leg.POLL)]
+    expect(ids[:3] == [None, "7", None], f"ids {ids}")
+
+
+# What no request passes (B9)
+
+
+def no_way_is_left(build: Build, server: LadderServer) -> None:
+    """No name, and a port where nobody listens: tried again on the same leg."""
+    for url, error in (
+        ("http://nowhere.invalid", "RT_ERROR_RESOLVE"),
+        (f"http://127.0.0.1:{free_port()}", "RT_ERROR_CONNECT"),
+    ):
+        with Bot(build, url, max_reconnects=1, **NO_PROBES) as bot:
+            for leg in (1, 2, 3):
+                bot.expect(f"error {error} {leg} 0 {DELAY} 1")
+                bot.expect(f"error {error} {leg} 0 {-1 if leg == 3 else 0} 0")
+            bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0", "transport 0")
+            bot.expect("disconnected RT_ERROR_RECONNECTS_EXHAUSTED")
+            bot.end()
+
+
+def server_is_not_there(build: Build, server: LadderServer) -> None:
+    """Its kernel takes no further connection: each leg waits for its own time."""
+    with sockets.create_server(("127.0.0.1", 0), backlog=0) as full:
+        address = full.getsockname()
+        with sockets.create_connection(address), Bot(
+            build, f"http://127.0.0.1:{address[1]}", max_reconnects=0, connect_timeout=200,
+            **NO_PROBES,
+        ) as bot:  # fmt: skip
+            for leg in (1, 2, 3):
+                bot.expect(f"error RT_ERROR_TIMEOUT {leg} 0 {-1 if leg == 3 else 0} 0")
+            bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0", "transport 0", "disconnected .*")
+            bot.end()
+
+
+def other_host_is_not_there(build: Build, server: LadderServer) -> None:
+    """A leg that goes elsewhere is left at once when nobody is there."""
+    server.plan("/", {Leg.POLL: [polled(b"here"), silence]})
+    dead = f"127.0.0.1:{free_port()}"
+    urls = {"ws_url": f"ws://{dead}/", "sse_url": f"http://{dead}/"}
+    with Bot(build, server.origin, **urls, **NO_PROBES) as bot:
+        bot.expect("error RT_ERROR_CONNECT 1 0 0 0", "error RT_ERROR_CONNECT 2 0 0 0")
+        bot.expect("transport 3", "open 3 0", "message - 0 - here")
+        bot.end()
+
+
+def untrusted(build: Build, servers: Servers) -> None:
+    """A certificate that nobody vouches for is no reason to take another leg."""
+    tls = servers.tls()
+    with LadderServer(tls.context) as server:
+        server.plan("/", {Leg.SSE: [stream(b"data: one\n\n")]})
+        with Bot(build, server.origin, max_reconnects=1, transports="1", **NO_PROBES) as bot:
+            bot.expect(f"error RT_ERROR_TLS 1 0 {DELAY} 1", "error RT_ERROR_TLS 1 0 -1 0")
+            bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0", "transport 0", "disconnected .*")
+            bot.end()
+        with Bot(build, server.origin, ca=tls.ca_file, **NO_PROBES) as bot:
+            bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "transport 2", "open 2 0")
+            bot.expect("message - 0 - one")
+            bot.end()
+
+
+# The WebSocket is come back to (B12)
+
+
+def websocket_is_come_back_to(build: Build, server: LadderServer) -> None:
+    """By a handshake without the id, which is closed, and then by one with it."""
+    closes: queue.Queue[bytes] = queue.Queue()
+
+    def probe(exchange: Exchange) -> None:
+        closes.put(Socket(exchange).serve())
+
+    server.plan(
+        "/",
+        {
+            Leg.WEBSOCKET: [status(404), probe, socket(b'{"id": 8, "data": "two"}')],
+            Leg.SSE: [stream(b"id: 7\ndata: one\n\n")],
+        },
+    )
+    with Bot(build, server.origin, upgrade="50,50") as bot:
+        bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "transport 2", "open 2 0")
+        bot.expect("message 7 1 - one", "transport 1", "open 1 1", "message 8 1 - two")
+        bot.end()
+    ids = [one.headers.get("last-event-id") for one in server.of("/", Leg.WEBSOCKET)]
+    expect(ids == [None, None, "7"], f"ids {ids}")
+    payload = closes.get(timeout=PATIENCE_S)
+    expect(payload == (1000).to_bytes(2, "big"), f"the probe was closed with {payload!r}")
+
+
+def a_probe_that_fails_is_followed_by_another(build: Build, server: LadderServer) -> None:
+    """And the leg in use does not notice."""
+    probes: list[Script] = [status(404)] * 4 + [cut_socket(), socket(b"three")]
+    polls = [polled(b"one", "Last-Event-ID: 1"), silence]
+    server.plan("/", {Leg.WEBSOCKET: probes, Leg.POLL: polls})
+    with Bot(build, server.origin, upgrade="10,40") as bot:
+        bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "error RT_ERROR_HTTP_STATUS 2 404 0 0")
+        bot.expect("transport 3", "open 3 0", "message 1 1 - one")
+        bot.expect("transport 1", "open 1 1", "message 1 0 - three")
+        bot.end()
+    expect(server.count("/", Leg.POLL) <= 2, "the poll was begun anew")
+
+
+def a_change_of_the_network_has_it_probed(build: Build, server: LadderServer) -> None:
+    server.plan("/", {Leg.WEBSOCKET: [status(404), socket()], Leg.SSE: [stream()]})
+    with Bot(build, server.origin, online=1) as bot:
+        bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "transport 2", "open 2 0")
+        bot.tell("online 0")
+        bot.is_silent()
+        bot.tell("online 1")
+        bot.expect("transport 1", "open 1 0")
+        bot.end()
+
+
+# The network (B11)
+
+
+def without_a_network_nothing_is_counted(build: Build, server: LadderServer) -> None:
+    """A delay ends with the network, and when it is back the ladder begins at its top."""
+    server.plan(
+        "/",
+        {
+            Leg.WEBSOCKET: [status(404), socket(b"back")],
+            Leg.SSE: [stream(b"data: one\n\n", holds=False), status(503)],
+        },
+    )
+    with Bot(build, server.origin, upgrade="0,0", max_delay=60_000, online=1) as bot:
+        bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "transport 2", "open 2 0")
+        bot.expect("message - 0 - one", rf"error {ANY} 2 \d+ \d+ 1")
+        bot.tell("online 0")
+        bot.wait_for_state("0 3 2 -")
+        bot.tell("online 1")
+        bot.expect("transport 1", "open 1 0", "message - 0 - back")
+        bot.end()
+    expect(server.count("/", Leg.SSE) == 1, "tried without a network")
+
+
+def without_a_network_from_the_beginning(build: Build, server: LadderServer) -> None:
+    server.plan("/", {Leg.WEBSOCKET: [socket()]})
+    with Bot(build, server.origin, online=0) as bot:
+        bot.wait_for_state("0 3 1 -")
+        expect(server.count("/", Leg.WEBSOCKET) == 0, "tried without a network")
+        bot.tell("online 1")
+        bot.expect("transport 1", "open 1 0")
+        bot.end()
+
+
+# Established again (B15)
+
+
+def another_path_begins_anew(build: Build, server: LadderServer) -> None:
+    """Its ids say nothing of another path; of the same one they do."""
+    for path in ("/one", "/two"):
+        server.plan(path, {Leg.SSE: [stream(b"id: 7\ndata: x\n\n")]})
+    with Bot(build, server.origin, "one", transports="2") as bot:
+        for path, resumed in (("one", 0), ("one", 1), ("two", 0)):
+            if (path, resumed) != ("one", 0):
+                bot.tell("disconnect")
+                bot.expect("transport 0", "disconnected RT_OK")
+                bot.tell(f"establish {path}")
+            bot.expect("transport 2", f"open 2 {resumed}")
+            if not resumed:
+                bot.expect(f"message 7 1 {path} x")
+        bot.end()
+    ids = [one.headers.get("last-event-id") for _, one in server.seen]
+    expect(ids == [None, "7", None], f"ids {ids}")
