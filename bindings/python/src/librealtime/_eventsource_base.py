@@ -7,13 +7,13 @@ from ._eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_STORE
 from ._eventsource_options import EventHandler, Handlers, OnComment, OnEvent, Options
 from ._eventsource_parameters import Parameters
 from ._registry import Handle
-from ._source_base import BaseSource
+from ._source_http import HTTPSource
 from ._source_kind import Callback, read_text
 from ._values import invalid, text
 from .exceptions import check
 
 
-class BaseEventSource(BaseSource[ServerSentEvent], Parameters):
+class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
     """What both faces have."""
 
     _kind = EVENTSOURCE

@@ -9,7 +9,7 @@ from typing import Optional
 from ._events import ServerSentEvent
 from ._registry import Handle
 from ._source_kind import Kind
-from ._source_options import SourceHandlers, SourceOptions
+from ._source_options import HTTPSourceHandlers, HTTPSourceOptions
 from ._values import StrPath, encode, invalid, limit, number, path, text
 from .exceptions import check
 
@@ -23,7 +23,7 @@ RESILIENT = frozenset((408, 425, 429, 500, 502, 503, 504))
 
 
 @dataclass
-class Handlers(SourceHandlers[ServerSentEvent]):
+class Handlers(HTTPSourceHandlers[ServerSentEvent]):
     """The caller's functions, all called inside a dispatch."""
 
     on_any: OnEvent
@@ -59,7 +59,7 @@ class Ids:
 
 
 @dataclass(frozen=True)
-class Options(SourceOptions):
+class Options(HTTPSourceOptions):
     """What an event source was given, the same for both faces."""
 
     method: str

@@ -141,9 +141,9 @@ class Parameters:
         max_queue_bytes: int | None = 2**23,
     ) -> None:
         options = Options(
-            url, headers, auth, bearer_token, max_redirects, allow_insecure_redirects, safe_headers,
-            compression, http2, chosen_network(network, ca_file, proxy), reachability,
-            max_queue, max_queue_bytes,
+            url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
+            reachability, max_queue, max_queue_bytes,
+            auth, bearer_token, allow_insecure_redirects, safe_headers, http2,
             method, content,
             Ids(last_event_id, id_query_param, id_file, store_key),
             reconnect, max_reconnects, reconnection_time, max_delay, stable_time, retry_statuses,

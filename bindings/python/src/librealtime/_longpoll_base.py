@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ._longpoll_callbacks import LONGPOLL, ON_MESSAGE
 from ._longpoll_parameters import Handlers, Options, Parameters, PollMessage
-from ._source_base import BaseSource
+from ._source_http import HTTPSource
 from ._source_kind import Callback
 
 
-class BaseLongPoll(BaseSource[PollMessage], Parameters):
+class BaseLongPoll(HTTPSource[PollMessage], Parameters):
     """What both faces have."""
 
     _kind = LONGPOLL

@@ -16,11 +16,11 @@ from ._source_kind import Kind
 from ._source_options import (
     Credentials,
     HeaderProvider,
+    HTTPSourceHandlers,
+    HTTPSourceOptions,
     OnError,
     OnOpen,
     OnRequest,
-    SourceHandlers,
-    SourceOptions,
 )
 from ._values import StrPath, invalid, limit, text
 from .exceptions import check
@@ -65,11 +65,11 @@ OnMessage = Optional[Callable[[PollMessage], object]]
 
 
 #: The caller's functions.
-Handlers = SourceHandlers[PollMessage]
+Handlers = HTTPSourceHandlers[PollMessage]
 
 
 @dataclass(frozen=True)
-class Options(SourceOptions):
+class Options(HTTPSourceOptions):
     """What a long poll was given, the same for both faces."""
 
     cursor: str
@@ -197,9 +197,9 @@ class Parameters:
         max_queue_bytes: int | None = 2**23,
     ) -> None:
         options = Options(
-            url, headers, auth, bearer_token, max_redirects, allow_insecure_redirects, safe_headers,
-            compression, http2, chosen_network(network, ca_file, proxy), reachability,
-            max_queue, max_queue_bytes,
+            url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
+            reachability, max_queue, max_queue_bytes,
+            auth, bearer_token, allow_insecure_redirects, safe_headers, http2,
             cursor, id_query_param, last_event_id,
             interval, poll_timeout, min_hold, connect_timeout, max_delay, fail_when_gone, max_size,
         )  # fmt: skip

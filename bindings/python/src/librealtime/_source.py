@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ._abi import rt_credentials
 from ._reactor import Reactor
 from ._registry import Handle
 from ._source_base import BaseSource, T
@@ -130,21 +129,15 @@ class AsyncSource(BaseSource[T]):
         super()._handlers_changed()
         self._hold()
 
-    # Credentials that have to be fetched.
-
-    def _await_credentials(self, answer: Any) -> int:
+    def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
         # The loop refers to tasks weakly.
-        self._task = self._loop.create_task(self._fetch(answer))
-        return rt_credentials.LATER
+        self._task = self._loop.create_task(self._fetch(awaitable, then))
 
-    async def _fetch(self, answer: Any) -> None:
+    async def _fetch(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
         try:
-            is_fresh = self._take_credentials(await answer) == rt_credentials.READY
+            then(await awaitable)
         except Exception as error:
             self._give_up("the credentials could not be had", error)
-            return
-        if self._handle is not None:
-            self._kind.credentials_ready(self._handle, is_fresh)
 
     # Inside a dispatch.
 

@@ -1,23 +1,22 @@
 """What delivers items into a bounded queue, for asyncio and for blocking programs.
 
 A source connects when it is made and comes back by itself; it pauses its peer while its queue is
-full, asks for credentials when they are refused, and ends by ``close`` or with one fatal error.
+full, and ends by ``close`` or with one fatal error.
 """
 
 from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from ._abi import rt_credentials, rt_status
-from ._headers import Pairs, header_pairs, laid_over
+from ._abi import rt_status
+from ._headers import Pairs
 from ._inbox import Inbox
-from ._reconnect import Attempt
 from ._registry import Handle, Registration
 from ._source_kind import Callback, Kind, read_text
-from ._source_options import ErrorEvent, OnError, OnOpen, ReadyState, SourceHandlers, SourceOptions
+from ._source_options import ErrorEvent, OnError, OnOpen, SourceHandlers, SourceOptions
 from ._values import text, without_userinfo
 from .exceptions import RealtimeError, StreamEnded, StreamRefused, check, from_status
 
@@ -42,11 +41,10 @@ T = TypeVar("T", bound=Item)
 class BaseSource(Generic[T]):
     """What all kinds have in both faces.
 
-    A kind is a class with `_kind`; it makes itself by `_begin`, adds the callback of its items in
+    A kind is a class with `_kind`; it makes itself by `_begin`, names its callbacks in
     `_callbacks`, and hands each item to its handler or to `_queue`. What its chapter of the C
-    interface does otherwise it overrides: `_erred` and `_requests` have its callbacks' parameters,
-    `_remember` asks for what is told after the end. Mixed with ``AsyncSource`` or
-    ``BlockingSource``, which go first, it is a face.
+    interface does otherwise it overrides. Mixed with ``AsyncSource`` or ``BlockingSource``, which
+    go first, it is a face.
     """
 
     _kind: ClassVar[Kind]
@@ -70,13 +68,13 @@ class BaseSource(Generic[T]):
         # Whether `_confirm` is wanted behind each item taken, and the id of the last that was.
         self._confirms = False
         self._taken_id: str | None = None
-        # Those of every attempt; credentials are laid over them when they come.
+        # Those of every attempt.
         self._headers: Pairs = options.pairs()
         self._last_id = ""
         loop = self._join()
         self._loop_handle: Handle | None = loop
         handle = kind.make(loop, url)
-        kind.set_headers(handle, self._headers)
+        kind.add_headers(handle, self._headers)
         options.apply(kind, handle, loop)
         self._url = without_userinfo(options.url)
         self._registration = Registration(self)
@@ -84,25 +82,23 @@ class BaseSource(Generic[T]):
             self._registration.set(setter, handle, trampoline)
         if not self._flows:
             check(kind.pause(handle))
-        check(kind.start(handle))
+        self._start(handle)
         self._handle = handle
         self._is_closed = False
 
     def _callbacks(self) -> list[Callback]:
-        kind, handlers = self._kind, self._handlers
-        callbacks = [kind.open_callback, kind.error_callback]
-        if handlers.on_request is not None or handlers.header_provider is not None:
-            callbacks.append(kind.request_callback)
-        if handlers.credentials is not None:
-            callbacks.append(kind.credentials_callback)
-        return callbacks
+        """The callbacks it needs."""
+        raise NotImplementedError
+
+    def _start(self, handle: Handle) -> None:
+        check(self._kind.start(handle))
 
     def __repr__(self) -> str:
         try:
-            state = self.ready_state.name
+            what = self._describe()
         except RealtimeError as error:  # in a forked process
-            state = error.name
-        return f"<{type(self).__module__}.{type(self).__name__} {state} {self._url}>"
+            what = error.name
+        return f"<{type(self).__module__}.{type(self).__name__} {what}>"
 
     # The default outlives the module at interpreter exit.
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
@@ -111,21 +107,6 @@ class BaseSource(Generic[T]):
             self._was_collected()
 
     # What it is.
-
-    @property
-    def ready_state(self) -> ReadyState:
-        """OPEN while the server answers; CONNECTING before, and after a failure."""
-        handle = self._handle
-        if handle is None:
-            return ReadyState.CLOSED
-        state = self._kind.get_state(handle)
-        check(state)
-        return ReadyState(state)
-
-    @property
-    def url(self) -> str:
-        """As it was given, without user and password."""
-        return self._url
 
     @property
     def last_event_id(self) -> str:
@@ -171,13 +152,6 @@ class BaseSource(Generic[T]):
 
     # Use.
 
-    def restart(self) -> None:
-        """Drops the connection and connects again at once, which counts as no attempt.
-
-        :raises StreamEnded: when it is closed.
-        """
-        check(self._kind.restart(self._require_handle()))
-
     def close(self) -> None:
         """Ends it for good: no handler is called any more, what waits to be taken is forgotten."""
         handle = self._handle
@@ -203,44 +177,6 @@ class BaseSource(Generic[T]):
             error = from_status(status, message)
         delay = None if delay_ms < 0 else delay_ms / 1000
         self._failed(ErrorEvent(error, http_status, fatal, delay, attempt))
-
-    def _requests(self, attempt: int) -> bool:
-        handle, kind = self._handle, self._kind
-        if handle is None:
-            return False
-        try:
-            if self._handlers.header_provider is not None:
-                fresh = header_pairs(self._handlers.header_provider(attempt))
-                kind.set_headers(handle, laid_over(self._headers, fresh))
-            on_request = self._handlers.on_request
-            if (
-                on_request is not None
-                and on_request(Attempt(handle, attempt, kind.setters)) is False
-            ):
-                self.close()
-        except Exception as error:
-            self._give_up("what was asked before a request failed", error)
-        return not self._is_closed
-
-    def _asks(self, http_status: int) -> int:
-        if self._handlers.credentials is None:
-            return rt_credentials.NONE
-        try:
-            answer = self._handlers.credentials(http_status)
-            if hasattr(answer, "__await__"):
-                return self._await_credentials(answer)
-            return self._take_credentials(answer)
-        except Exception as error:
-            self._give_up("the credentials could not be had", error)
-            return rt_credentials.LATER
-
-    def _take_credentials(self, answer: Any) -> int:
-        handle = self._handle
-        if answer is None or handle is None:
-            return rt_credentials.NONE
-        self._headers = laid_over(self._headers, header_pairs(answer))
-        self._kind.set_headers(handle, self._headers)
-        return rt_credentials.READY
 
     def _failed(self, event: ErrorEvent) -> None:
         if event.fatal:
@@ -272,7 +208,12 @@ class BaseSource(Generic[T]):
         """Keeps what a callback raised until the dispatch is over."""
         raise NotImplementedError
 
-    def _await_credentials(self, answer: Any) -> int:
+    def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
+        """Has a coroutine of the caller's run, and `then` be called with what it gives."""
+        raise NotImplementedError
+
+    def _describe(self) -> str:
+        """State and URL."""
         raise NotImplementedError
 
     def _queue(self, item: T, size: int) -> None:

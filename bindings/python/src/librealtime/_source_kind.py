@@ -93,6 +93,9 @@ class Kind:
     def set_headers(self, source: Handle, pairs: Pairs) -> None:
         """Sets these headers in the place of all."""
         check(self.clear_headers(source))
+        self.add_headers(source, pairs)
+
+    def add_headers(self, source: Handle, pairs: Pairs) -> None:
         for name, value in pairs:
             check(self.add_header(source, *header(name, value)))
 

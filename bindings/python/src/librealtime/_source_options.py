@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, Generic, Optional, TypeVar, Union
 
 from ._abi import rt_eventsource_state, rt_status
-from ._headers import Pairs, with_credentials
+from ._headers import Pairs, header_pairs, with_credentials
 from ._network import Network
 from ._options import HeadersLike
 from ._reachability import Reachability, on_loop
@@ -61,9 +61,6 @@ class SourceHandlers(Generic[T]):
     on_open: OnOpen
     on_error: OnError
     on_message: Callable[[T], object] | None
-    on_request: OnRequest
-    header_provider: HeaderProvider
-    credentials: Credentials
 
     @property
     def take_items(self) -> bool:
@@ -76,39 +73,40 @@ class SourceHandlers(Generic[T]):
         return self.take_items or self.on_open is not None or self.on_error is not None
 
 
+@dataclass
+class HTTPSourceHandlers(SourceHandlers[T]):
+    """And those of one that makes requests."""
+
+    on_request: OnRequest
+    header_provider: HeaderProvider
+    credentials: Credentials
+
+
 @dataclass(frozen=True)
 class SourceOptions:
     """What a source was given, the same for both faces."""
 
     url: str
     headers: HeadersLike | None
-    auth: tuple[str, str] | None
-    bearer_token: str | None
     max_redirects: int
-    allow_insecure_redirects: bool
-    safe_headers: Iterable[str]
     compression: bool
-    http2: bool
     network: Network | None
     reachability: Reachability | None
     max_queue: int | None
     max_queue_bytes: int | None
 
     def pairs(self) -> Pairs:
-        """Its headers, those of the credentials among them."""
-        return with_credentials(self.headers, self.auth, self.bearer_token)
+        """Its headers."""
+        return header_pairs(self.headers)
+
+    def queue_limits(self) -> tuple[int, int]:
+        return limit(self.max_queue, "max_queue"), limit(self.max_queue_bytes, "max_queue_bytes")
 
     def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
         """Sets everything but the headers on a source that was not started."""
         redirects = number(self.max_redirects, "max_redirects", 0, 20)
         check(kind.set_max_redirects(source, redirects))
-        insecure = bool(self.allow_insecure_redirects)
-        check(kind.set_allow_insecure_redirects(source, insecure))
-        for name in strings(self.safe_headers, "safe_headers"):
-            safe = text(name, "a safe header", rt_status.ERROR_INVALID_HEADER)
-            check(kind.add_safe_header(source, safe))
         check(kind.set_compression(source, bool(self.compression)))
-        check(kind.set_http2(source, bool(self.http2)))
         if self.network is not None:
             check(kind.set_network(source, self.network.make()))
         if self.reachability is not None:
@@ -129,5 +127,25 @@ class SourceOptions:
             set_delay = getattr(kind, f"set_{name}_ms")
             check(set_delay(source, milliseconds(value, name, least=0)))
 
-    def queue_limits(self) -> tuple[int, int]:
-        return limit(self.max_queue, "max_queue"), limit(self.max_queue_bytes, "max_queue_bytes")
+
+@dataclass(frozen=True)
+class HTTPSourceOptions(SourceOptions):
+    """And what one that makes requests was given."""
+
+    auth: tuple[str, str] | None
+    bearer_token: str | None
+    allow_insecure_redirects: bool
+    safe_headers: Iterable[str]
+    http2: bool
+
+    def pairs(self) -> Pairs:
+        return with_credentials(self.headers, self.auth, self.bearer_token)
+
+    def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
+        super().apply(kind, source, loop)
+        insecure = bool(self.allow_insecure_redirects)
+        check(kind.set_allow_insecure_redirects(source, insecure))
+        for name in strings(self.safe_headers, "safe_headers"):
+            safe = text(name, "a safe header", rt_status.ERROR_INVALID_HEADER)
+            check(kind.add_safe_header(source, safe))
+        check(kind.set_http2(source, bool(self.http2)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -80,9 +80,9 @@ class BlockingSource(Driven, BaseSource[T]):
             self._taken_id = None
         self.close()
 
-    def _await_credentials(self, answer: Any) -> int:
-        if hasattr(answer, "close"):
-            answer.close()
+    def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
+        if isinstance(awaitable, Coroutine):
+            awaitable.close()
         noun = self._kind.noun
         raise TypeError(f"credentials of a blocking {noun} are given by a plain function")
 
