@@ -38,14 +38,16 @@ struct Console: Sendable {
     }
 
     /// A failure after which another attempt follows, or one beside the connection.
-    func tellLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
+    func tellLoss(
+        _ error: RealtimeError, _ delay: Duration?, _ attempt: Int, transport: String? = nil
+    ) {
         if error.code == .store {
             return note(error.message, JSONLine("warning").with("message", error.message))
         }
         note(
             "\(error.message); trying again \(Console.when(delay))",
             JSONLine("lost").with("code", "\(error.code)").with("message", error.message)
-                .with("delay_ms", delay).with("attempt", attempt))
+                .with("delay_ms", delay).with("attempt", attempt).with("transport", transport))
     }
 
     /// What the user of a terminal wants to know beside it.

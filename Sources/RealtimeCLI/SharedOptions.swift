@@ -36,7 +36,7 @@ struct SharedOptions: ParsableArguments {
     /// The headers with the credentials.
     func headers() throws -> [(name: String, value: String)] {
         var headers = header
-        if let token = try bearer ?? bearerFile.map(SharedOptions.token) {
+        if let token = try token() {
             headers.append(("Authorization", "Bearer \(token)"))
         }
         if let user {
@@ -47,6 +47,9 @@ struct SharedOptions: ParsableArguments {
         }
         return headers
     }
+
+    /// The bearer token.
+    func token() throws -> String? { try bearer ?? bearerFile.map(SharedOptions.token) }
 
     /// Its first line.
     private static func token(in path: String) throws -> String {

@@ -23,6 +23,7 @@ import Realtime
         version: "realtime \(Library.version)",
         subcommands: [
             WebSocketCommand.self, EventSourceCommand.self, LongPollCommand.self,
+            ListenCommand.self,
             RequestCommand<Get>.self, RequestCommand<Post>.self, RequestCommand<Put>.self,
             RequestCommand<Delete>.self,
         ])

@@ -1,0 +1,119 @@
+"""`realtime listen`: the way messages come, each change of it, and how it ends."""
+
+import functools
+import signal
+
+from command_line import INTERRUPTED, LOST, REFUSED, USAGE, Tool, ends, http, line_of, running
+from harness import Build, Suite, expect
+from servers import Peer, Servers
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    tool = Tool(build)
+    for test in (
+        the_legs_are_told,
+        tokens_are_refreshed,
+        lines_are_sent,
+        what_is_fatal,
+        an_interrupted_one_closes,
+    ):
+        name = "tool: listen: " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(test, tool, servers))
+
+
+async def ends_with(peer: Peer, status: str, body: str = "", *headers: str) -> None:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers]
+    await peer.send("\r\n".join([*lines, "", body]).encode())
+
+
+async def streams(peer: Peer, body: str) -> None:
+    head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+    await peer.send((head + body).encode())
+    await peer.read_to_end()
+
+
+def the_legs_are_told(tool: Tool, servers: Servers) -> None:
+    """No WebSocket here: events come, and each has its id."""
+
+    async def script(peer: Peer) -> None:
+        if peer.header("Upgrade"):
+            return await ends_with(peer, "426 Upgrade Required")
+        expect(peer.header("Accept") == "text/event-stream", peer.header("Accept"))
+        await streams(peer, "id: 1\ndata: one\n\nid: 2\nevent: tick\ndata: two\n\n")
+
+    url = http(servers.script(script)) + "news"
+    told = tool.json("listen", url, "--count", "2")
+    expect([line["event"] for line in told] == ["lost", "open", "message", "message"], f"{told}")
+    expect(told[0]["transport"] == "webSocket" and told[0]["delay_ms"] == 0, f"{told[0]}")
+    expect(told[1] == {"event": "open", "transport": "sse", "resumed": False}, f"{told[1]}")
+    one = {"event": "message", "id": "1", "name": "news", "data": "one"}
+    expect(told[2] == one, f"{told[2]}")
+    expect(told[3]["name"] == "tick" and told[3]["id"] == "2", f"{told[3]}")
+    result = tool.run("listen", url, "--transports", "sse", "--count", "2")
+    expect(result.stdout == "one\ntwo\n", repr(result.stdout))
+    expect("connected by Server-Sent Events" in result.stderr, result.stderr)
+
+
+def tokens_are_refreshed(tool: Tool, servers: Servers) -> None:
+    async def server(peer: Peer) -> None:
+        if b"POST /token" in peer.request:
+            good = peer.header("Authorization") == "Basic Yzpz"
+            body = '{"access_token": "fresh", "token_type": "Bearer", "refresh_token": "r2"}'
+            return await ends_with(peer, "200 OK" if good else "403 Forbidden", body)
+        if peer.header("Authorization") != "Bearer fresh":
+            return await ends_with(peer, "401 Unauthorized")
+        await streams(peer, "data: in\n\n")
+
+    url = http(servers.script(server))
+    arguments = ("--transports", "sse", "--token", "stale", "--count", "1")
+    root = url.split("/", 3)
+    tokens = ("--refresh-token", "r1", "--auth-url", "/".join(root[:3]) + "/token")
+    told = tool.json("listen", url, *arguments, *tokens, "--client", "Yzpz")
+    events = [line["event"] for line in told]
+    expect(events == ["lost", "tokens", "open", "message"], f"{told}")
+    said = tool.run("listen", url, *arguments, status=REFUSED).stderr
+    expect("401" in said and "stale" not in said, said)
+
+
+def lines_are_sent(tool: Tool, servers: Servers) -> None:
+    url = http(servers.echo())
+    with running(tool, "listen", url, "--send", "--json") as process:
+        assert process.stdin is not None
+        expect('"transport":"webSocket"' in line_of(process), "no WebSocket")
+        process.stdin.write(b"one\ntwo\n")
+        process.stdin.close()
+        told = line_of(process) + line_of(process)
+        expect('"data":"one"' in told and '"data":"two"' in told, told)
+        process.stdin = None
+        process.send_signal(signal.SIGINT)
+        ends(process, INTERRUPTED)
+
+
+def what_is_fatal(tool: Tool, servers: Servers) -> None:
+    async def script(peer: Peer) -> None:
+        await ends_with(peer, "404 Not Found")
+
+    url = http(servers.script(script))
+    said = tool.run("listen", url, status=REFUSED).stderr
+    expect("404" in said, said)
+    said = tool.run("listen", url, "--transports", "websocket", "--token", "a", status=REFUSED)
+    expect("404" in said.stderr, said.stderr)
+    said = tool.run("listen", url, "--transports", "ws", status=USAGE)
+    expect("no transport" in said.stderr, said.stderr)
+    said = tool.run("listen", url, "--refresh-token", "r", status=USAGE)
+    expect("--auth-url" in said.stderr, said.stderr)
+
+    async def html(peer: Peer) -> None:
+        await ends_with(peer, "400 Bad Request")
+
+    said = tool.run("listen", http(servers.script(html)), status=LOST)
+    for leg in ("WebSocket: ", "SSE: ", "long poll: "):
+        expect(leg in said.stderr, said.stderr)
+
+
+def an_interrupted_one_closes(tool: Tool, servers: Servers) -> None:
+    url = http(servers.echo())
+    with running(tool, "listen", url) as process:
+        expect("connected by WebSocket" in line_of(process, "stderr"), "no WebSocket")
+        process.send_signal(signal.SIGINT)
+        ends(process, INTERRUPTED)
