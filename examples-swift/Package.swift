@@ -6,6 +6,8 @@ let package = Package(
     dependencies: [.package(name: "librealtime", path: "..")],
     targets: [
         .executableTarget(
+            name: "listen", dependencies: [.product(name: "Realtime", package: "librealtime")]),
+        .executableTarget(
             name: "poll", dependencies: [.product(name: "Realtime", package: "librealtime")]),
         .executableTarget(
             name: "readme", dependencies: [.product(name: "Realtime", package: "librealtime")]),

@@ -42,6 +42,8 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
         suite.add(f"example events{', valgrind' if grind else ''}", test)
         test = functools.partial(polls, build, nchan, "c", grind)
         suite.add(f"example poll{', valgrind' if grind else ''}", test)
+        test = functools.partial(listens, build, nchan, "c", grind)
+        suite.add(f"example listen{', valgrind' if grind else ''}", test)
     suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
     refusals(suite, build, servers)
     suite.add("examples' Makefile: pkg-config", functools.partial(makes, build, servers))
@@ -51,6 +53,7 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
         suite.add(f"example subscribe in Swift: Nchan {scheme}", test)
     suite.add("example poll in Swift", functools.partial(polls, build, nchan, "swift"))
     suite.add("example poll in Swift: refused", functools.partial(is_refused, build))
+    suite.add("example listen in Swift", functools.partial(listens, build, nchan, "swift"))
 
 
 def converses(build: Build, name: str, arguments: list[str], grind: bool) -> None:
@@ -119,6 +122,25 @@ def polls(build: Build, nchan: Nchan, language: str, grind: bool = False) -> Non
         texts += [text for _, text in lines]
         last = lines[-1][0]
     expect(texts == [f"number {number}" for number in range(5)], f"received {texts}")
+
+
+def listens(build: Build, nchan: Nchan, language: str, grind: bool = False) -> None:
+    """The second run begins behind the last message of the first one."""
+    program = build.example("listen") if language == "c" else build.swift_example("listen")
+    channel = f"heard_{language}_{int(grind)}"
+    for number in range(5):
+        nchan.publish(channel, f"number {number}")
+    base, last, texts = nchan.url("", "http"), "", []
+    for count in (3, 2):
+        result = build.run(program, base, f"ps/{channel}", str(count), last, valgrind=grind)
+        expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+        expect("by WebSocket" in result.stderr or "by webSocket" in result.stderr, result.stderr)
+        lines = [line.split(" ", 1) for line in result.stdout.splitlines()]
+        texts += [text for _, text in lines]
+        last = lines[-1][0]
+    expect(texts == [f"number {number}" for number in range(5)], f"received {texts}")
+    result = build.run(program, base, "nowhere/a", "1", valgrind=grind)
+    expect(result.returncode == 1 and "404" in result.stderr, f"said {result.stderr!r}")
 
 
 def is_refused(build: Build) -> None:

@@ -1,0 +1,47 @@
+// Prints the messages of a path, each once and in order, by WebSocket, server-sent events or long
+// polls, whichever works, and tells the way in use and each change of it. With the last id a second
+// run goes on where the first one stopped. TOKEN in the environment is the access token.
+//
+//     listen https://example.org news [COUNT [ID]]
+import Glibc
+import Realtime
+
+func complain(_ text: String) {
+    _ = "listen: \(text)\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
+}
+
+func run(_ base: String, _ path: String, count: Int?, id: String) async throws {
+    var config = Spreadbot.Configuration(baseURL: base)
+    config.accessToken = getenv("TOKEN").map { String(cString: $0) } ?? ""
+    config.lastEventID = id
+    let spreadbot = try Spreadbot(config: config)
+    spreadbot.onOpen { transport, resumed in
+        complain("by \(transport)\(resumed ? ", behind the last id" : "")")
+    }
+    spreadbot.onError { event in
+        guard !event.isFatal else { return }
+        complain("\(event.error); trying again \(event.retryIn.map { "in \($0)" } ?? "later")")
+    }
+    var left = count ?? 0
+    for try await message in try spreadbot.messages(path: path) {
+        print(message.hasID ? message.id : "-", message.text)
+        fflush(nil)
+        left -= 1
+        if left == 0 { break }
+    }
+    await spreadbot.closeConnection()
+}
+
+let arguments = CommandLine.arguments.dropFirst()
+let count = arguments.dropFirst(2).first.map { Int($0) ?? 0 }
+guard (2...4).contains(arguments.count), count ?? 1 > 0 else {
+    complain("usage: listen BASE_URL PATH [COUNT [ID]]")
+    exit(2)
+}
+do {
+    try await run(
+        arguments[1], arguments[2], count: count, id: arguments.count == 4 ? arguments[4] : "")
+} catch {
+    complain("\(error)")
+    exit(1)
+}
