@@ -180,11 +180,19 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             session?.received(now: Loop.now())
             updateTimer()
         }
-        let used = read(body)
-        // Paused inside: the rest waits here, what comes later in the transfer.
-        if used < body.count, transfer === self.transfer {
+        if held.isEmpty {
+            let used = read(body)
+            guard used < body.count, transfer === self.transfer else { return }
+            // Paused inside: the rest waits here.
             held.append(UnsafeRawBufferPointer(rebasing: body[used...]))
+        } else {
+            // A pause of another thread's is over before this one has heard of it: what it held
+            // back is first.
+            held.append(body)
+            readHeld()
         }
+        // What comes later waits in the transfer; `pauseChanged` follows each pause.
+        if !held.isEmpty, transfer === self.transfer { transfer.pause(true) }
     }
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
@@ -389,11 +397,12 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     }
 
     private func readHeld() {
-        guard !held.isEmpty else { return }
+        guard !held.isEmpty, !isReading else { return }
         var input = ByteBuffer()
         swap(&input, &held)
+        let attempt = attemptNumber
         let used = read(input.readable)
-        guard !isClosed, transfer != nil else { return }
+        guard !isClosed, attempt == attemptNumber else { return }
         input.consume(used)
         if !input.isEmpty {
             swap(&input, &held)
