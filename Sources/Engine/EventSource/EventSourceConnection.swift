@@ -15,6 +15,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     // Any thread.
     private let stateNumber = Atomic<Int32>(EventSourceState.connecting.rawValue)
     private let isStarted = Atomic<Bool>(false)
+    /// The loop's thread is about to look whether it is paused.
+    let isPauseNoted = Atomic<Bool>(false)
     /// Why nothing may be delivered; 0 when something may.
     let gate = Atomic<UInt8>(0)
     private let sharedHandlers = Mutex(EventSourceHandlers())
@@ -272,14 +274,21 @@ package final class EventSourceConnection: @unchecked Sendable {
     package func pause() throws(RealtimeError) {
         try loop.checkUsable()
         let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused == 0 { loop.perform { [self] in pauseChanged() } }
+        guard old & Gate.paused == 0, hasPauseNews() else { return }
+        loop.perform { [self] in pauseChanged() }
     }
 
     package func resume() throws(RealtimeError) {
         try loop.checkUsable()
         let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
         // In the next turn, as handlers are called by turns alone, and none inside another.
-        if old & Gate.paused != 0 { loop.enqueue { [self] in pauseChanged() } }
+        guard old & Gate.paused != 0, hasPauseNews() else { return }
+        loop.enqueue { [self] in pauseChanged() }
+    }
+
+    /// Whether the loop's thread is to be told: not while it has yet to hear of the last change.
+    private func hasPauseNews() -> Bool {
+        !isPauseNoted.exchange(true, ordering: .acquiringAndReleasing)
     }
 
     /// Whether ids are kept when `confirm` says so, instead of after their event's handlers.

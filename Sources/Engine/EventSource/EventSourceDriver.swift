@@ -402,6 +402,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         swap(&input, &held)
         let attempt = attemptNumber
         let used = read(input.readable)
+        // Before it looks: a change from now on is told anew.
+        _ = isPauseNoted.exchange(false, ordering: .acquiringAndReleasing)
         guard !isClosed, attempt == attemptNumber else { return }
         input.consume(used)
         if !input.isEmpty {
