@@ -141,8 +141,11 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
 
-    /// Whether it was closed, or given back.
-    var isClosed: Bool { gate.load(ordering: .acquiring) & Gate.closed != 0 }
+    /// Whether it was closed, or given back, as it is with its loop.
+    var isClosed: Bool {
+        gate.load(ordering: .acquiring) & Gate.closed != 0
+            || loop.isClosed.load(ordering: .acquiring)
+    }
 
     var mayDeliver: Bool { gate.load(ordering: .acquiring) == 0 }
 

@@ -245,6 +245,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         return used
     }
 
+                // Another thread may have closed it while this was parsed.
+                case .event where isClosed, .comment where isClosed: return used
     private func deliver() {
         if !hasDispatched {
             hasDispatched = true
@@ -297,7 +299,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         guard let id = unstored.id else { return }
         unstored.id = nil
         unstored.due = Loop.now() + .seconds(1)
-        if !unstored.isTold { handlers.storeID?(configuration.key, id) }
+        if !unstored.isTold, loop.mayCall { handlers.storeID?(configuration.key, id) }
         do throws(RealtimeError) {
             try store?.save(id, configuration.key, isLast: isLast)
             unstored.isBroken = false

@@ -72,8 +72,11 @@ package final class LongPollConnection: @unchecked Sendable {
 
     func publish(id: String) { sharedID.withLock { $0 = id } }
 
-    /// Whether it was closed, or given back.
-    var isClosed: Bool { gate.load(ordering: .acquiring) & Gate.closed != 0 }
+    /// Whether it was closed, or given back, as it is with its loop.
+    var isClosed: Bool {
+        gate.load(ordering: .acquiring) & Gate.closed != 0
+            || loop.isClosed.load(ordering: .acquiring)
+    }
 
     var mayDeliver: Bool { gate.load(ordering: .acquiring) == 0 }
 

@@ -48,6 +48,8 @@ package final class Loop: @unchecked Sendable {
     let counters = LoopCounters()
     /// Owner only.
     private var isTornDown = false
+    /// Inside the call of `close` that tears down: what is told at the end may be told still.
+    private var isEnding = false
 
     // The world: owner only.
     private var timers = TimerHeap()
@@ -381,19 +383,24 @@ package final class Loop: @unchecked Sendable {
             return
         }
         detachThread()
-        if !finishClosing() {
+        if !finishClosing(inCall: true) {
             // Whoever holds it tears down: at the end of this turn, or in `endCall`.
             wake()
         }
     }
 
     /// Tears down a closed loop, once; false while someone holds it.
-    @discardableResult func finishClosing() -> Bool {
+    @discardableResult func finishClosing(inCall: Bool = false) -> Bool {
         guard claimForCall() else { return false }
+        isEnding = inCall
         tearDown()
+        isEnding = false
         giveBack()
         return true
     }
+
+    /// Owner only: whether callbacks may begin, which none may once `close` has returned.
+    var mayCall: Bool { isEnding || !isClosed.load(ordering: .acquiring) }
 
     private func tearDown() {
         if isTornDown { return }

@@ -55,7 +55,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         url = request.url
         let path = request.url.text.prefix { $0 != "?" }
         Log.write(.debug, "REST \(number): \(request.method) \(path)")
-        if rewinds, case .stream = request.body, handlers.rewind?() != true {
+        if rewinds, case .stream = request.body, !mayCall || handlers.rewind?() != true {
             let error = RealtimeError(.cancelled, "the request's body cannot be had again")
             return client.session.failed(id, error, now: Loop.now())
         }
@@ -118,6 +118,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         wantsBody(of: transfer)
     }
 
+    /// Once the loop is freed nothing is called but `done`, which `loopClosed` has called.
+    private var mayCall: Bool { client.loop.mayCall }
+
     private func end(_ failure: HTTPFailure?) {
         client.session.ended(id, failure, now: Loop.now(), random: randomFraction())
     }
@@ -130,6 +133,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     // MARK: HTTPTransferOwner
 
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
+        guard mayCall else { return drop() }
         httpVersion = transfer.httpVersion
         let reception = client.session.received(
             head, of: id, now: Loop.now(), wallClock: Loop.wallClock(),
@@ -143,6 +147,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     }
 
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
+        guard mayCall else { return drop() }
         if isDiscarding {
             discarded += body.count
             guard discarded > RESTCall.discardLimit else { return }
@@ -164,11 +169,13 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
         self.transfer = nil
+        guard mayCall else { return }
         end(failure)
         client.act()
     }
 
     func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {
+        guard mayCall else { return }
         handlers.progress?(
             RESTProgress(
                 sent: progress.sent, toSend: progress.toSend, received: progress.received,
@@ -176,6 +183,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     }
 
     func wantsBody(of transfer: HTTPTransfer) {
+        guard mayCall else { return }
         wantsBody = false
         client.session.bodyUsed(id)
         // Not the loop's buffer: this may be inside a callback that was given a part of it.

@@ -98,6 +98,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
         var answer = CredentialsAnswer.none
         do {
             answer = try credentials?() ?? .none
+        guard loop.mayCall else { return }
         } catch {
             Log.write(.warning, "REST: no fresh credentials: \(error)")
         }

@@ -134,7 +134,9 @@ extension Reachability: LoopSource {
         for observer in observers.values { observer.object?.reachabilityChanged() }
         observers = observers.filter { $0.value.object != nil }
         let isOnline = isOnline
-        guard isOnline != toldOnline, !isAbandoned.load(ordering: .acquiring) else { return }
+        guard isOnline != toldOnline, !isAbandoned.load(ordering: .acquiring), loop.mayCall else {
+            return
+        }
         toldOnline = isOnline
         onChange?(isOnline)
     }

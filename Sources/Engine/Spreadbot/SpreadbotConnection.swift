@@ -103,8 +103,11 @@ package final class SpreadbotConnection: @unchecked Sendable {
 
     private var isUsed: Bool { isStarted.load(ordering: .acquiring) }
 
-    /// Whether it was given back.
-    var isClosed: Bool { gate.load(ordering: .acquiring) & Gate.closed != 0 }
+    /// Whether it was given back, as it is with its loop.
+    var isClosed: Bool {
+        gate.load(ordering: .acquiring) & Gate.closed != 0
+            || loop.isClosed.load(ordering: .acquiring)
+    }
 
     var isPaused: Bool { gate.load(ordering: .acquiring) & Gate.paused != 0 }
 
