@@ -11,11 +11,11 @@ package import Wire
 package final class RESTClient: @unchecked Sendable {
     package let loop: Loop
     @exclusivity(unchecked) package private(set) var configuration = RESTConfiguration()
-    @exclusivity(unchecked) private var initialCredential: String?
 
     // Any thread.
     private let isStarted = Atomic<Bool>(false)
     private let isClosed = Atomic<Bool>(false)
+    private let initialCredential = Mutex(InitialCredential())
     private let lastNumber = Atomic<UInt64>(0)
 
     // The loop's owner only.
@@ -25,12 +25,11 @@ package final class RESTClient: @unchecked Sendable {
     var callsByID: [RESTSession.ID: RESTCall] = [:]
     let timer = LoopTimer()
     var armedAt: Instant?
-    var hasBegun = false
-    /// Set between the first request and the beginning.
-    var lateCredential: String??
     var isScheduled = false
     var isResident = false
     var isActing = false
+    /// The options are the session's now.
+    var hasBegun = false
     var reachability: Reachability?
     /// Asked for fresh credentials when they were refused.
     var credentials: (() throws -> CredentialsAnswer)?
@@ -77,10 +76,23 @@ package final class RESTClient: @unchecked Sendable {
     package func setCredential(_ value: String?) throws(RealtimeError) {
         try HeaderField.validate(name: "Authorization", value: value ?? "")
         try loop.checkUsable()
-        guard isStarted.load(ordering: .acquiring) else { return initialCredential = value }
-        loop.perform { [self] in
-            // On the loop's thread this may come before the beginning that waits in its queue.
-            if hasBegun { session.setCredential(value) } else { lateCredential = .some(value) }
+        let isKept = initialCredential.withLock { initial in
+            if !initial.isTaken { initial.value = value }
+            return !initial.isTaken
+        }
+        if !isKept { loop.perform { [self] in session.setCredential(value) } }
+    }
+
+    /// What the first request goes out with.
+    private struct InitialCredential {
+        var value: String?
+        var isTaken = false
+    }
+
+    func takeInitialCredential() -> String? {
+        initialCredential.withLock { initial in
+            initial.isTaken = true
+            return initial.value
         }
     }
 
@@ -108,17 +120,12 @@ package final class RESTClient: @unchecked Sendable {
             throw RealtimeError(.closed, "the client is closed")
         }
         let request = try builder.request()
-        start()
+        isStarted.store(true, ordering: .releasing)
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         assigned(number)
         let call = RESTCall(self, number, request, builder.handlers)
         loop.perform { [self] in submit(call) }
         return number
-    }
-
-    private func start() {
-        guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        loop.perform { [self] in begin(initialCredential) }
     }
 
     /// Ends a request, whose terminal callback says so; one that has ended is left alone.

@@ -4,17 +4,20 @@ import Wire
 
 // What a REST client does on its loop's thread.
 extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserver {
-    func begin(_ credential: String?) {
+    /// With the first request, whichever thread's comes here first; or with the end.
+    private func begin() {
+        guard !hasBegun else { return }
+        hasBegun = true
         session = RESTSession(configuration)
         session.renewsCredentials = credentials != nil
-        hasBegun = true
-        session.setCredential(lateCredential ?? credential ?? configuration.authorization)
+        session.setCredential(takeInitialCredential() ?? configuration.authorization)
         // Without a monitor everything counts as reachable.
         reachability = reachability ?? (try? loop.defaultReachability())
         reachability?.add(self)
     }
 
     func submit(_ call: RESTCall) {
+        begin()
         call.id = session.submit(
             call.request, key: RESTClient.randomUUID(),
             isReachable: isReachable(call.request.http.url), now: Loop.now())
@@ -94,11 +97,11 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     }
 
     private func askForCredentials() {
+        guard loop.mayCall else { return }
         Log.write(.info, "REST: the credentials were refused; asking for fresh ones")
         var answer = CredentialsAnswer.none
         do {
             answer = try credentials?() ?? .none
-        guard loop.mayCall else { return }
         } catch {
             Log.write(.warning, "REST: no fresh credentials: \(error)")
         }
@@ -110,6 +113,8 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     }
 
     func closeNow() {
+        // A request of another thread's that comes behind this must find the session closed.
+        hasBegun = true
         session.close()
         // Also inside a callback: all are told before the call returns.
         while let action = session.nextAction() { perform(action) }
