@@ -6,28 +6,26 @@ package import Wire
 /// An event source on a loop: the hands to `EventSourceSession`'s brain. Calls come from any
 /// thread; the source's own work (EventSourceDriver.swift) happens on the loop's.
 ///
-/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and the
-/// configuration to the caller until `start`.
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class EventSourceConnection: @unchecked Sendable {
     package let loop: Loop
-    @exclusivity(unchecked) var configuration: EventSourceConfiguration
 
     // Any thread.
+    let options: StagedOptions<EventSourceConfiguration>
     private let stateNumber = Atomic<Int32>(EventSourceState.connecting.rawValue)
-    private let isStarted = Atomic<Bool>(false)
-    /// The loop's thread is about to look whether it is paused.
-    let isPauseNoted = Atomic<Bool>(false)
     /// Why nothing may be delivered; 0 when something may.
     let gate = Atomic<UInt8>(0)
+    /// The loop's thread is about to look whether it is paused.
+    let isPauseNoted = Atomic<Bool>(false)
     private let sharedHandlers = Mutex(EventSourceHandlers())
     let handlersVersion = Atomic<UInt64>(0)
     private let shared = Mutex(Shared())
-    /// Credentials were asked for and are being fetched: options may be changed.
-    let awaitsCredentials = Atomic<Bool>(false)
     /// Ids are kept when the caller confirms them.
     private let confirms = Atomic<Bool>(false)
 
     // The loop's owner only.
+    /// As they were when the attempt began.
+    @exclusivity(unchecked) var configuration: EventSourceConfiguration
     @exclusivity(unchecked) var handlers = EventSourceHandlers()
     // Those that each event needs, by themselves: the whole struct would be copied for each.
     @exclusivity(unchecked) var onMessage: EventSourceHandlers.Event?
@@ -90,7 +88,9 @@ package final class EventSourceConnection: @unchecked Sendable {
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop
-        configuration = try EventSourceConfiguration(url: url)
+        let configuration = try EventSourceConfiguration(url: url)
+        self.configuration = configuration
+        options = StagedOptions(configuration, of: "event source")
         parser = .allocate(capacity: 1)
         parser.initialize(to: EventStreamParser())
         shared.withLock {
@@ -118,9 +118,10 @@ package final class EventSourceConnection: @unchecked Sendable {
     }
 
     /// Whether `start` was called.
-    package var wasStarted: Bool { isStarted.load(ordering: .acquiring) }
+    package var wasStarted: Bool { options.isStarted }
 
-    package var url: String { configuration.url.text }
+    /// As it was set last.
+    package var url: String { options.read { $0.configuration.url.text } }
 
     /// Of the last event, or of the option; "" for none.
     package var lastEventID: String {
@@ -147,7 +148,9 @@ package final class EventSourceConnection: @unchecked Sendable {
             || loop.isClosed.load(ordering: .acquiring)
     }
 
-    var mayDeliver: Bool { gate.load(ordering: .acquiring) == 0 }
+    var mayDeliver: Bool {
+        gate.load(ordering: .acquiring) == 0 && !loop.isClosed.load(ordering: .acquiring)
+    }
 
     // MARK: Options and handlers
 
@@ -155,22 +158,24 @@ package final class EventSourceConnection: @unchecked Sendable {
     package func configure(
         _ change: (inout EventSourceConfiguration) throws -> Void
     ) throws {
-        try loop.checkUsable()
-        let mayChange =
-            !wasStarted || loop.isOwner && mayReconfigure
-            || awaitsCredentials.load(ordering: .acquiring)
-        guard mayChange else {
-            throw RealtimeError(.state, "an option must be set before the source is started")
-        }
-        try change(&configuration)
-        publish {
-            $0.lastEventID = configuration.lastEventID ?? $0.lastEventID
-            if !wasStarted {
+        try changeOptions { options in
+            try change(&options.configuration)
+            guard !options.isStarted else { return }
+            let configuration = options.configuration
+            publish {
+                $0.lastEventID = configuration.lastEventID ?? $0.lastEventID
                 $0.origin = configuration.url.origin
                 $0.reconnectionTime = EventSourceConnection.milliseconds(
                     configuration.retryInitial)
             }
         }
+    }
+
+    private func changeOptions(
+        _ change: (inout StagedOptions<EventSourceConfiguration>.State) throws -> Void
+    ) throws {
+        try loop.checkUsable()
+        try options.change(isAsked: loop.isOwner && mayReconfigure, change)
     }
 
     /// Changes where the next attempt goes; as `configure`.
@@ -185,7 +190,7 @@ package final class EventSourceConnection: @unchecked Sendable {
             throw RealtimeError(
                 .invalidArgument, "the reachability belongs to another loop than the event source")
         }
-        try configure { _ in self.reachability = reachability }
+        try changeOptions { $0.reachability = reachability }
     }
 
     /// Changes handlers and listeners, at any time.
@@ -233,9 +238,7 @@ package final class EventSourceConnection: @unchecked Sendable {
     package func start() throws(RealtimeError) {
         try loop.checkUsable()
         guard !isClosed else { throw RealtimeError(.closed, "the event source is closed") }
-        guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else {
-            throw RealtimeError(.state, "the event source was started before")
-        }
+        try options.start { _ in }
         // In the next turn: what is told of an id file would be told inside this call.
         loop.enqueue { [self] in begin() }
     }
@@ -310,9 +313,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// Takes the id away that is stored for this source (C14).
     package func resetStoredID() throws(RealtimeError) {
         try loop.checkUsable()
-        guard let path = configuration.idFile else {
-            throw RealtimeError(.state, "no id file is set")
-        }
-        try EventIDStore(path: path).save("", configuration.key, isLast: true)
+        let (path, key) = options.read { ($0.configuration.idFile, $0.configuration.key) }
+        guard let path else { throw RealtimeError(.state, "no id file is set") }
+        try EventIDStore(path: path).save("", key, isLast: true)
     }
 }

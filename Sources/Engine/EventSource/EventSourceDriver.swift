@@ -10,6 +10,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     func begin() {
         guard !isClosed, session == nil else { return }
         takeHandlers()
+        takeOptions()
         var initial = configuration.lastEventID
         if let path = configuration.idFile {
             let store = EventIDStore(path: path)
@@ -28,14 +29,25 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
                 limits: configuration.limits, lastEventID: Array((initial ?? "").utf8),
                 tellsComments: handlers.comment != nil))
         publish { $0.lastEventID = initial ?? "" }
-        // Without a monitor everything counts as reachable.
-        reachability = reachability ?? (try? loop.defaultReachability())
-        reachability?.add(self)
         session.setOnline(isReachable, now: Loop.now(), random: 0)
         session.setPaused(!mayDeliver, now: Loop.now())
         session.start(now: Loop.now())
         self.session = session
         updateTimer()
+    }
+
+    /// What was set since counts from now on.
+    private func takeOptions() {
+        let options = options.take()
+        configuration = options.configuration
+        // Without a monitor everything counts as reachable.
+        let wanted = options.reachability ?? (try? loop.defaultReachability())
+        if wanted !== reachability {
+            reachability?.remove(self)
+            wanted?.add(self)
+            reachability = wanted
+        }
+        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
     }
 
     private var isReachable: Bool {
@@ -57,6 +69,9 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             }
             guard !isClosed else { return }
         }
+        takeOptions()
+        // What they say may be out of reach.
+        guard session?.mayBegin() ?? false else { return updateTimer() }
         session?.beginAttempt(configuration, now: Loop.now())
         send()
     }
@@ -143,7 +158,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         refused = head
         updateTimer()
         // Before it is asked: another thread may have them before it has answered.
-        awaitsCredentials.store(true, ordering: .releasing)
+        options.awaitCredentials()
         do {
             let answer = try reconfiguring {
                 try handlers.credentials?(HTTPResponse(head, body: [])) ?? .none
@@ -162,14 +177,14 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     func refuseCredentials() {
         guard session?.isAuthorizing == true, let head = refused else { return }
         refused = nil
-        awaitsCredentials.store(false, ordering: .releasing)
+        _ = options.take()
         if let failure = session?.unauthorized(head) { tell(failure) }
     }
 
     func authorize() {
         guard session?.isAuthorizing == true else { return }
         refused = nil
-        awaitsCredentials.store(false, ordering: .releasing)
+        takeOptions()
         session?.authorized(configuration, now: Loop.now())
         send()
     }
@@ -230,6 +245,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
             while mayDeliver, attempt == attemptNumber {
                 switch try parser.pointee.next(input, &used) {
                 case .needMoreBytes: return used
+                // Another thread may have closed it while this was parsed.
+                case .event where isClosed, .comment where isClosed: return used
                 case .event: deliver()
                 case .comment(let text): handlers.comment?(text)
                 case .retry(let milliseconds):
@@ -245,8 +262,6 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         return used
     }
 
-                // Another thread may have closed it while this was parsed.
-                case .event where isClosed, .comment where isClosed: return used
     private func deliver() {
         if !hasDispatched {
             hasDispatched = true
@@ -387,6 +402,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     }
 
     func pauseChanged() {
+        // Before it looks: a change from now on is told anew.
+        _ = isPauseNoted.exchange(false, ordering: .acquiringAndReleasing)
         session?.setPaused(!mayDeliver, now: Loop.now())
         updateTimer()
         guard transfer != nil else { return }
@@ -404,8 +421,6 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         swap(&input, &held)
         let attempt = attemptNumber
         let used = read(input.readable)
-        // Before it looks: a change from now on is told anew.
-        _ = isPauseNoted.exchange(false, ordering: .acquiringAndReleasing)
         guard !isClosed, attempt == attemptNumber else { return }
         input.consume(used)
         if !input.isEmpty {
@@ -426,7 +441,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     /// Nothing more is told.
     private func finish() {
         setState(.closed)
-        awaitsCredentials.store(false, ordering: .releasing)
+        _ = options.take()
         loop.disarm(timer)
         reachability?.remove(self)
         if untold == nil || isClosed { dropHandlers() }

@@ -6,23 +6,21 @@ package import Wire
 /// A long poll on a loop: the hands to `LongPollSession`'s brain. Calls come from any thread; its
 /// own work (LongPollDriver.swift) happens on the loop's.
 ///
-/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and the
-/// configuration to the caller until `start`.
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class LongPollConnection: @unchecked Sendable {
     package let loop: Loop
-    @exclusivity(unchecked) var configuration: LongPollConfiguration
 
     // Any thread.
+    let options: StagedOptions<LongPollConfiguration>
     private let stateNumber = Atomic<Int32>(LongPollState.connecting.rawValue)
-    private let isStarted = Atomic<Bool>(false)
     /// Why nothing may be delivered; 0 when something may.
     let gate = Atomic<UInt8>(0)
     private let sharedHandlers = Mutex(LongPollHandlers())
     private let sharedID = Mutex("")
-    /// Credentials were asked for and are being fetched: options may be changed.
-    let awaitsCredentials = Atomic<Bool>(false)
 
     // The loop's owner only.
+    /// As they were when the poll began.
+    @exclusivity(unchecked) var configuration: LongPollConfiguration
     @exclusivity(unchecked) var handlers = LongPollHandlers()
     @exclusivity(unchecked) var session: LongPollSession?
     var transfer: HTTPTransfer?
@@ -48,7 +46,9 @@ package final class LongPollConnection: @unchecked Sendable {
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop
-        configuration = try LongPollConfiguration(url: url)
+        let configuration = try LongPollConfiguration(url: url)
+        self.configuration = configuration
+        options = StagedOptions(configuration, of: "long poll")
     }
 
     // MARK: What it is; any thread
@@ -59,9 +59,10 @@ package final class LongPollConnection: @unchecked Sendable {
     }
 
     /// Whether `start` was called.
-    package var wasStarted: Bool { isStarted.load(ordering: .acquiring) }
+    package var wasStarted: Bool { options.isStarted }
 
-    package var url: String { configuration.url.text }
+    /// As it was set last.
+    package var url: String { options.read { $0.configuration.url.text } }
 
     /// Of the last message delivered, or of the option; "" for none.
     package var lastEventID: String { sharedID.withLock { $0 } }
@@ -78,21 +79,25 @@ package final class LongPollConnection: @unchecked Sendable {
             || loop.isClosed.load(ordering: .acquiring)
     }
 
-    var mayDeliver: Bool { gate.load(ordering: .acquiring) == 0 }
+    var mayDeliver: Bool {
+        gate.load(ordering: .acquiring) == 0 && !loop.isClosed.load(ordering: .acquiring)
+    }
 
     // MARK: Options and handlers
 
     /// Changes options: before start, in a handler that says so, or while credentials are awaited.
     package func configure(_ change: (inout LongPollConfiguration) throws -> Void) throws {
-        try loop.checkUsable()
-        let mayChange =
-            !wasStarted || loop.isOwner && mayReconfigure
-            || awaitsCredentials.load(ordering: .acquiring)
-        guard mayChange else {
-            throw RealtimeError(.state, "an option must be set before the long poll is started")
+        try changeOptions { options in
+            try change(&options.configuration)
+            if !options.isStarted { publish(id: options.configuration.lastEventID ?? "") }
         }
-        try change(&configuration)
-        if !wasStarted { publish(id: configuration.lastEventID ?? "") }
+    }
+
+    private func changeOptions(
+        _ change: (inout StagedOptions<LongPollConfiguration>.State) throws -> Void
+    ) throws {
+        try loop.checkUsable()
+        try options.change(isAsked: loop.isOwner && mayReconfigure, change)
     }
 
     /// Changes where the next poll goes; as `configure`.
@@ -107,7 +112,7 @@ package final class LongPollConnection: @unchecked Sendable {
             throw RealtimeError(
                 .invalidArgument, "the reachability belongs to another loop than the long poll")
         }
-        try configure { _ in self.reachability = reachability }
+        try changeOptions { $0.reachability = reachability }
     }
 
     /// Changes handlers, at any time.
@@ -145,9 +150,8 @@ package final class LongPollConnection: @unchecked Sendable {
     package func start() throws(RealtimeError) {
         try loop.checkUsable()
         guard !isClosed else { throw RealtimeError(.closed, "the long poll is closed") }
-        let session = try LongPollSession(configuration)
-        guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else {
-            throw RealtimeError(.state, "the long poll was started before")
+        let session = try options.start { configuration throws(RealtimeError) in
+            try LongPollSession(configuration)
         }
         loop.perform { [self] in begin(session) }
     }

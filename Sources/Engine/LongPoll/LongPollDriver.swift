@@ -10,14 +10,26 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
     func begin(_ session: LongPollSession) {
         guard !isClosed, self.session == nil else { return }
         takeHandlers()
+        takeOptions()
         var session = session
-        // Without a monitor everything counts as reachable.
-        reachability = reachability ?? (try? loop.defaultReachability())
-        reachability?.add(self)
         session.setOnline(isReachable, now: Loop.now(), random: 0)
         session.start(now: Loop.now())
         self.session = session
         updateTimer()
+    }
+
+    /// What was set since counts from now on.
+    private func takeOptions() {
+        let options = options.take()
+        configuration = options.configuration
+        // Without a monitor everything counts as reachable.
+        let wanted = options.reachability ?? (try? loop.defaultReachability())
+        if wanted !== reachability {
+            reachability?.remove(self)
+            wanted?.add(self)
+            reachability = wanted
+        }
+        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
     }
 
     private var isReachable: Bool {
@@ -39,6 +51,9 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
             }
             guard !isClosed else { return }
         }
+        takeOptions()
+        // What they say may be out of reach.
+        guard session?.mayBegin() ?? false else { return updateTimer() }
         session?.beginPoll(configuration, now: Loop.now())
         send()
     }
@@ -109,7 +124,7 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
         refused = head
         updateTimer()
         // Before it is asked: another thread may have them before it has answered.
-        awaitsCredentials.store(true, ordering: .releasing)
+        options.awaitCredentials()
         do {
             let answer = try reconfiguring {
                 try handlers.credentials?(HTTPResponse(head, body: [])) ?? .none
@@ -128,14 +143,14 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
     func refuseCredentials() {
         guard session?.isAuthorizing == true, let head = refused else { return }
         refused = nil
-        awaitsCredentials.store(false, ordering: .releasing)
+        _ = options.take()
         if let failure = session?.unauthorized(head) { tell(failure) }
     }
 
     func authorize() {
         guard session?.isAuthorizing == true else { return }
         refused = nil
-        awaitsCredentials.store(false, ordering: .releasing)
+        takeOptions()
         session?.authorized(configuration, now: Loop.now())
         send()
     }
@@ -303,7 +318,7 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
     /// Nothing more is told.
     private func finish() {
         setState(.closed)
-        awaitsCredentials.store(false, ordering: .releasing)
+        _ = options.take()
         loop.disarm(timer)
         reachability?.remove(self)
         if untold == nil || isClosed { dropHandlers() }

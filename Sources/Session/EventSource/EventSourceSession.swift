@@ -127,6 +127,13 @@ package struct EventSourceSession: Sendable {
     /// one.
     package var attempt: Int { failures + 1 }
 
+    /// Whether the attempt that is due can be made: what its handler changed may be out of reach,
+    /// and then it waits for the network.
+    package mutating func mayBegin() -> Bool {
+        if !isOnline { phase = .offline }
+        return isOnline
+    }
+
     /// Begins an attempt, from the first URL (C8).
     /// - Parameter configuration: the caller may have changed it.
     package mutating func beginAttempt(_ configuration: EventSourceConfiguration, now: Instant) {

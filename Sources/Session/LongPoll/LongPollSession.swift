@@ -106,6 +106,13 @@ package struct LongPollSession: Sendable {
 
     // MARK: One poll
 
+    /// Whether the poll that is due can be made: what its handler changed may be out of reach, and
+    /// then it waits for the network.
+    package mutating func mayBegin() -> Bool {
+        if !isOnline { phase = .offline }
+        return isOnline
+    }
+
     /// Begins a poll, from the first URL.
     /// - Parameter configuration: the caller may have changed it.
     package mutating func beginPoll(_ configuration: LongPollConfiguration, now: Instant) {
