@@ -50,7 +50,8 @@ struct HeaderPrinter {
     }
 
     private mutating func print(_ chapter: Chapter) {
-        comment(["Chapter: \(chapter.title). \(chapter.summary)"])
+        let heading = "Chapter: \(chapter.title). \(chapter.summary)"
+        comment(Wrap.lines(heading, indent: "", width: Wrap.width - 3).map { Substring($0) })
         for name in chapter.declarations {
             line()
             declaration(name)

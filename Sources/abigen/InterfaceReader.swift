@@ -87,12 +87,16 @@ struct InterfaceReader {
         }
     }
 
-    /// A chapter's title and summary are in its file: `// Chapter: loop. One epoll descriptor.`
+    /// A chapter's title and summary are in its file, in one comment of any number of lines:
+    /// `// Chapter: loop. One epoll descriptor.`
     private mutating func openChapter(of place: Place) throws {
         guard interface.chapters.last?.name != place.stem else { return }
         let mark = "// Chapter: "
-        let line = try sources.contents(of: place.file).first { $0.hasPrefix(mark) }
-        guard let words = line?.dropFirst(mark.count), let stop = words.firstIndex(of: ".") else {
+        let lines = try sources.contents(of: place.file).drop { !$0.hasPrefix(mark) }
+        let words = lines.prefix { $0.hasPrefix("// ") }
+            .map { $0.dropFirst("// ".count).trimmingCharacters(in: .whitespaces) }
+            .joined(separator: " ").dropFirst(mark.count - "// ".count)
+        guard let stop = words.firstIndex(of: ".") else {
             throw Refusal(Place(file: place.file, line: 1), "a '\(mark)title. Summary.' is missing")
         }
         let summary = words[words.index(after: stop)...].trimmingCharacters(in: .whitespaces)

@@ -164,10 +164,11 @@ for refused in REFUSED:
 
 @test
 def abigen_prints_what_it_accepts() -> None:
-    root = package("accepted", ACCEPTED)
+    root = package("accepted", "// And for another.\n" + ACCEPTED)
     run(command(root))
     header = (root / "include/realtime.h").read_text()
     for text in (
+        " * Chapter: test. For this test. And for another.",
         "typedef struct rt_thing rt_thing;",
         "RT_KIND_ONE = -1,",
         "rt_kind rt_do(rt_thing *thing, const rt_pair *pair, size_t n);",
