@@ -148,14 +148,16 @@ public func rt_eventsource_set_id_query_parameter(
 
 /// Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
 /// number of sources and processes may share it. It is readable by its owner alone, written at most
-/// once a second and at close, and replaced as a whole; `path`.lock is used beside it. An id is
-/// stored after the callback of its event (see also `rt_eventsource_set_confirms_ids`): a crash
-/// repeats events, and loses none. Writing blocks the loop for as long as the disk does. Default
-/// none. Before start. Since 0.1.
+/// once a second and at close, and replaced as a whole; `path`.lock is used beside it. A link is
+/// followed. An id is stored after the callback of its event (see also
+/// `rt_eventsource_set_confirms_ids`): a crash repeats events, and loses none. Writing blocks the
+/// loop for as long as the disk does, and for half a second at most while another process has the
+/// lock; what cannot be written at close is told to the log alone. Default none. Before start.
+/// Since 0.1.
 /// - Parameter key: under what this source's id is kept; NULL for its URL.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged or
-/// cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and the source starts
-/// without an id.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged,
+/// is no regular file or cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and
+/// the source starts without an id.
 @_cdecl("rt_eventsource_set_id_file")
 public func rt_eventsource_set_id_file(
     _ eventsource: rt_eventsource?, _ path: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?

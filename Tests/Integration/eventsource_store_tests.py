@@ -1,12 +1,14 @@
 """The file that keeps ids between runs: whole, private, shared by processes, never in the way."""
 
 import asyncio
+import fcntl
 import functools
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -34,6 +36,13 @@ def add(suite: Suite) -> None:
         "a damaged file is told once, and replaced": damaged,
         "files of many kinds are damaged": kinds_of_damage,
         "a path that cannot be used": unusable,
+        "a path that cannot be used is told though no id comes": unusable_in_vain,
+        "what is no file is left alone": no_file,
+        "a link is followed": linked,
+        "what a crash left is not taken over": left_over,
+        "ids that look the same are two": look_alikes,
+        "an id with a line end is none": injected,
+        "a close waits only so long for the lock": locked,
         "processes lose nothing of each other's": processes,
         "a crash in a handler repeats events": functools.partial(crash, []),
         "a crash while iterating repeats events": functools.partial(crash, ["iterate"]),
@@ -182,6 +191,89 @@ async def unusable(path: pathlib.Path) -> None:
                 elif isinstance(item, librealtime.ServerSentEvent):
                     data.append(item.data)
             expect(data == ["1", "2", "3"], f"{data}")
+
+
+async def unusable_in_vain(path: pathlib.Path) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.hold()
+
+    async with watching(script, id_file=path.parent / "missing" / "ids") as (watch, _):
+        error = await watch.error()
+        expect(isinstance(error.error, StoreError) and not error.fatal, f"{error}")
+
+
+async def no_file(path: pathlib.Path) -> None:
+    """A pipe stands for all of them: nobody at its other end is waited for."""
+    os.mkfifo(path)
+    async with watching(numbered, id_file=path, store_key="k") as (watch, _):
+        error = await watch.error()
+        expect(isinstance(error.error, StoreError), f"{error}")
+        expect("no regular file" in error.error.message, error.error.message)
+        await watch.data("1", "2", "3")
+    expect(path.is_fifo(), "it was replaced")
+    expect(sorted(entry.name for entry in path.parent.iterdir()) == ["ids"], "a lock beside it")
+
+
+async def linked(path: pathlib.Path) -> None:
+    """Also one that leads to a file that is not there yet."""
+    (path.parent / "there").mkdir()
+    path.symlink_to("second")
+    (path.parent / "second").symlink_to("there/file")
+    await takes(path, "1", store_key="k")
+    await takes(path, "4", store_key="k")
+    expect(path.is_symlink() and (path.parent / "second").is_symlink(), "a link was replaced")
+    names = sorted(entry.name for entry in (path.parent / "there").iterdir())
+    expect(names == ["file", "file.lock"], f"{names}")
+    expect(path.read_text().startswith(FIRST_LINE + "k "), path.read_text())
+
+
+async def left_over(path: pathlib.Path) -> None:
+    left = path.with_name("ids.new")
+    left.touch()
+    left.chmod(0o666)
+    await takes(path, "1", store_key="k")
+    expect(path.stat().st_mode & 0o777 == 0o600, oct(path.stat().st_mode))
+
+
+async def look_alikes(path: pathlib.Path) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.send("id: caf\u00e9\ndata: 1\n\n")
+        exchange.hold()
+
+    def other(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.send("id: cafe\u0301\ndata: 2\n\n")
+        exchange.hold()
+
+    for number, one in enumerate((script, other), 1):
+        async with watching(one, id_file=path, store_key="k") as (watch, _):
+            await watch.data(str(number))
+    expect(path.read_text() == FIRST_LINE + "k cafe%CC%81\n", path.read_text())
+
+
+async def injected(path: pathlib.Path) -> None:
+    """From a file that somebody else wrote."""
+    path.write_text(FIRST_LINE + "k 1%0D%0AX-Evil:%20yes\n")
+    async with watching(numbered, id_file=path, store_key="k") as (watch, server):
+        error = await watch.error()
+        expect(isinstance(error.error, StoreError), f"{error}")
+        await watch.data("1", "2", "3")
+        headers = server.request().headers
+        expect("x-evil" not in headers and "last-event-id" not in headers, f"{headers}")
+
+
+async def locked(path: pathlib.Path) -> None:
+    """The loop would stand still for as long as another process pleases."""
+    with path.with_name("ids.lock").open("w") as lock:
+        async with watching(numbered, id_file=path, store_key="k") as (watch, _):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            await watch.data("1", "2", "3")
+            given_up = threading.Timer(2, fcntl.flock, (lock, fcntl.LOCK_UN))
+            given_up.start()
+        expect(given_up.is_alive(), "it waited until the lock was given up")
+        given_up.cancel()
 
 
 STORE = """

@@ -5,7 +5,7 @@ import Wire
     @Test func whatIsWrittenIsRead() throws {
         var file = EventIDFile()
         let ids = [
-            ("http://a.test:80/x?y=1", "7"), ("key", "ein Leerzeichen, % und é\n"), ("ü", "\u{1}"),
+            ("http://a.test:80/x?y=1", "7"), ("key", "ein Leerzeichen, % und é"), ("ü", "\u{1}"),
         ]
         for (key, id) in ids { file[key] = id }
         let read = try EventIDFile(parsing: file.bytes)
@@ -30,12 +30,23 @@ import Wire
         "librealtime event ids 1\nkey %4\n", "librealtime event ids 1\nkey %zz\n",
         "librealtime event ids 1\nkey %+1\n", "librealtime event ids 1\nkey %ff\n",
         "librealtime event ids 1\nkey\tid 1\n",
+        // What would end the header that the id goes out in.
+        "librealtime event ids 1\nkey 1%0D%0AX-Evil:%20yes\n",
+        "librealtime event ids 1\nkey 1%0A2\n", "librealtime event ids 1\nkey 1%002\n",
     ])
     func damagedFilesAreRefused(_ text: String) {
         let error = #expect(throws: RealtimeError.self) {
             try EventIDFile(parsing: Array(text.utf8))
         }
         #expect(error?.code == .store)
+    }
+
+    @Test func keysThatOnlyLookTheSameAreTwo() throws {
+        var file = EventIDFile()
+        file["caf\u{E9}"] = "1"
+        file["cafe\u{301}"] = "2"
+        let read = try EventIDFile(parsing: file.bytes)
+        #expect(read["caf\u{E9}"] == "1" && read["cafe\u{301}"] == "2")
     }
 
     @Test func everyCutIsFoundOrHarmless() throws {

@@ -307,6 +307,9 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// source is closed.
     package func confirm(id: String) throws(RealtimeError) {
         try loop.checkUsable()
+        guard EventIDFile.isFit(id: id) else {
+            throw RealtimeError(.invalidArgument, "the id has a CR, LF or NUL")
+        }
         loop.perform { [self] in keepID(id) }
     }
 

@@ -13,14 +13,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         takeOptions()
         var initial = configuration.lastEventID
         if let path = configuration.idFile {
-            let store = EventIDStore(path: path)
-            self.store = store
-            do throws(RealtimeError) {
-                if initial == nil { initial = try store.load(configuration.key) }
-            } catch {
-                // A fresh start: the next id replaces the file.
-                tell(notice(error))
-            }
+            let stored = openStore(path)
+            initial = initial ?? stored
         }
         var session = EventSourceSession(configuration, lastEventID: initial ?? "")
         parser.deinitialize(count: 1)
@@ -34,6 +28,24 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         session.start(now: Loop.now())
         self.session = session
         updateTimer()
+    }
+
+    /// What cannot be used is told now, and not when the first id is written.
+    /// - Returns: the id that is stored.
+    private func openStore(_ path: String) -> String? {
+        let store = EventIDStore(path: path)
+        self.store = store
+        var id: String?
+        do throws(RealtimeError) {
+            id = try store.load(configuration.key)
+            unstored.isBroken = true
+            try store.check()
+            unstored.isBroken = false
+        } catch {
+            // A fresh start: the next id replaces a file that is damaged.
+            tell(notice(error))
+        }
+        return id
     }
 
     /// What was set since counts from now on.
@@ -293,8 +305,8 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         guard parser.pointee.idCount != knownIDs else { return }
         knownIDs = parser.pointee.idCount
         let id = String(decoding: parser.pointee.lastEventID, as: UTF8.self)
-        guard id != session?.lastEventID else { return }
-        session?.lastEventID = id
+        guard let session, !id.utf8.elementsEqual(session.lastEventID.utf8) else { return }
+        self.session?.lastEventID = id
         publish { $0.lastEventID = id }
         if !confirmsIDs { keepID(id) }
     }
@@ -321,7 +333,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         } catch {
             Log.write(.warning, error.message)
             // Tried again in a second, unless there is another by then: it may have been busy.
-            if unstored.id == nil { (unstored.id, unstored.isTold) = (id, true) }
+            if unstored.id == nil, !isLast { (unstored.id, unstored.isTold) = (id, true) }
             // Told once, not each second.
             if !unstored.isBroken, !isClosed { tell(notice(error)) }
             unstored.isBroken = true

@@ -3,42 +3,89 @@ import Wire
 
 /// Last event ids in a file, for any number of sources and processes (C14): each change reads the
 /// file under a lock, and replaces it whole. The lock is a file of its own beside it, since a file
-/// that is replaced cannot be held.
+/// that is replaced cannot be held. What is no regular file is left alone.
 struct EventIDStore {
     let path: String
     private static let mode: mode_t = 0o600
     /// How long other processes may hold the lock, in tries of a millisecond: each has it for as
     /// long as the disk takes.
     private static let lockTries = 100
-    /// The same for what cannot be tried again.
-    private static let lastLockTries = 3000
+    /// The same for what cannot be tried again: the loop stands still meanwhile.
+    private static let lastLockTries = 500
+    /// As many as the kernel follows (path_resolution(7)).
+    private static let mostLinks = 40
 
     /// - Throws: `.store` for a file that is damaged or cannot be read; none at all is no error.
-    func load(_ key: String) throws(RealtimeError) -> String? { try read()[key] }
+    func load(_ key: String) throws(RealtimeError) -> String? {
+        try parse(try read(try target()))[key]
+    }
+
+    /// Whether ids can be stored at all, as far as that can be known before.
+    func check() throws(RealtimeError) { _ = close(try openLock(try target())) }
 
     /// Stores an id; "" takes the key away. A damaged file gives way to a fresh one.
     /// - Parameter isLast: there is no later to try it again.
     func save(_ id: String, _ key: String, isLast: Bool) throws(RealtimeError) {
-        let lock = try lock(isLast ? EventIDStore.lastLockTries : EventIDStore.lockTries)
+        let target = try target()
+        let lock = try lock(target, isLast ? EventIDStore.lastLockTries : EventIDStore.lockTries)
         // Closing it gives the lock back.
         defer { _ = close(lock) }
+        let bytes = try read(target)
         var file: EventIDFile
         do throws(RealtimeError) {
-            file = try read()
+            file = try parse(bytes)
         } catch {
             Log.write(.warning, "\(error.message); it is begun anew")
             file = EventIDFile()
         }
-        guard file[key] ?? "" != id else { return }
+        guard !(file[key] ?? "").utf8.elementsEqual(id.utf8) else { return }
         file[key] = id
-        try replace(file.bytes)
+        try replace(target, file.bytes)
     }
 
-    private func read() throws(RealtimeError) -> EventIDFile {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        if descriptor < 0, errno == ENOENT { return EventIDFile() }
+    /// The file itself, which may be there yet or not: a link to it is not to be replaced.
+    private func target() throws(RealtimeError) -> String {
+        var target = path
+        for _ in 0..<EventIDStore.mostLinks {
+            let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) {
+                space -> String? in
+                guard let base = space.baseAddress else { return nil }
+                let count = readlink(target, base, space.count)
+                guard count >= 0 else { return nil }
+                return String(
+                    decoding: UnsafeRawBufferPointer(start: base, count: count), as: UTF8.self)
+            }
+            // No link, or nothing at all.
+            guard let text else { return target }
+            let folder = target.utf8.lastIndex(of: UInt8(ascii: "/")).map { target[...$0] } ?? ""
+            target = text.utf8.first == UInt8(ascii: "/") ? text : folder + text
+        }
+        errno = ELOOP
+        throw failure("cannot be opened")
+    }
+
+    /// A device, or a pipe, is not to be replaced, and gets no lock beside it.
+    private func checkKind(_ target: String) throws(RealtimeError) {
+        var status = stat()
+        if stat(target, &status) == 0 { try checkKind(status) }
+    }
+
+    private func checkKind(_ status: stat) throws(RealtimeError) {
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw RealtimeError(.store, "the id file \(path) is no regular file")
+        }
+    }
+
+    /// Its bytes; nil when there is none.
+    private func read(_ target: String) throws(RealtimeError) -> [UInt8]? {
+        // A pipe would wait for its other end.
+        let descriptor = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        if descriptor < 0, errno == ENOENT { return nil }
         guard descriptor >= 0 else { throw failure("cannot be opened") }
         defer { _ = close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure("cannot be read") }
+        try checkKind(status)
         var bytes: [UInt8] = []
         while bytes.count <= EventIDFile.limit {
             let known = bytes.count
@@ -51,6 +98,11 @@ struct EventIDStore {
             if count < 0 { throw failure("cannot be read") }
             if count == 0 { break }
         }
+        return bytes
+    }
+
+    private func parse(_ bytes: [UInt8]?) throws(RealtimeError) -> EventIDFile {
+        guard let bytes else { return EventIDFile() }
         do throws(RealtimeError) {
             return try EventIDFile(parsing: bytes)
         } catch {
@@ -58,9 +110,16 @@ struct EventIDStore {
         }
     }
 
-    private func lock(_ tries: Int) throws(RealtimeError) -> Int32 {
-        let descriptor = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, EventIDStore.mode)
+    private func openLock(_ target: String) throws(RealtimeError) -> Int32 {
+        try checkKind(target)
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        let descriptor = open(target + ".lock", flags, EventIDStore.mode)
         guard descriptor >= 0 else { throw failure("has a lock that cannot be opened") }
+        return descriptor
+    }
+
+    private func lock(_ target: String, _ tries: Int) throws(RealtimeError) -> Int32 {
+        let descriptor = try openLock(target)
         for _ in 0..<tries {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
             guard errno == EWOULDBLOCK || errno == EINTR else { break }
@@ -72,11 +131,11 @@ struct EventIDStore {
     }
 
     /// A new file in the place of the old: whoever reads sees the one or the other.
-    private func replace(_ bytes: [UInt8]) throws(RealtimeError) {
-        let fresh = path + ".new"
-        // Under the lock nobody else writes it; one that is left of a crash is overwritten.
-        let descriptor = open(
-            fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, EventIDStore.mode)
+    private func replace(_ target: String, _ bytes: [UInt8]) throws(RealtimeError) {
+        let fresh = target + ".new"
+        // Under the lock nobody else writes it; what is left of a crash may have any mode.
+        _ = unlink(fresh)
+        let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, EventIDStore.mode)
         guard descriptor >= 0 else { throw failure("cannot be written") }
         var isWritten = true
         var written = 0
@@ -95,7 +154,7 @@ struct EventIDStore {
             errno = cause
             throw failure("cannot be written")
         }
-        guard rename(fresh, path) == 0 else { throw failure("cannot be replaced") }
+        guard rename(fresh, target) == 0 else { throw failure("cannot be replaced") }
     }
 
     private func failure(_ fault: String) -> RealtimeError {

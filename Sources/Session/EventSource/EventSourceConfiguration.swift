@@ -67,7 +67,7 @@ package struct EventSourceConfiguration: Sendable {
 
     /// - Parameter id: "" for none, whatever a store says.
     package mutating func setLastEventID(_ id: String) throws(RealtimeError) {
-        guard !id.utf8.contains(where: { $0 == 0 || $0 == 0x0A || $0 == 0x0D }) else {
+        guard EventIDFile.isFit(id: id) else {
             throw RealtimeError(.invalidArgument, "the last event id has a CR, LF or NUL")
         }
         lastEventID = id

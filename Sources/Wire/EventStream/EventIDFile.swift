@@ -6,7 +6,8 @@ package struct EventIDFile: Equatable, Sendable {
     package static let limit = 16 << 20
     private static let firstLine = "librealtime event ids 1"
 
-    private var ids: [String: String] = [:]
+    /// By the bytes of their keys, as texts that look the same are equal (sse-poll-rest.md, G1).
+    private var ids: [[UInt8]: String] = [:]
 
     package init() {}
 
@@ -26,21 +27,27 @@ package struct EventIDFile: Equatable, Sendable {
         for (index, line) in lines.enumerated() {
             let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
             guard parts.count == 2, let key = EventIDFile.decoded(parts[0]),
-                let id = EventIDFile.decoded(parts[1]), !id.isEmpty,
-                ids.updateValue(id, forKey: key) == nil
+                let id = EventIDFile.decoded(parts[1]), EventIDFile.isFit(id: id), !id.isEmpty,
+                ids.updateValue(id, forKey: Array(key.utf8)) == nil
             else { throw EventIDFile.damaged("is damaged in line \(index + 2)") }
         }
     }
 
     /// The id of a key; nil takes it away.
     package subscript(key: String) -> String? {
-        get { ids[key] }
-        set { ids[key] = newValue.flatMap { $0.isEmpty ? nil : $0 } }
+        get { ids[Array(key.utf8)] }
+        set { ids[Array(key.utf8)] = newValue.flatMap { $0.isEmpty ? nil : $0 } }
+    }
+
+    /// Whether a stream could have brought the id: these would end a request's header.
+    package static func isFit(id: String) -> Bool {
+        !id.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
     }
 
     package var bytes: [UInt8] {
         var text = EventIDFile.firstLine + "\n"
-        for (key, id) in ids.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+        for (key, id) in ids.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            let key = String(decoding: key, as: UTF8.self)
             text += "\(formEncoded(key)) \(formEncoded(id))\n"
         }
         return Array(text.utf8)
