@@ -274,8 +274,10 @@ rt_status rt_loop_new(rt_loop **out);
 
 /**
  * Gives the loop back. A running loop is stopped, without waiting for it; no callback begins after
- * this call returned, its jobs and timers are destroyed without running. Objects made on it stay
- * valid handles that answer RT_ERROR_CLOSED. NULL is accepted. Any thread. Since 0.1.
+ * this call returned but the end of each request that is still out (`rt_rest_request_send`), which
+ * the thread that runs the loop tells with RT_ERROR_CLOSED. Jobs and timers are destroyed without
+ * running. Objects made on it stay valid handles that answer RT_ERROR_CLOSED. NULL is accepted. Any
+ * thread. Since 0.1.
  */
 void rt_loop_free(rt_loop *loop);
 
@@ -1593,6 +1595,7 @@ rt_status rt_websocket_on_pong(
 
 /*
  * Chapter: eventsource. Server-Sent Events (HTML §9.2): a stream of events that comes back by
+ * itself.
  */
 
 /**
@@ -1759,6 +1762,17 @@ rt_status rt_eventsource_resume(rt_eventsource *eventsource);
 int32_t rt_eventsource_get_state(rt_eventsource *eventsource);
 
 /**
+ * Where the next attempt goes: the URL as it was set last, without user and password. Any thread.
+ *
+ * buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole URL's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_get_url(
+    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
+
+/**
  * The last event id, as the next attempt sends it; "" for none. Any thread.
  *
  * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
@@ -1804,7 +1818,7 @@ rt_status rt_eventsource_set_confirms_ids(rt_eventsource *eventsource, bool enab
  * once a second as ever. Any thread; also when the source was closed by a fatal error.
  *
  * id: "" when the stream has taken the id away.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or an id with CR or LF.
  * Since 0.1.
  */
 rt_status rt_eventsource_confirm_id(rt_eventsource *eventsource, const char *id);
@@ -1819,6 +1833,7 @@ rt_status rt_eventsource_reset_stored_id(rt_eventsource *eventsource);
 
 /*
  * Chapter: eventsource callbacks. They may be set at any time, from any thread; NULL takes one
+ * away.
  */
 
 /**
@@ -1936,6 +1951,7 @@ rt_status rt_eventsource_event_names(
 
 /*
  * Chapter: eventsource options. All are set before rt_eventsource_start, or in the callbacks for a
+ * request and for credentials.
  */
 
 /**
@@ -2049,15 +2065,16 @@ rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, con
 /**
  * Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
  * number of sources and processes may share it. It is readable by its owner alone, written at most
- * once a second and at close, and replaced as a whole; `path`.lock is used beside it. An id is
- * stored after the callback of its event (see also `rt_eventsource_set_confirms_ids`): a crash
- * repeats events, and loses none. Writing blocks the loop for as long as the disk does. Default
- * none. Before start.
+ * once a second and at close, and replaced as a whole; `path`.lock is used beside it. A link is
+ * followed. An id is stored after the callback of its event (see also
+ * `rt_eventsource_set_confirms_ids`): a crash repeats events, and loses none. Writing blocks the
+ * loop for as long as the disk does, and for half a second at most while another process has the
+ * lock; what cannot be written at close is told to the log alone. Default none. Before start.
  *
  * key: under what this source's id is kept; NULL for its URL.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged or
- *   cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and the source starts
- *   without an id.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged, is no
+ *   regular file or cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and the
+ *   source starts without an id.
  * Since 0.1.
  */
 rt_status rt_eventsource_set_id_file(
@@ -2214,6 +2231,7 @@ rt_status rt_eventsource_set_max_event_bytes(rt_eventsource *eventsource, size_t
 
 /*
  * Chapter: event stream parser. The parser of event streams on its own (HTML §9.2.6), for streams
+ * that come from elsewhere.
  */
 
 /**
@@ -2513,6 +2531,16 @@ rt_status rt_longpoll_resume(rt_longpoll *longpoll);
 int32_t rt_longpoll_get_state(rt_longpoll *longpoll);
 
 /**
+ * Where the next poll goes: the URL as it was set last, without user and password. Any thread.
+ *
+ * buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole URL's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_get_url(rt_longpoll *longpoll, char *buffer, size_t size, size_t *out_length);
+
+/**
  * How far the messages have come, as the next poll says it; "" for the beginning. It moves when the
  * callback of an answer's last message has returned. To begin there another time, see
  * `rt_longpoll_set_last_event_id`. Any thread.
@@ -2527,6 +2555,7 @@ rt_status rt_longpoll_get_last_event_id(
 
 /*
  * Chapter: long poll callbacks. They may be set at any time, from any thread; NULL takes one away.
+ * An error that came before its callback is kept for it.
  */
 
 /**
@@ -2576,6 +2605,7 @@ rt_status rt_longpoll_on_credentials(
 
 /*
  * Chapter: long poll options. "Before start" says when each may be set; a request or credentials
+ * callback may set them too, for the polls that follow.
  */
 
 /**
@@ -2962,6 +2992,7 @@ int32_t rt_rest_response_http_version(rt_rest_response *response);
 
 /*
  * Chapter: rest options. They hold for all requests of a client, and most can be set for a single
+ * one, too. All are set before the first request is sent.
  */
 
 /** Which requests are sent in the order of submission. Since 0.1. */
@@ -3465,6 +3496,7 @@ rt_status rt_rest_request_send(
 
 /*
  * Chapter: spreadbot. Messages of a path by WebSocket, by server-sent events or by long polls,
+ * whichever works: each once and in order, whatever happens on the way.
  */
 
 /**
@@ -3696,6 +3728,7 @@ rt_status rt_spreadbot_get_refresh_token(
 
 /*
  * Chapter: spreadbot callbacks. They may be set at any time, from any thread; NULL takes one away.
+ * All run on the loop's thread, one at a time, and may call anything.
  */
 
 /**
@@ -3816,6 +3849,7 @@ rt_status rt_spreadbot_on_disconnected(
 
 /*
  * Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish` or send;
+ * RT_ERROR_STATE later.
  */
 
 /**

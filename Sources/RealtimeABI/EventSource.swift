@@ -178,6 +178,20 @@ public func rt_eventsource_get_state(_ eventsource: rt_eventsource?) -> Int32 {
     borderValue { try EventSourceConnection.borrow(eventsource).state.rawValue }
 }
 
+/// Where the next attempt goes: the URL as it was set last, without user and password. Any thread.
+/// Since 0.1.
+/// - Parameter buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is
+///   0.
+/// - Parameter out_length: receives the whole URL's length.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_eventsource_get_url")
+public func rt_eventsource_get_url(
+    _ eventsource: rt_eventsource?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    source(eventsource) { try copy(text: $0.url, to: buffer, size, out_length) }
+}
+
 /// The last event id, as the next attempt sends it; "" for none. Any thread. Since 0.1.
 /// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is
 ///   0.
@@ -228,7 +242,7 @@ public func rt_eventsource_set_confirms_ids(
 /// Says that the event with this id is done with, and all before it: the id may be kept, at most
 /// once a second as ever. Any thread; also when the source was closed by a fatal error. Since 0.1.
 /// - Parameter id: "" when the stream has taken the id away.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or an id with CR or LF.
 @_cdecl("rt_eventsource_confirm_id")
 public func rt_eventsource_confirm_id(
     _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?

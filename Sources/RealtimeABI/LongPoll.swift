@@ -160,6 +160,20 @@ public func rt_longpoll_get_state(_ longpoll: rt_longpoll?) -> Int32 {
     borderValue { try LongPollConnection.borrow(longpoll).state.rawValue }
 }
 
+/// Where the next poll goes: the URL as it was set last, without user and password. Any thread.
+/// Since 0.1.
+/// - Parameter buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is
+///   0.
+/// - Parameter out_length: receives the whole URL's length.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+@_cdecl("rt_longpoll_get_url")
+public func rt_longpoll_get_url(
+    _ longpoll: rt_longpoll?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
+    _ out_length: UnsafeMutablePointer<Int>?
+) -> rt_status {
+    poll(longpoll) { try copy(text: $0.url, to: buffer, size, out_length) }
+}
+
 /// How far the messages have come, as the next poll says it; "" for the beginning. It moves when
 /// the callback of an answer's last message has returned. To begin there another time, see
 /// `rt_longpoll_set_last_event_id`. Any thread. Since 0.1.

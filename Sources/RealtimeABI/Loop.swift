@@ -24,9 +24,11 @@ public func rt_loop_new(_ out: UnsafeMutablePointer<rt_loop?>?) -> rt_status {
     }
 }
 
-/// Gives the loop back. A running loop is stopped, without waiting for it; no callback begins
-/// after this call returned, its jobs and timers are destroyed without running. Objects made on
-/// it stay valid handles that answer RT_ERROR_CLOSED. NULL is accepted. Any thread. Since 0.1.
+/// Gives the loop back. A running loop is stopped, without waiting for it; no callback begins after
+/// this call returned but the end of each request that is still out (`rt_rest_request_send`), which
+/// the thread that runs the loop tells with RT_ERROR_CLOSED. Jobs and timers are destroyed without
+/// running. Objects made on it stay valid handles that answer RT_ERROR_CLOSED. NULL is accepted.
+/// Any thread. Since 0.1.
 @_cdecl("rt_loop_free")
 public func rt_loop_free(_ loop: rt_loop?) {
     LoopHandle.release(loop) { $0.loop.close() }

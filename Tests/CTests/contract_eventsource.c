@@ -11,6 +11,7 @@ typedef struct seen {
   uint64_t listener;
   int opened, messages, odd, any, comments, errors, fatal, asked, stored, names, destroyed;
   int close_after, restart_after, free_after, pause_after, retry_max;
+  rt_reachability *reachability;
   rt_status status;
   int32_t http_status;
   char last_id[32], order[256];
@@ -107,6 +108,7 @@ static bool on_request(uint32_t attempt, void *user) {
   CHECK(attempt >= 1);
   s->asked++;
   CHECK_OK(rt_eventsource_set_header(s->source, "X-Attempt", "1"));
+  if (s->reachability) CHECK_OK(rt_eventsource_set_reachability(s->source, s->reachability));
   return s->asked <= s->retry_max;
 }
 
@@ -185,6 +187,8 @@ static void arguments(rt_loop *loop) {
   CHECK_STATUS(rt_eventsource_add_listener(source, "", on_odd, &s, on_destroy, NULL), bad);
   CHECK_STATUS(rt_eventsource_add_listener(source, "x", NULL, &s, on_destroy, NULL), bad);
   CHECK(s.destroyed == 2);
+  CHECK_STATUS(rt_eventsource_confirm_id(source, "1\r\nX-Evil: yes"), bad);
+  CHECK_STATUS(rt_eventsource_confirm_id(source, "1\n2"), bad);
   CHECK_STATUS(rt_eventsource_restart(source), RT_ERROR_STATE);
   CHECK_STATUS(rt_eventsource_reset_stored_id(source), RT_ERROR_STATE);
   CHECK(rt_eventsource_get_reconnection_time_ms(NULL) == -1);
@@ -250,6 +254,9 @@ static void events_come_in_order(rt_loop *loop) {
   CHECK_OK(rt_eventsource_get_origin(source, text, 5, &length));
   CHECK(length > 5 && strcmp(text, "http") == 0);
   CHECK_OK(rt_eventsource_get_origin(source, NULL, 0, &length));
+  CHECK_OK(rt_eventsource_get_url(source, text, sizeof text, &length));
+  CHECK(length == strlen(text) && strncmp(text, "http://127.0.0.1:", 17) == 0);
+  CHECK(strcmp(text + length - 9, "/events/4") == 0);
   CHECK(rt_eventsource_get_reconnection_time_ms(source) == 10);
   end(loop, &s, SETTERS + 5);
 }
@@ -339,6 +346,19 @@ static void the_network_is_waited_for(rt_loop *loop) {
   CHECK_OK(rt_reachability_set_online(offline, true));
   TURN_UNTIL(loop, s.messages + s.odd == 2);
   CHECK(s.asked == 1);
+  end(loop, &s, SETTERS + 1);
+  /* One that is set when an attempt begins counts at once. */
+  source = make(loop, "/events/2", &s);
+  s.reachability = offline;
+  s.retry_max = 9;
+  CHECK_OK(rt_reachability_set_online(offline, false));
+  CHECK_OK(rt_eventsource_on_request(source, on_request, &s, on_destroy));
+  CHECK_OK(rt_eventsource_start(source));
+  TURN_UNTIL(loop, s.asked == 1);
+  settle(loop);
+  CHECK(s.asked == 1 && s.opened == 0 && s.errors == 0);
+  CHECK_OK(rt_reachability_set_online(offline, true));
+  TURN_UNTIL(loop, s.messages + s.odd == 2);
   end(loop, &s, SETTERS + 1);
   rt_reachability_free(offline);
   rt_reachability_free(foreign);

@@ -7,6 +7,7 @@ typedef struct heard {
   rt_longpoll *poll;
   int opens, messages, errors, requests, fatal, destroyed;
   int pause_at, close_at, free_at;
+  rt_reachability *reachability;
   rt_credentials credentials;
 } heard;
 
@@ -51,6 +52,7 @@ static bool on_request(uint32_t attempt, void *user) {
   heard *h = user;
   CHECK(attempt >= 1);
   CHECK_OK(rt_longpoll_set_interval_ms(h->poll, 20));
+  if (h->reachability) CHECK_OK(rt_longpoll_set_reachability(h->poll, h->reachability));
   return ++h->requests < 1000;
 }
 
@@ -180,6 +182,18 @@ static void the_network_is_waited_for(rt_loop *loop, const char *server) {
   CHECK_OK(rt_reachability_set_online(offline, true));
   TURN_UNTIL(loop, h.messages == 1);
   rt_longpoll_free(poll);
+  /* One that is set when a poll begins counts at once. */
+  poll = listen(&h, loop, server, "/poll/1");
+  CHECK_OK(rt_longpoll_set_bearer_token(poll, "good"));
+  h.reachability = offline;
+  CHECK_OK(rt_reachability_set_online(offline, false));
+  CHECK_OK(rt_longpoll_start(poll));
+  TURN_UNTIL(loop, h.requests == 1);
+  settle(loop);
+  CHECK(h.requests == 1 && h.opens == 0 && h.errors == 0);
+  CHECK_OK(rt_reachability_set_online(offline, true));
+  TURN_UNTIL(loop, h.messages == 1);
+  rt_longpoll_free(poll);
   rt_reachability_free(offline);
   rt_reachability_free(foreign);
   rt_loop_free(other);
@@ -188,6 +202,10 @@ static void the_network_is_waited_for(rt_loop *loop, const char *server) {
 static void options_are_checked(rt_loop *loop, const char *server) {
   rt_longpoll *poll = new_longpoll(loop, server, "/poll/1");
   rt_network *network = NULL;
+  char url[64];
+  size_t length;
+  CHECK_OK(rt_longpoll_get_url(poll, url, sizeof url, &length));
+  CHECK(length == strlen(url) && strcmp(url + length - 7, "/poll/1") == 0);
   CHECK_OK(rt_network_new(&network));
   CHECK_OK(rt_longpoll_set_network(poll, network));
   rt_network_free(network);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { THREADS = 4, SLOTS = 9 };
+enum { THREADS = 4, SLOTS = 12 };
 
 enum kind { SOURCE, POLL, CLIENT, KINDS };
 
@@ -33,6 +33,7 @@ struct slot {
 
 static struct slot slots[SLOTS];
 static rt_loop *loops[2];
+static rt_reachability *reachabilities[2];
 static char **urls;
 static int url_count;
 static atomic_bool ends;
@@ -65,6 +66,12 @@ static void on_error(
   *(volatile char *)user += (char)strlen(message);
 }
 
+/* They are never good: what matters is who sets them when. */
+static rt_credentials on_credentials(int32_t http_status, void *user) {
+  *(volatile char *)user += (char)http_status;
+  return RT_CREDENTIALS_LATER;
+}
+
 static void on_done(rt_rest_response *response, void *user) {
   size_t length;
   const uint8_t *body = rt_rest_response_body(response, &length);
@@ -80,6 +87,8 @@ static rt_eventsource *new_source(rt_loop *loop, const char *url) {
   rt_eventsource_on_message(source, on_event, give(), on_destroy);
   rt_eventsource_on_any(source, on_event, give(), on_destroy);
   rt_eventsource_on_error(source, on_error, give(), on_destroy);
+  rt_eventsource_on_credentials(source, on_credentials, give(), on_destroy);
+  rt_eventsource_set_reachability(source, reachabilities[loop == loops[1]]);
   rt_eventsource_start(source);
   return source;
 }
@@ -90,6 +99,8 @@ static rt_longpoll *new_poll(rt_loop *loop, const char *url) {
   rt_longpoll_set_interval_ms(poll, 1);
   rt_longpoll_set_max_delay_ms(poll, 5);
   rt_longpoll_on_error(poll, on_error, give(), on_destroy);
+  rt_longpoll_on_credentials(poll, on_credentials, give(), on_destroy);
+  rt_longpoll_set_reachability(poll, reachabilities[loop == loops[1]]);
   rt_longpoll_start(poll);
   return poll;
 }
@@ -119,9 +130,39 @@ static void empty(struct slot *slot) {
   slot->client = NULL;
 }
 
+/* Options, which are refused unless credentials are awaited. */
+static void set_source(rt_eventsource *source, unsigned what) {
+  char url[256];
+  const char *next = urls[what / 16 % url_count];
+  switch (what % 6) {
+    case 0: rt_eventsource_set_url(source, next); break;
+    case 1: rt_eventsource_set_header(source, "X-Token", next); break;
+    case 2: rt_eventsource_get_url(source, url, sizeof url, NULL); break;
+    case 3:
+      if (what % 42 == 3) rt_eventsource_credentials_ready(source, true);
+      break;
+    default: rt_eventsource_clear_headers(source);
+  }
+}
+
+static void set_poll(rt_longpoll *poll, unsigned what) {
+  char url[256];
+  const char *next = urls[what / 16 % url_count];
+  switch (what % 6) {
+    case 0: rt_longpoll_set_url(poll, next); break;
+    case 1: rt_longpoll_set_header(poll, "X-Token", next); break;
+    case 2: rt_longpoll_get_url(poll, url, sizeof url, NULL); break;
+    case 3:
+      if (what % 42 == 3) rt_longpoll_credentials_ready(poll, true);
+      break;
+    default: rt_longpoll_clear_headers(poll);
+  }
+}
+
 static void use_source(rt_eventsource *source, unsigned what) {
   char id[32];
   uint64_t listener;
+  set_source(source, what / 7);
   switch (what % 10) {
     case 0: rt_eventsource_pause(source); break;
     case 1: rt_eventsource_restart(source); break;
@@ -141,6 +182,7 @@ static void use_source(rt_eventsource *source, unsigned what) {
 }
 
 static void use_poll(rt_longpoll *poll, unsigned what) {
+  set_poll(poll, what / 7);
   switch (what % 6) {
     case 0: rt_longpoll_pause(poll); break;
     case 1: rt_longpoll_restart(poll); break;
@@ -190,6 +232,7 @@ static void *work(void *argument) {
       if (slot->client) use_client(slot, what);
     }
     pthread_rwlock_unlock(&slot->lock);
+    if (what % 5 == 0) rt_reachability_set_online(reachabilities[what % 2], what % 3 != 0);
     atomic_fetch_add(&calls, 1);
     /* The loops must come to their turns, too. */
     if (what % 4 == 0) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -204,8 +247,10 @@ int main(int argc, char **argv) {
   time_t end = time(NULL) + atoi(argv[1]);
   urls = argv + 2;
   url_count = argc - 2;
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < 2; i++) {
     if (rt_loop_new(&loops[i]) != RT_OK) return 2;
+    if (rt_reachability_new(loops[i], RT_REACHABILITY_MANUAL, &reachabilities[i])) return 2;
+  }
   if (rt_loop_start(loops[0]) != RT_OK) return 2;
   for (int i = 0; i < SLOTS; i++) {
     pthread_rwlock_init(&slots[i].lock, NULL);
@@ -218,6 +263,7 @@ int main(int argc, char **argv) {
   atomic_store(&ends, true);
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < SLOTS; i++) empty(&slots[i]);
+  for (int i = 0; i < 2; i++) rt_reachability_free(reachabilities[i]);
   rt_loop_dispatch(loops[1], 0);
   rt_loop_stop_and_wait(loops[0]);
   for (int i = 0; i < 2; i++) rt_loop_free(loops[i]);

@@ -974,6 +974,15 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_eventsource_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_resume": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_get_url": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
     "rt_eventsource_get_last_event_id": (
         (
             ctypes.c_void_p,
@@ -1219,6 +1228,15 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_longpoll_pause": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_resume": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_longpoll_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_get_url": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
     "rt_longpoll_get_last_event_id": (
         (
             ctypes.c_void_p,
@@ -1914,6 +1932,8 @@ class Library:
     # (eventsource)
     rt_eventsource_get_state: Callable[[Any], int]
     # (eventsource, buffer, size, out_length)
+    rt_eventsource_get_url: Callable[[Any, Any, int, Any], int]
+    # (eventsource, buffer, size, out_length)
     rt_eventsource_get_last_event_id: Callable[[Any, Any, int, Any], int]
     # (eventsource, buffer, size, out_length)
     rt_eventsource_get_origin: Callable[[Any, Any, int, Any], int]
@@ -2055,6 +2075,8 @@ class Library:
     rt_longpoll_resume: Callable[[Any], int]
     # (longpoll)
     rt_longpoll_get_state: Callable[[Any], int]
+    # (longpoll, buffer, size, out_length)
+    rt_longpoll_get_url: Callable[[Any, Any, int, Any], int]
     # (longpoll, buffer, size, out_length)
     rt_longpoll_get_last_event_id: Callable[[Any, Any, int, Any], int]
     # (longpoll, fn, user, destroy)
