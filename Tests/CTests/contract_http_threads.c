@@ -1,5 +1,5 @@
-/* Other threads pause, close and free while a loop is at work: events stay in order, a closed client
- * sends nothing, and once rt_loop_free has returned no callback begins but the end of a request. */
+/* Other threads pause, close and free while a loop is at work: events stay in order, a closed
+ * client sends nothing, and on a freed loop no callback begins but the end of a request. */
 #include <pthread.h>
 #include <stdatomic.h>
 
