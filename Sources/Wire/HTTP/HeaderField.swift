@@ -51,6 +51,8 @@ extension HeaderField {
         guard !token.isEmpty else {
             throw RealtimeError(.invalidArgument, "the bearer token is empty")
         }
-        return "Bearer \(token)"
+        let value = "Bearer \(token)"
+        try validate(name: "Authorization", value: value)
+        return value
     }
 }
