@@ -6,6 +6,7 @@ typedef struct story {
   rt_websocket *websocket;
   const char *other;
   int opened, lost, attempts, errors, closed, drained, messages, stop_at;
+  int64_t delay_ms;
   uint32_t last_attempt;
   char texts[8][32];
 } story;
@@ -25,7 +26,8 @@ static void on_text(rt_message_kind kind, const uint8_t *data, size_t length, vo
 static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
                     uint32_t attempt, void *user) {
   story *s = user;
-  CHECK(code == 1006 && reason[0] == '\0' && length == 0 && delay_ms == 1);
+  CHECK(code == 1006 && reason[0] == '\0' && length == 0);
+  CHECK(delay_ms == s->delay_ms);
   CHECK(rt_websocket_get_state(s->websocket) == RT_WEBSOCKET_WAITING);
   s->lost++;
   s->last_attempt = attempt;
@@ -61,7 +63,8 @@ static void reconnecting(story *s, rt_loop *loop, const char *server, const char
   rt_backoff *backoff = NULL;
   s->websocket = new_websocket(loop, server, path);
   CHECK_OK(rt_backoff_new(&backoff));
-  CHECK_OK(rt_backoff_set_initial_delay_ms(backoff, 1));
+  if (s->delay_ms == 0) s->delay_ms = 1;
+  CHECK_OK(rt_backoff_set_initial_delay_ms(backoff, s->delay_ms));
   CHECK_OK(rt_backoff_set_factor(backoff, 1));
   CHECK_OK(rt_backoff_set_jitter(backoff, RT_JITTER_NONE));
   CHECK_OK(rt_backoff_set_max_attempts(backoff, max_attempts));
@@ -116,7 +119,7 @@ static void keeps_messages(rt_loop *loop, const char *server) {
 }
 
 static void gives_up(rt_loop *loop, const char *server) {
-  story limited = {0}, vetoed = {0}, closed = {0}, normal = {0};
+  story limited = {0}, vetoed = {0}, closed = {.delay_ms = 30000}, normal = {0};
   reconnecting(&limited, loop, server, "/drop", 2);
   CHECK_OK(rt_websocket_start(limited.websocket));
   TURN_UNTIL(loop, limited.closed);
