@@ -22,7 +22,8 @@ package struct SpreadbotTokenAnswer: Equatable, Sendable {
             throw RealtimeError(.auth, "the token_type of the answer with the tokens is not bearer")
         }
         do throws(RealtimeError) {
-            _ = try HeaderField.bearerAuthorization(access)
+            try HeaderField.validate(
+                name: "Authorization", value: HeaderField.bearerAuthorization(access))
         } catch {
             throw RealtimeError(.auth, "the access_token does not fit a header: \(error.message)")
         }
