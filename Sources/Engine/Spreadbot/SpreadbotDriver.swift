@@ -271,9 +271,13 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
                     session.probeOpened(probe.number, now: Loop.now())
                     act()
                 }
+                $0.error = { probe.failure = $0 }
                 $0.close = { [self] _, _, _ in
                     guard probe === self.probe else { return }
-                    session.probeEnded(probe.number, now: Loop.now())
+                    let status = probe.failure?.response?.status
+                    session.probeEnded(
+                        probe.number, isUnauthorized: status == 401 || status == 407,
+                        now: Loop.now())
                     act()
                 }
             }

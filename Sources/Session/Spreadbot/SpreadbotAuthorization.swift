@@ -47,6 +47,8 @@ extension SpreadbotSession {
         act(.tokens(access: tokens.access, refresh: tokens.refresh))
         act(.refreshed(nil))
         if stage == .authorizing { dial(now) }
+        // What refused the tokens of before may let these pass.
+        upgrade.bringForward(now)
     }
 
     /// It gave none.

@@ -68,10 +68,18 @@ extension SpreadbotSession {
         dial(now)
     }
 
-    package mutating func probeEnded(_ number: UInt64, now: Instant) {
+    /// - Parameter isUnauthorized: its token was refused: a lower leg may stand for long with one
+    ///   that has ended.
+    package mutating func probeEnded(
+        _ number: UInt64, isUnauthorized: Bool = false, now: Instant
+    ) {
         guard upgrade.probe == number else { return }
         dropProbe()
         upgrade.failed(configuration)
+        // Once for each leg: a server that refuses fresh tokens too is not asked for more.
+        if isUnauthorized, tokens.canRefresh, attachedGeneration == tokens.generation {
+            beginRefresh()
+        }
         if case .open = stage { upgrade.arm(now) }
     }
 }
