@@ -201,7 +201,12 @@ static void cancel(char *number) {
   must(rt_spreadbot_cancel(bot, (uint64_t)atoll(number)), "cancel");
 }
 
-static void tokens(char *value) { set_pair("tokens", value); }
+/* ACCESS[,REFRESH] */
+static void tokens(char *value) {
+  char *comma = strchr(value, ',');
+  if (comma) *comma++ = '\0';
+  must(rt_spreadbot_set_tokens(bot, value, comma), "tokens");
+}
 
 static void online(char *value) {
   must(rt_reachability_set_online(reachability, atoi(value)), "online");

@@ -41,7 +41,7 @@ class TokenServer(StreamServer):
     @property
     def refresh(self) -> str:
         # Some that a form encodes (RFC 6749 appendix B).
-        return f"{self.word}-r{self._number}&+/=%*"
+        return f"{self.word}-r{self._number}&+/=%"
 
     @property
     def options(self) -> dict[str, object]:
@@ -55,6 +55,11 @@ class TokenServer(StreamServer):
     @property
     def refreshes(self) -> int:
         return self._number
+
+    @property
+    def holds(self) -> bool:
+        with self._state:
+            return self._holds
 
     def expire(self) -> None:
         with self._state:

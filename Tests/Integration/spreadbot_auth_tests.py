@@ -1,0 +1,448 @@
+"""Tokens of a Spreadbot connection: refreshed once for all, never spent twice, never logged."""
+
+import functools
+import queue
+from collections.abc import Callable
+
+from bot import QUICKLY, SECRET, Bot
+from harness import PATIENCE_S, Build, Suite, expect
+from ladder_server import LadderServer, Script, Socket, polled, socket, status, stream
+from leg_gate import Leg
+from nchan import free_port
+from streams import Exchange
+from token_server import TokenServer, say
+
+ANY = r"RT_ERROR_\w+"
+DELAY = r"(?:1\d|20)"
+NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
+REFUSED = "error RT_ERROR_HTTP_STATUS 1 401 -1 0"
+
+Test = Callable[[Build, LadderServer, TokenServer], None]
+
+
+def add(suite: Suite, build: Build) -> None:
+    tests: list[Test] = [
+        bytes_of_a_refresh,
+        tokens_are_told_first,
+        refreshes_may_leave_the_refresh_token,
+        refusals_are_fatal,
+        redirects_are_not_followed,
+        token_server_fails_for_a_while,
+        token_server_says_when,
+        token_server_is_not_there,
+        fresh_tokens_are_refused,
+        nothing_to_refresh_with,
+        tokens_of_the_application,
+        tokens_that_end_soon,
+        tokens_in_the_query,
+        one_refresh_for_all,
+        older_tokens_need_no_refresh,
+        requests_are_refused_twice,
+        requests_wait_in_vain,
+        refused_again_after_an_upgrade,
+        a_probe_is_refused,
+    ]
+    for test in tests:
+        name = "spreadbot auth, " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(with_servers, test, build))
+
+
+def add_log(suite: Suite) -> None:
+    """Behind all others."""
+    suite.add("spreadbot, no credential is in a log", log_is_discreet)
+
+
+def with_servers(test: Test, build: Build) -> None:
+    with LadderServer() as server, TokenServer(SECRET) as tokens:
+        test(build, server, tokens)
+
+
+def guarded(tokens: TokenServer, script: Script, refusal: int = 401) -> Script:
+    """For those who show the token that holds."""
+
+    def guard(exchange: Exchange) -> None:
+        if exchange.headers.get("authorization") == f"Bearer {tokens.access}" and tokens.holds:
+            script(exchange)
+        else:
+            status(refusal)(exchange)
+
+    return guard
+
+
+def fatal(bot: Bot, *patterns: str, ended: str = "RT_ERROR_AUTH") -> None:
+    bot.expect(*patterns, "transport 0", f"disconnected {ended}")
+
+
+# What goes to the server of the tokens (B4)
+
+
+def bytes_of_a_refresh(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """The credentials as they were given, the token as a form has it (RFC 6749 §6)."""
+    server.plan("/", {Leg.WEBSOCKET: [status(401), socket()]})
+    with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
+        bot.expect(REFUSED, f"tokens {SECRET}-a1 {SECRET}-r1.*", "transport 1", "open 1 0")
+        bot.end()
+    request = tokens.request()
+    expect(request.method == "POST" and request.target == "/token", request.target)
+    body = f"grant_type=refresh_token&refresh_token={SECRET}-r0%26%2B%2F%3D%25".encode()
+    expect(request.body == body, f"body {request.body!r}")
+    wanted = {
+        "authorization": f"Basic {tokens.basic}",
+        "content-type": "application/x-www-form-urlencoded",
+        "accept": "application/json",
+        "content-length": str(len(body)),
+    }
+    for name, value in wanted.items():
+        expect(request.headers.get(name) == value, f"{name}: {request.headers.get(name)}")
+    shown = [one.headers.get("authorization") for one in server.of("/", Leg.WEBSOCKET)]
+    expect(shown == [f"Bearer {SECRET}-a0", f"Bearer {SECRET}-a1"], f"shown {shown}")
+
+
+def tokens_are_told_first(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """On each leg, before anything is sent with them, and each refresh spends the next token."""
+    legs: list[tuple[Leg, Script]] = [
+        (Leg.WEBSOCKET, socket()),
+        (Leg.SSE, stream()),
+        (Leg.POLL, polled(b"one")),
+    ]
+    for number, (leg, script) in enumerate(legs, 1):
+        server.plan("/", {leg: [guarded(tokens, script)]})
+        with Bot(build, server.origin, transports=int(leg), **NO_PROBES, **tokens.options) as bot:
+            bot.expect(f"transport {leg}", f"open {leg} 0")
+            bot.tell("disconnect")
+            bot.until("disconnected RT_OK", "transport 0")
+            tokens.expire()
+            bot.tell("establish ")
+            bot.until(f"error RT_ERROR_HTTP_STATUS {leg} 401 -1 0")
+            bot.expect(f"tokens {SECRET}-a{number} {SECRET}-r{number}.*")
+            bot.expect(f"transport {leg}", f"open {leg} 0")
+            bot.end()
+
+
+def refreshes_may_leave_the_refresh_token(
+    build: Build, server: LadderServer, tokens: TokenServer
+) -> None:
+    """RFC 6749 §6: a new one may be issued; without it the old one holds on."""
+    tokens.plan(lambda exchange: say(exchange, "200 OK", {"access_token": f"{SECRET}-other"}))
+    server.plan("/", {Leg.WEBSOCKET: [status(401), socket()]})
+    with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
+        bot.expect(REFUSED, rf"tokens {SECRET}-other {SECRET}-r0.*", "transport 1", "open 1 0")
+        bot.end()
+
+
+def refusals_are_fatal(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """Whatever is no answer with a token; the application may give tokens then."""
+    invalid = {"error": "invalid_grant", "error_description": "it has ended"}
+
+    def answer(status: str, value: object) -> Script:
+        return lambda exchange: say(exchange, status, value)
+
+    def text(exchange: Exchange) -> None:
+        exchange.begin("Content-Length: 3")
+        exchange.send(b"yes")
+
+    refusals: list[Script] = [
+        answer("400 Bad Request", invalid),
+        answer("401 Unauthorized", {"error": "invalid_client"}),
+        answer("403 Forbidden", {}),
+        answer("200 OK", {"refresh_token": "x"}),
+        answer("200 OK", {"access_token": ""}),
+        answer("200 OK", {"access_token": "x", "token_type": "mac"}),
+        answer("200 OK", {"access_token": "a\nb"}),
+        answer("200 OK", ["access_token"]),
+        text,
+        status(204),
+    ]
+    server.plan("/", {Leg.WEBSOCKET: [status(401)]})
+    server.plan("/good", {Leg.WEBSOCKET: [socket()]})
+    with Bot(build, server.origin, None, **NO_PROBES, **tokens.options) as bot:
+        for refusal in refusals:
+            bot.tell(f"tokens {tokens.pair}")
+            tokens.plan(refusal)
+            bot.tell("establish ")
+            fatal(bot, REFUSED, r"fatal RT_ERROR_AUTH 1 \d+|fatal RT_ERROR_AUTH 0 0")
+        # Its refresh token was refused: it is not shown again.
+        bot.tell("establish ")
+        fatal(bot, "fatal RT_ERROR_AUTH 1 401")
+        bot.tell(f"tokens {SECRET}-mine")
+        bot.tell("establish good")
+        bot.expect("transport 1", "open 1 0")
+        bot.end()
+        said = "".join(bot.log)
+    expect('"invalid_grant": "it has ended"' in said, "the server's reason is not told")
+    expect(len(tokens.bodies) == len(refusals), f"{len(tokens.bodies)} requests")
+
+
+def redirects_are_not_followed(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """The refresh token goes nowhere else."""
+    server.plan("/", {Leg.WEBSOCKET: [status(401)]})
+    tokens.plan(status(307, f"Location: {server.url('/elsewhere')}"))
+    with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
+        fatal(bot, REFUSED, r"fatal RT_ERROR_AUTH \d \d+")
+        bot.end()
+    expect(server.count("/elsewhere", Leg.POST) == 0, "it was followed")
+
+
+def token_server_fails_for_a_while(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """Tokens are kept, and the leg is tried again, counted: what was sent may have been spent, so
+    that only the next refusal has it sent again."""
+    server.plan("/", {Leg.WEBSOCKET: [status(401)] * 4 + [socket()]})
+    tokens.plan(lambda exchange: None, Exchange.reset, status(500))
+    with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
+        for attempt in (1, 2, 3):
+            bot.expect(REFUSED, f"error {ANY} 1 0 {DELAY} {attempt}")
+        bot.expect(REFUSED, f"tokens {SECRET}-a1 .*", "transport 1", "open 1 0")
+        bot.end()
+    expect(len(tokens.bodies) == 4, f"{len(tokens.bodies)} requests")
+
+
+def token_server_says_when(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """A refusal before anything was done is followed by the same request again."""
+    server.plan("/", {Leg.WEBSOCKET: [status(401), socket()]})
+    tokens.plan(status(503, "Retry-After: 0"), status(429), status(408))
+    with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
+        bot.until("transport 1", "error .*", "tokens .*")
+        bot.expect("open 1 0")
+        bot.end()
+    expect(len(set(tokens.bodies)) == 1, "it was not the same request")
+
+
+def token_server_is_not_there(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """As if the server itself was not."""
+    server.plan("/", {Leg.WEBSOCKET: [status(401)]})
+    options = {**NO_PROBES, "auth": f"http://127.0.0.1:{free_port()}/token,{tokens.basic}"}
+    with Bot(
+        build, server.origin, transports=1, max_reconnects=1, tokens=tokens.pair, **options
+    ) as bot:
+        bot.expect(REFUSED, f"error RT_ERROR_CONNECT 1 0 {DELAY} 1")
+        bot.expect(REFUSED, "error RT_ERROR_CONNECT 1 0 -1 0")
+        fatal(
+            bot,
+            "fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0",
+            ended="RT_ERROR_RECONNECTS_EXHAUSTED",
+        )
+        bot.end()
+
+
+# What is refused, and when that is the end
+
+
+def fresh_tokens_are_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    for path, script, told in (
+        ("/401", status(401), "1 401"),
+        ("/4401", socket(close=4401), "1 0"),
+        ("/3000", socket(close=3000), "1 0"),
+    ):
+        server.plan(path, {Leg.WEBSOCKET: [script]})
+        with Bot(build, server.origin, path, **NO_PROBES, **tokens.options) as bot:
+            bot.until("tokens .*", "transport 1", "open 1 0", f"error {ANY} {told} -1 0")
+            bot.until(f"fatal RT_ERROR_AUTH {told}", "transport 1", "open 1 0")
+            fatal(bot)
+            bot.end()
+        expect(server.count(path, Leg.WEBSOCKET) == 2, "asked again and again")
+
+
+def nothing_to_refresh_with(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    server.plan("/", {Leg.SSE: [status(401)]})
+    no_server: dict[str, object] = {"tokens": tokens.pair}
+    no_token: dict[str, object] = {**tokens.options, "tokens": f"{tokens.access},"}
+    for options in (no_server, no_token):
+        with Bot(build, server.origin, transports=2, **NO_PROBES, **options) as bot:
+            fatal(bot, "fatal RT_ERROR_AUTH 2 401")
+            bot.end()
+    expect(not tokens.bodies, "the token server was asked")
+
+
+def tokens_of_the_application(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """They hold from the next attempt on; what was refused with older ones comes again."""
+    asked: queue.Queue[Exchange] = queue.Queue()
+    told: queue.Queue[None] = queue.Queue()
+
+    def refuse_late(exchange: Exchange) -> None:
+        asked.put(exchange)
+        told.get(timeout=PATIENCE_S)
+        status(401)(exchange)
+
+    server.plan("/", {Leg.SSE: [refuse_late, stream()]})
+    with Bot(build, server.origin, transports=2, **NO_PROBES, **tokens.options) as bot:
+        asked.get(timeout=PATIENCE_S)
+        bot.tell(f"tokens {SECRET}-mine,{SECRET}-mine-too")
+        bot.is_silent()
+        told.put(None)
+        bot.expect("error RT_ERROR_HTTP_STATUS 2 401 0 0", "transport 2", "open 2 0")
+        bot.end()
+    shown = server.of("/", Leg.SSE)[1].headers["authorization"]
+    expect(shown == f"Bearer {SECRET}-mine", shown)
+    expect(not tokens.bodies, "the token server was asked")
+
+
+def tokens_that_end_soon(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """They are refreshed before the next attempt, and nothing is refused."""
+    tokens.plan(lambda exchange: tokens.give(exchange, expires_in=29))
+    server.plan("/", {Leg.SSE: [status(401), stream(holds=False), stream()]})
+    with Bot(build, server.origin, transports=2, **NO_PROBES, **tokens.options) as bot:
+        bot.expect("error RT_ERROR_HTTP_STATUS 2 401 -1 0", f"tokens {SECRET}-a1 .*")
+        # Which the next attempt sees to as well: they have no 30 seconds.
+        bot.expect(f"tokens {SECRET}-a2 .*", "transport 2", "open 2 0")
+        bot.expect(rf"error {ANY} 2 \d+ {DELAY} 1", "open 2 0")
+        bot.end()
+    expect(tokens.refreshes == 2, f"{tokens.refreshes} refreshes")
+
+
+def tokens_in_the_query(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """And the id; beside the headers."""
+    server.plan("/", {Leg.SSE: [stream(b"id: 7/8\ndata: x\n\n", holds=False), stream()]})
+    with Bot(
+        build, server.origin, "?a=b", token_query="t", id_query="i", **NO_PROBES, **tokens.options
+    ) as bot:
+        bot.until("open 2 1", "error .*", "transport 2", "open 2 0")
+        bot.send("text")
+        bot.until(r"sent 1 .* 404")
+        bot.end()
+    websocket, first, second, post = [exchange.target for _, exchange in server.seen]
+    expect(websocket == first == post == f"/?a=b&t={SECRET}-a0", f"{websocket} {first} {post}")
+    expect(second == f"/?a=b&t={SECRET}-a0&i=7%2F8", second)
+
+
+# One refresh for all (B5, B16)
+
+
+def one_refresh_for_all(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """A leg, a send and requests of the user's are refused, and wait for the same tokens."""
+    for path in ("/one", "/two"):
+        server.plan(path, {Leg.POLL: [guarded(tokens, polled(path.encode()))]})
+        server.plan(path, {Leg.POST: [guarded(tokens, polled(b"posted"))]})
+    legs: dict[Leg, list[Script]] = {Leg.SSE: [guarded(tokens, stream())]}
+    server.plan("/", {**legs, Leg.POST: [guarded(tokens, status(202))]})
+    tokens.expire()
+    refused: queue.Queue[Exchange] = queue.Queue()
+
+    def give_late(exchange: Exchange) -> None:
+        refused.put(exchange)
+        # All that are refused are known to be waiting then.
+        while len(server.seen) < 5:
+            expect(not exchange.has_gone(), "it was given up")
+        tokens.give(exchange)
+
+    tokens.plan(give_late)
+    with Bot(build, server.origin, None, transports=2, **NO_PROBES, **tokens.options) as bot:
+        for line in ("establish ", "text hello", "request GET one", "request GET two"):
+            bot.tell(line)
+        bot.tell("request POST two {}")
+        lines = {bot.next() for _ in range(9)}
+        bot.end()
+    wanted = {
+        "numbered 1", "error RT_ERROR_HTTP_STATUS 2 401 -1 0",
+        f"tokens {tokens.access} {tokens.refresh}", "transport 2", "open 2 0", "sent 1 RT_OK 202",
+        "done RT_OK 200 /one", "done RT_OK 200 /two", "done RT_OK 200 posted",
+    }  # fmt: skip
+    expect(lines == wanted, f"received {lines ^ wanted}")
+    expect(tokens.refreshes == 1, f"{tokens.refreshes} refreshes")
+    keys = [one.headers.get("idempotency-key") for one in server.of("/two", Leg.POST)]
+    expect(len(keys) == 2 and keys[0] is not None and keys[0] == keys[1], f"keys {keys}")
+
+
+def older_tokens_need_no_refresh(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """A request that is refused with tokens of before comes again with those of now."""
+    late: queue.Queue[Exchange] = queue.Queue()
+    free: queue.Queue[None] = queue.Queue()
+
+    def refuse_late(exchange: Exchange) -> None:
+        late.put(exchange)
+        free.get(timeout=PATIENCE_S)
+        status(401)(exchange)
+
+    server.plan("/late", {Leg.POLL: [refuse_late, guarded(tokens, polled(b"late"))]})
+    server.plan("/", {Leg.SSE: [status(401), guarded(tokens, stream())]})
+    with Bot(build, server.origin, None, transports=2, **NO_PROBES, **tokens.options) as bot:
+        bot.tell("request GET late")
+        late.get(timeout=PATIENCE_S)
+        bot.tell("establish ")
+        bot.expect("error RT_ERROR_HTTP_STATUS 2 401 -1 0", "tokens .*", "transport 2", "open 2 0")
+        free.put(None)
+        bot.expect("done RT_OK 200 late")
+        bot.end()
+    expect(tokens.refreshes == 1, f"{tokens.refreshes} refreshes")
+
+
+def requests_are_refused_twice(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """That is their answer, and the connection's leg has none of it."""
+    server.plan("/no", {Leg.POLL: [status(401)]})
+    server.plan("/", {Leg.SSE: [stream()]})
+    with Bot(build, server.origin, transports=2, **NO_PROBES, **tokens.options) as bot:
+        bot.expect("transport 2", "open 2 0")
+        bot.tell("request GET no")
+        bot.expect(f"tokens {SECRET}-a1 .*", "done RT_ERROR_HTTP_STATUS 401 .*")
+        bot.is_silent()
+        bot.end()
+    expect(server.count("/no", Leg.POLL) == 2, "not twice")
+
+
+def requests_wait_in_vain(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """A refresh that is refused ends them, and the connection too."""
+    server.plan("/no", {Leg.POLL: [status(401)]})
+    server.plan("/", {Leg.SSE: [stream()]})
+    tokens.plan(lambda exchange: say(exchange, "400 Bad Request", {"error": "invalid_grant"}))
+    with Bot(build, server.origin, transports=2, **NO_PROBES, **tokens.options) as bot:
+        bot.expect("transport 2", "open 2 0")
+        bot.tell("request GET no")
+        lines = {bot.next() for _ in range(4)}
+        bot.end()
+    wanted = {
+        "fatal RT_ERROR_AUTH 0 0",
+        "transport 0",
+        "disconnected RT_ERROR_AUTH",
+        "done RT_ERROR_AUTH 401 ",
+    }
+    expect(lines == wanted, f"received {lines}")
+
+
+# While the WebSocket is come back to
+
+
+def refused_again_after_an_upgrade(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """Tokens that were fresh at the lower leg, and ended while it stood, are refreshed again."""
+    sockets = [status(404), socket(), status(401), socket(b"two")]
+    events = [status(401), stream(b"id: 1\ndata: one\n\n")]
+    server.plan("/", {Leg.WEBSOCKET: sockets, Leg.SSE: events})
+    with Bot(build, server.origin, upgrade="100,100", **tokens.options) as bot:
+        bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0")
+        bot.expect("error RT_ERROR_HTTP_STATUS 2 401 -1 0", f"tokens {SECRET}-a1 .*")
+        bot.expect("transport 2", "open 2 0", "message 1 1 - one")
+        bot.expect(REFUSED, f"tokens {SECRET}-a2 .*", "transport 1", "open 1 1")
+        bot.expect("message 1 0 - two")
+        bot.end()
+
+
+def a_probe_is_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """The lower leg goes on with a token that has ended; the WebSocket gets a fresh one."""
+
+    def serve(exchange: Exchange) -> None:
+        Socket(exchange).serve()
+
+    server.plan(
+        "/",
+        {
+            Leg.WEBSOCKET: [status(404), guarded(tokens, serve)],
+            Leg.SSE: [guarded(tokens, stream(b"id: 1\ndata: one\n\n"))],
+        },
+    )
+    with Bot(build, server.origin, upgrade="50,50", **tokens.options) as bot:
+        bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "transport 2", "open 2 0")
+        tokens.expire()
+        bot.expect("message 1 1 - one", f"tokens {SECRET}-a1 .*", "transport 1", "open 1 1")
+        bot.end()
+    expect(server.count("/", Leg.SSE) == 1, "the lower leg was begun anew")
+
+
+# The log
+
+
+def log_is_discreet() -> None:
+    """Neither the log, nor an error's text of any client so far has a credential in it."""
+    said = "".join(Bot.said)
+    for sign in ("trying WebSocket", "trying SSE", "trying long poll", "refreshing the tokens",
+                 "error text:", "the tokens are refreshed", "without TLS", "sent text:"):  # fmt: skip
+        expect(sign in said, f"{sign!r} is not in what the clients said")
+    guilty = [line for line in Bot.said if SECRET in line]
+    expect(not guilty, f"{len(guilty)} lines, the first: {guilty[:1]}")
