@@ -47,11 +47,6 @@ def add(suite: Suite, build: Build) -> None:
         suite.add(name, functools.partial(with_servers, test, build))
 
 
-def add_log(suite: Suite) -> None:
-    """Behind all others."""
-    suite.add("spreadbot, no credential is in a log", log_is_discreet)
-
-
 def with_servers(test: Test, build: Build) -> None:
     with LadderServer() as server, TokenServer(SECRET) as tokens:
         test(build, server, tokens)
@@ -433,16 +428,3 @@ def a_probe_is_refused(build: Build, server: LadderServer, tokens: TokenServer) 
         bot.expect("message 1 1 - one", f"tokens {SECRET}-a1 .*", "transport 1", "open 1 1")
         bot.end()
     expect(server.count("/", Leg.SSE) == 1, "the lower leg was begun anew")
-
-
-# The log
-
-
-def log_is_discreet() -> None:
-    """Neither the log, nor an error's text of any client so far has a credential in it."""
-    said = "".join(Bot.said)
-    for sign in ("trying WebSocket", "trying SSE", "trying long poll", "refreshing the tokens",
-                 "error text:", "the tokens are refreshed", "without TLS", "sent text:"):  # fmt: skip
-        expect(sign in said, f"{sign!r} is not in what the clients said")
-    guilty = [line for line in Bot.said if SECRET in line]
-    expect(not guilty, f"{len(guilty)} lines, the first: {guilty[:1]}")
