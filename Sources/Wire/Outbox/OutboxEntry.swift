@@ -1,0 +1,39 @@
+/// What waits in an outbox to be sent.
+package struct OutboxMessage: Equatable, Sendable {
+    package enum Kind: UInt8, Sendable {
+        case text = 1
+        case binary = 2
+        case request = 3
+    }
+
+    package var kind: Kind
+    /// The idempotency key.
+    package var key: String
+    /// A request's path, relative to the base URL; "" otherwise.
+    package var path: String
+    /// A request's media type; "" otherwise.
+    package var contentType: String
+    package var payload: [UInt8]
+
+    package init(
+        _ kind: Kind, key: String = "", path: String = "", contentType: String = "",
+        payload: [UInt8]
+    ) {
+        self.kind = kind
+        self.key = key
+        self.path = path
+        self.contentType = contentType
+        self.payload = payload
+    }
+}
+
+/// A message with its place in the order: ids only grow, also over runs while anything waits.
+package struct OutboxEntry: Equatable, Sendable {
+    package let id: UInt64
+    package let message: OutboxMessage
+
+    package init(id: UInt64, message: OutboxMessage) {
+        self.id = id
+        self.message = message
+    }
+}
