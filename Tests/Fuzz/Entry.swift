@@ -22,6 +22,7 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "json": return fuzzJSON
     case "location": return fuzzLocation
     case "multipart": return fuzzMultipart
+    case "outbox": return fuzzOutbox
     case "retryafter": return fuzzRetryAfter
     case "netlink": return fuzzNetlink
     default: fatalError("FUZZ_TARGET is \(name ?? "not set")")

@@ -86,14 +86,14 @@ package enum OutboxRecord: Equatable, Sendable {
         var start = 0
         let parts = lengths.map { length in
             defer { start += length }
-            return body[start..<(start + length)]
+            return UnsafeRawBufferPointer(rebasing: body[start..<(start + length)])
         }
         guard let path = String(validating: parts[0], as: UTF8.self),
             let key = String(validating: parts[1], as: UTF8.self),
             let contentType = String(validating: parts[2], as: UTF8.self)
         else { return nil }
         let message = OutboxMessage(
-            kind, key: key, path: path, contentType: contentType, payload: Array(parts[3]))
+            kind, key: key, path: path, contentType: contentType, payload: parts[3].copied)
         return (.entry(OutboxEntry(id: head.id, message: message)), end + checksumBytes)
     }
 }
@@ -169,6 +169,13 @@ private func crc(of offset: UInt64) -> UInt32 {
 }
 
 extension UnsafeRawBufferPointer {
+    fileprivate var copied: [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { bytes, used in
+            UnsafeMutableRawBufferPointer(bytes).copyMemory(from: self)
+            used = count
+        }
+    }
+
     fileprivate func little<Number: FixedWidthInteger & BitwiseCopyable>(
         at offset: Int, as type: Number.Type
     ) -> Number {
