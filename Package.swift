@@ -58,7 +58,13 @@ let package = Package(
             name: "SessionTests", dependencies: ["Session", "Wire", "CShims"],
             swiftSettings: swift),
         .testTarget(
-            name: "EngineTests", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
+            name: "EngineTests",
+            dependencies: ["Engine", "OutboxWriter", "Session", "Simulator", "Wire"],
+            swiftSettings: swift),
+        // What the tests of the outbox kill.
+        .executableTarget(
+            name: "OutboxWriter", dependencies: ["Engine", "Wire"], path: "Tests/OutboxWriter",
+            swiftSettings: swift),
         .testTarget(name: "RealtimeTests", dependencies: ["Realtime"], swiftSettings: swift),
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulator", "Session"],

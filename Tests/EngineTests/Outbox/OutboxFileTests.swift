@@ -1,0 +1,200 @@
+import Glibc
+import Testing
+import Wire
+
+@testable import Engine
+
+struct OutboxFileTests {
+    private let folder = Folder()
+
+    private func reopened() throws(RealtimeError) -> [OutboxEntry] {
+        let (file, entries) = try OutboxFile.open(folder.outbox)
+        file.close()
+        return entries
+    }
+
+    @Test func whatWaitsIsThereAfterwards() throws {
+        let messages = [
+            text("one"), OutboxMessage(.binary, payload: [0, 255]),
+            OutboxMessage(
+                .request, key: "k", path: "orders/ü?a=b", contentType: "application/json",
+                payload: Array("{}".utf8)),
+            OutboxMessage(.text, payload: []),
+        ]
+        let (file, entries) = try OutboxFile.open(folder.outbox)
+        #expect(entries.isEmpty)
+        var ids: [UInt64] = []
+        for message in messages { ids.append(try file.append(message)) }
+        #expect(ids == ids.sorted() && Set(ids).count == ids.count)
+        file.close()
+        #expect(try reopened() == zip(ids, messages).map { OutboxEntry(id: $0, message: $1) })
+        #expect(try reopened().count == 4)
+    }
+
+    @Test func whatIsRemovedIsGone() throws {
+        var (file, _) = try OutboxFile.open(folder.outbox)
+        var ids: [UInt64] = []
+        for index in 0..<5 { ids.append(try file.append(text("\(index)"))) }
+        file.remove(ids[1])
+        file.remove(ids[3])
+        file.remove(ids[3])
+        file.remove(99)
+        file.close()
+        #expect(try reopened().texts == ["0", "2", "4"])
+        (file, _) = try OutboxFile.open(folder.outbox)
+        let id = try file.append(text("5"))
+        #expect(id > ids[4])
+        for id in ids { file.remove(id) }
+        file.close()
+        #expect(try reopened().texts == ["5"])
+    }
+
+    @Test func nothingIsLeftWhenNothingWaits() throws {
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        let ids = try (0..<3).map { try file.append(text("\($0)")) }
+        for id in ids { file.remove(id) }
+        #expect(folder.read() == OutboxRecord.firstLine)
+        let id = try file.append(text("again"))
+        #expect(id > ids[2])
+        file.close()
+        #expect(try reopened().texts == ["again"])
+    }
+
+    @Test func onlyItsOwnerMayReadIt() throws {
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        var status = stat()
+        #expect(stat(folder.outbox, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        file.close()
+    }
+
+    @Test func oneObjectAtATime() throws {
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        let error = #expect(throws: RealtimeError.self) { try OutboxFile.open(folder.outbox) }
+        #expect(error?.code == .busy)
+        #expect(error?.message.contains(folder.outbox) == true)
+        _ = symlink(folder.outbox, "\(folder.path)/link")
+        #expect(throws: RealtimeError.self) { try OutboxFile.open("\(folder.path)/link") }
+        file.close()
+        #expect(throws: RealtimeError(.closed, "the outbox is closed")) {
+            try file.append(text("late"))
+        }
+        file.remove(1)
+        file.close()
+        let (again, _) = try OutboxFile.open("\(folder.path)/link")
+        _ = try again.append(text("by a link"))
+        again.close()
+        #expect(try reopened().texts == ["by a link"])
+    }
+
+    @Test func anObjectThatIsLetGoOfClosesTheFile() throws {
+        _ = try OutboxFile.open(folder.outbox).file.append(text("kept"))
+        #expect(try reopened().texts == ["kept"])
+    }
+
+    @Test func othersFilesAreLeftAlone() throws {
+        for content in ["{}", "librealtime outbox 2\n", String(repeating: "\0", count: 22)] {
+            folder.write(Array(content.utf8))
+            let error = #expect(throws: RealtimeError.self) { try OutboxFile.open(folder.outbox) }
+            #expect(error?.code == .store)
+            #expect(error?.message.contains(folder.outbox) == true)
+            #expect(folder.read() == Array(content.utf8))
+        }
+    }
+
+    @Test func whatIsNoFileIsRefused() {
+        _ = mkfifo(folder.outbox, 0o600)
+        for (path, code) in [
+            (folder.outbox, .store), (folder.path, .store), ("\(folder.path)/none/outbox", .store),
+            ("/dev/null", .store), ("", .invalidArgument),
+            ("\(folder.path)/a\0b", .invalidArgument),
+        ] as [(String, RealtimeError.Code)] {
+            let error = #expect(throws: RealtimeError.self) { try OutboxFile.open(path) }
+            #expect(error?.code == code, "\(path): \(error as Any)")
+        }
+    }
+
+    @Test func aFileThatWasHardlyBegunIsBegunAnew() throws {
+        let line = OutboxRecord.firstLine
+        for count in 0..<line.count {
+            for rest in [0, line.count - count] {
+                folder.write(line[..<count] + [UInt8](repeating: 0, count: rest))
+                let (file, entries) = try OutboxFile.open(folder.outbox)
+                #expect(entries.isEmpty)
+                _ = try file.append(text("a"))
+                file.close()
+                #expect(try reopened().texts == ["a"])
+            }
+        }
+    }
+
+    @Test func limitsAreKept() throws {
+        let size = OutboxRecord.bytes(of: text("1"))
+        for limits in [
+            OutboxFile.Limits(entries: 2), OutboxFile.Limits(bytes: 2 * size + size - 1),
+        ] {
+            let (file, _) = try OutboxFile.open(folder.outbox, limits: limits)
+            let first = try file.append(text("1"))
+            _ = try file.append(text("2"))
+            let error = #expect(throws: RealtimeError.self) { try file.append(text("3")) }
+            #expect(error?.code == .queueFull)
+            file.remove(first)
+            _ = try file.append(text("4"))
+            file.close()
+            // More than the limits allow is told all the same.
+            let (again, entries) = try OutboxFile.open(
+                folder.outbox, limits: OutboxFile.Limits(entries: 1))
+            #expect(entries.texts == ["2", "4"])
+            #expect(throws: RealtimeError.self) { try again.append(text("5")) }
+            for entry in entries { again.remove(entry.id) }
+            again.close()
+        }
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        let long = String(repeating: "x", count: 70_000)
+        let error = #expect(throws: RealtimeError.self) {
+            try file.append(OutboxMessage(.text, key: long, payload: []))
+        }
+        #expect(error?.code == .tooLarge)
+        _ = try file.append(text("after"))
+        file.close()
+        #expect(try reopened().texts == ["after"])
+    }
+
+    @Test func deadBytesAreClearedAway() throws {
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        chmod(folder.outbox, 0o640)
+        let kept = try file.append(text("kept"))
+        let large = OutboxMessage(.binary, payload: [UInt8](repeating: 7, count: 100_000))
+        var greatest = 0
+        for round in 0..<40 {
+            let id = try file.append(large)
+            if round == 30 { _ = try file.append(text("late")) }
+            var status = stat()
+            _ = stat(folder.outbox, &status)
+            greatest = max(greatest, Int(status.st_size))
+            #expect(status.st_mode & 0o777 == 0o640)
+            file.remove(id)
+        }
+        #expect(greatest > 1 << 20 && greatest < 1 << 20 + 400_000, "\(greatest) bytes")
+        // The new file is locked like the old one.
+        #expect(throws: RealtimeError.self) { try OutboxFile.open(folder.outbox) }
+        file.close()
+        #expect(folder.names == ["outbox"])
+        let (again, entries) = try OutboxFile.open(folder.outbox)
+        #expect(entries.texts == ["kept", "late"])
+        #expect(entries[0].id == kept)
+        again.close()
+    }
+
+    /// A file that a crash left while it was written anew is in nobody's way.
+    @Test func aCompactionThatWasInterruptedIsRepeated() throws {
+        folder.write([1, 2, 3], "outbox.new")
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        _ = try file.append(text("kept"))
+        let large = OutboxMessage(.binary, payload: [UInt8](repeating: 7, count: 600_000))
+        for _ in 0..<4 { file.remove(try file.append(large)) }
+        #expect(folder.names == ["outbox"])
+        file.close()
+        #expect(try reopened().texts == ["kept"])
+    }
+}
