@@ -171,7 +171,7 @@ METHOD = """\
   requests, where a client that keeps more of them under way has fewer wake-ups.
 - Requests go over HTTP/1.1 connections that are kept; each has its own URL and headers, and is made
   anew. The floor is libcurl's multi interface on epoll: handles that were made before, of which
-  only the URL is set, and a callback that counts the answer's bytes.
+  only the URL is set, a callback that counts the answer's bytes, and librealtime's headers.
 - The number of messages is chosen for each client so that a run takes about {seconds} s. The
   clients of a row take turns, {repetitions} times over; the median counts. Rows of idle connections
   run once with 10,000 of them.

@@ -228,6 +228,25 @@ CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user) {
   return result ? result : curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
 }
 
+static int connected(void *user, char *address, char *own_address, int port, int own_port) {
+  (void)address, (void)own_address, (void)port, (void)own_port;
+  ((rt_curl_notes *)user)->is_connected = 1;
+  return CURL_PREREQFUNC_OK;
+}
+
+CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes) {
+  CURLcode result = curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, notes->error_text);
+  if (!result) result = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, connected);
+  return result ? result : curl_easy_setopt(easy, CURLOPT_PREREQDATA, notes);
+}
+
+void rt_curl_clear_notes(rt_curl_notes *notes) {
+  notes->is_connected = 0;
+  notes->error_text[0] = 0;
+}
+
+const char *rt_curl_error_text(const rt_curl_notes *notes) { return notes->error_text; }
+
 uint64_t rt_curl_request_delay(CURL *easy) {
   curl_off_t microseconds = 0;
   curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds);

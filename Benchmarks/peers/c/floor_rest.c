@@ -1,6 +1,6 @@
 // The floor of requests: libcurl's multi interface on epoll, one easy handle for each request that
 // is under way. The handles are made once; only the URL is set anew for each request. Bodies are
-// counted and not kept, headers not looked at.
+// counted and not kept, headers not looked at; the request is librealtime's, byte for byte.
 #define _GNU_SOURCE
 #include <curl/curl.h>
 #include <stdio.h>
@@ -61,6 +61,9 @@ static void make(struct slot *slot) {
   curl_easy_setopt(slot->easy, CURLOPT_WRITEDATA, slot);
   curl_easy_setopt(slot->easy, CURLOPT_PRIVATE, slot);
   curl_easy_setopt(slot->easy, CURLOPT_NOSIGNAL, 1L);
+  // The same request as librealtime's: libcurl's work depends on it.
+  curl_easy_setopt(slot->easy, CURLOPT_USERAGENT, "librealtime/0.1.0");
+  curl_easy_setopt(slot->easy, CURLOPT_ACCEPT_ENCODING, "");
 }
 
 /// \returns true behind the last answer.

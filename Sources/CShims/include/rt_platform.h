@@ -83,6 +83,15 @@ typedef int (*rt_curl_progress_fn)(void *user, curl_off_t to_receive, curl_off_t
 CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user);
 /// Nanoseconds from the start of a transfer until its request could go out; 0 before.
 uint64_t rt_curl_request_delay(CURL *easy);
+/// What libcurl writes while a handle works.
+typedef struct {
+  /// There is a connection, and the request goes out.
+  _Bool is_connected;
+  char error_text[CURL_ERROR_SIZE];
+} rt_curl_notes;
+CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes);
+void rt_curl_clear_notes(rt_curl_notes *notes);
+const char *rt_curl_error_text(const rt_curl_notes *notes);
 /// 10, 11, 20, 30; 0 before the answer.
 int rt_curl_http_version(CURL *easy);
 

@@ -48,7 +48,8 @@ final class CurlConnect: CurlUser {
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         configure(url)
-        self.network = try CurlNetwork(network, way, on: easy)
+        self.network = try CurlNetwork(network, on: easy)
+        way.set(on: easy)
         try multi.add(self)
     }
 

@@ -7,7 +7,11 @@ struct CurlHead {
     static let limit = 256 << 10
 
     private(set) var isTooLarge = false
-    private var head: ResponseHead?
+    /// Of the head that comes: the status line, and the others with their ends.
+    private var status = 0
+    private var reason = ""
+    private var minorVersion = 1
+    private var lines: [UInt8] = []
     private var bytes = 0
     private var isDone = false
 
@@ -20,43 +24,40 @@ struct CurlHead {
             isTooLarge = true
             return nil
         }
-        let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
-        if text.isEmpty { return end() }
-        if text.starts(with: "HTTP/".utf8) {
-            head = status(text)
-        } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
-            let name = String(decoding: text[..<colon], as: UTF8.self)
-            // By hand: a generic of another module costs as much as all the rest of a request.
-            var start = colon + 1
-            var end = text.endIndex
-            while start < end, CurlHead.isBlank(line[start]) { start += 1 }
-            while start < end, CurlHead.isBlank(line[end - 1]) { end -= 1 }
-            let value = String(decoding: line[start..<end], as: UTF8.self)
-            head?.fields.append(HeaderField(name: name, value: value))
+        if line.count <= 2, line.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) { return end() }
+        if bytes == line.count, line.starts(with: "HTTP/".utf8) {
+            readStatus(line)
+        } else {
+            lines.append(contentsOf: line)
         }
         return nil
     }
 
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-
     private mutating func end() -> ResponseHead? {
-        guard let head else { return nil }
-        self.head = nil
         bytes = 0
-        guard head.status >= 200 else { return nil }
+        defer { lines = [] }
+        guard status >= 200 else { return nil }
         isDone = true
-        return head
+        return ResponseHead(
+            status: status, reason: reason, lines: lines, minorVersion: minorVersion)
     }
 
     /// `HTTP/1.1 200 OK` or `HTTP/2 200`; libcurl has checked it.
-    private func status(_ line: Slice<UnsafeRawBufferPointer>) -> ResponseHead {
-        let parts = line.split(
-            separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-        let digits = parts.count > 1 ? String(decoding: parts[1], as: UTF8.self) : ""
-        let status = Int(digits) ?? 0
-        let reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
-        return ResponseHead(
-            status: status, reason: reason, minorVersion: line.starts(with: "HTTP/1.0".utf8) ? 0 : 1
-        )
+    private mutating func readStatus(_ line: UnsafeRawBufferPointer) {
+        var end = line.count
+        while end > 0, line[end - 1] == 0x0D || line[end - 1] == 0x0A { end -= 1 }
+        var at = 0
+        while at < end, line[at] != 0x20 { at += 1 }
+        minorVersion =
+            at == 8 && line[5] == UInt8(ascii: "1") && line[7] == UInt8(ascii: "0") ? 0 : 1
+        at += 1
+        status = 0
+        while at < end, line[at] != 0x20, status < 1000 {
+            guard line[at].isASCIIDigit else { break }
+            status = status * 10 + Int(line[at] - UInt8(ascii: "0"))
+            at += 1
+        }
+        at += 1
+        reason = at < end ? String(decoding: line[at..<end], as: UTF8.self) : ""
     }
 }

@@ -23,13 +23,13 @@ final class CurlMulti: TimerTarget, LoopSource {
     private let multi: UnsafeMutableRawPointer
     private unowned let loop: Loop
     private let timer = LoopTimer()
-    private var users: [UnsafeMutableRawPointer: any CurlUser] = [:]
-    private var news: [any CurlUser] = []
+    @exclusivity(unchecked) private var users: [UnsafeMutableRawPointer: any CurlUser] = [:]
+    @exclusivity(unchecked) private var news: [any CurlUser] = []
     /// Storage for what comes, lent to one user after the other.
-    private var spare = ByteBuffer()
+    @exclusivity(unchecked) private var spare = ByteBuffer()
     private static let spareBytes = 512 << 10
-    private var isScheduled = false
-    private var isOpen = true
+    @exclusivity(unchecked) private var isScheduled = false
+    @exclusivity(unchecked) private var isOpen = true
     private let forkGeneration = rt_fork_generation()
 
     init(loop: Loop) throws(RealtimeError) {
@@ -107,11 +107,11 @@ final class CurlMulti: TimerTarget, LoopSource {
 
     func timeReached(_ now: Instant) { act(CURL_SOCKET_BAD, 0) }
 
-    private var isActing = false
+    @exclusivity(unchecked) private var isActing = false
     /// Inside `act`, callbacks included.
-    private var isInside = false
+    @exclusivity(unchecked) private var isInside = false
     /// libcurl wants to be called again at once.
-    private var isDue = false
+    @exclusivity(unchecked) private var isDue = false
     /// How often it is, before others have their turn.
     private static let roundsPerTurn = 16
 

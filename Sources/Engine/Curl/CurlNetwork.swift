@@ -10,10 +10,10 @@ final class CurlNetwork {
     private var share: UnsafeMutableRawPointer?
 
     init(
-        _ network: NetworkConfiguration, _ way: CurlWay, on easy: UnsafeMutableRawPointer
+        _ network: NetworkConfiguration, on easy: UnsafeMutableRawPointer
     ) throws(RealtimeError) {
         setTLS(network, easy)
-        setWay(network, way, easy)
+        setWay(network, easy)
         setSocket(network, easy)
         try setResolves(network.resolves, easy)
     }
@@ -73,13 +73,7 @@ final class CurlNetwork {
         }
     }
 
-    private func setWay(
-        _ network: NetworkConfiguration, _ way: CurlWay, _ easy: UnsafeMutableRawPointer
-    ) {
-        // It is decided already, for errors to name the same proxy; "" makes libcurl look at no
-        // variable.
-        _ = rt_curl_set_string(easy, CURLOPT_PROXY, way.proxyURL ?? "")
-        _ = rt_curl_set_string(easy, CURLOPT_NOPROXY, "")
+    private func setWay(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
         if let path = network.unixSocket {
             _ = rt_curl_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, path)
         }

@@ -1,3 +1,4 @@
+import CShims
 import Glibc
 import Session
 import Wire
@@ -19,6 +20,13 @@ struct CurlWay {
         detour =
             network.unixSocket.map { " by the socket \($0)" }
             ?? proxyURL.map { " through the proxy \(ProxyURL.displayName(of: $0))" } ?? ""
+    }
+
+    func set(on easy: UnsafeMutableRawPointer) {
+        // It is decided already, for errors to name the same proxy; "" makes libcurl look at no
+        // variable.
+        _ = rt_curl_set_string(easy, CURLOPT_PROXY, proxyURL ?? "")
+        _ = rt_curl_set_string(easy, CURLOPT_NOPROXY, "")
     }
 
     /// Whether the proxy is spoken to by TLS: then the bytes on the socket are libcurl's.

@@ -52,59 +52,53 @@ final class HTTPTransfer: CurlUser {
         var toReceive: UInt64 = 0
     }
 
-    let easy: UnsafeMutableRawPointer
+    var easy: UnsafeMutableRawPointer { handle.easy }
+    private let handle: CurlHandle
+    /// Where the handle goes when the exchange is over.
+    private let handles: CurlHandles?
     private let multi: CurlMulti
-    private let way: CurlWay
-    private var owner: (any HTTPTransferOwner)?
-    private let errorText: UnsafeMutablePointer<CChar>
-    private var fields: UnsafeMutablePointer<curl_slist>?
-    private var network: CurlNetwork?
-    private let options: Options
+    @exclusivity(unchecked) private var owner: (any HTTPTransferOwner)?
     private let started = Loop.now()
-    private var isOpen = true
+    @exclusivity(unchecked) private var isOpen = true
 
     // What libcurl handed over and is not told yet.
-    private var isNoted = false
-    private var headReader = CurlHead()
-    private var head: ResponseHead?
-    private var body = ByteBuffer()
-    private var progress: Progress?
-    private var wantsBody = false
-    private var result: CURLcode?
+    @exclusivity(unchecked) private var isNoted = false
+    @exclusivity(unchecked) private var headReader = CurlHead()
+    @exclusivity(unchecked) private var head: ResponseHead?
+    @exclusivity(unchecked) private var body = ByteBuffer()
+    @exclusivity(unchecked) private var progress: Progress?
+    @exclusivity(unchecked) private var wantsBody = false
+    @exclusivity(unchecked) private var result: CURLcode?
 
-    private var isDelivering = false
+    @exclusivity(unchecked) private var isDelivering = false
     /// The owner wants no body now.
-    private var isPaused = false
+    @exclusivity(unchecked) private var isPaused = false
     /// libcurl was told to hold the body, or to wait for the request's.
-    private var isHeld = false
-    private var uploaded = ByteBuffer()
-    private var uploadEnded = false
-    private var uploadFailed = false
-    private var uploadWaits = false
+    @exclusivity(unchecked) private var isHeld = false
+    @exclusivity(unchecked) private var uploaded = ByteBuffer()
+    @exclusivity(unchecked) private var uploadEnded = false
+    @exclusivity(unchecked) private var uploadFailed = false
+    @exclusivity(unchecked) private var uploadWaits = false
 
     /// Undelivered bytes above which libcurl is told to wait.
     private static let heldBytes = 256 << 10
-    /// One read of libcurl's. What a small read does not touch costs no memory.
-    private static let readBytes = 64 << 10
 
+    /// - Parameter handles: has them over the network that is meant, in the place of the options'.
     init(
-        _ request: HTTPRequest, _ options: Options, multi: CurlMulti,
-        owner: any HTTPTransferOwner
+        _ request: HTTPRequest, _ options: Options, from handles: CurlHandles? = nil,
+        multi: CurlMulti, owner: any HTTPTransferOwner
     ) throws(RealtimeError) {
-        guard let easy = curl_easy_init() else {
-            throw RealtimeError(.system, "libcurl could not make a handle")
+        if let handles {
+            handle = try handles.take(for: request.url)
+        } else {
+            handle = try CurlHandle(
+                options.network, to: request.url, keepsAlive: options.keepsAlive)
         }
-        self.easy = easy
+        self.handles = handles
         self.multi = multi
         self.owner = owner
-        self.options = options
-        way = CurlWay(to: request.url, by: options.network)
-        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        network = try CurlNetwork(options.network, way, on: easy)
-        configure(request)
-        try setFields(request)
-        setBody(request)
+        handle.transfer = self
+        try handle.prepare(request, options)
         try multi.add(self)
     }
 
@@ -116,7 +110,7 @@ final class HTTPTransfer: CurlUser {
     /// When the request could go out; nil before.
     var requestStarted: Instant? {
         guard isOpen else { return nil }
-        let delay = rt_curl_request_delay(easy)
+        let delay = handle.requestDelay
         return delay == 0 ? nil : started + .nanoseconds(Int64(clamping: delay))
     }
 
@@ -126,10 +120,9 @@ final class HTTPTransfer: CurlUser {
         isOpen = false
         owner = nil
         multi.remove(self)
-        curl_easy_cleanup(easy)
-        network = nil
-        curl_slist_free_all(fields)
-        errorText.deallocate()
+        handle.transfer = nil
+        // One that was broken off may have something left.
+        if result == CURLE_OK { handles?.giveBack(handle) }
     }
 
     /// Stops, or goes on, handing the body over.
@@ -236,7 +229,8 @@ final class HTTPTransfer: CurlUser {
 
     private func failure(_ result: CURLcode) -> HTTPFailure? {
         if result == CURLE_OK { return nil }
-        let isConnecting = rt_curl_request_delay(easy) == 0
+        let isConnecting = handle.requestDelay == 0
+        let way = handle.way
         if headReader.isTooLarge {
             return HTTPFailure(
                 RealtimeError(
@@ -249,122 +243,19 @@ final class HTTPTransfer: CurlUser {
                     .cancelled, "the body of the request to \(way) ended with an error"))
         }
         return HTTPFailure(
-            CurlFailure.error(result, errorText, on: way, isConnecting: isConnecting),
+            CurlFailure.error(result, handle.errorText, on: way, isConnecting: isConnecting),
             precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
             // Of a connection that was kept and found dead: libcurl sends again what it has itself.
             isStale: result == CURLE_SEND_FAIL_REWIND)
     }
 
-    // MARK: The request
-
-    private func configure(_ request: HTTPRequest) {
-        _ = rt_curl_set_string(easy, CURLOPT_URL, request.url.requestURL)
-        _ = rt_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
-        _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
-        _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
-        _ = rt_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, HTTPTransfer.readBytes)
-        let version =
-            options.offersHTTP2 ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
-        _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, version)
-        // libcurl's default would end an attempt after 300 s.
-        let connectTime =
-            options.connectTimeout > .zero
-            ? max(1, options.connectTimeout.clampedNanoseconds / 1_000_000) : UInt64(Int32.max)
-        _ = rt_curl_set_long(
-            easy, CURLOPT_CONNECTTIMEOUT_MS, Int(min(connectTime, UInt64(Int32.max))))
-        let namesCodings = !request.values("Accept-Encoding").isEmpty
-        if options.decodes, !namesCodings {
-            _ = rt_curl_set_string(easy, CURLOPT_ACCEPT_ENCODING, "")
-        }
-        if options.prefersSharing { _ = rt_curl_set_long(easy, CURLOPT_PIPEWAIT, 1) }
-        // A connection to an address of one's own choice is for who chose it.
-        let isOwn = !options.network.resolves.isEmpty
-        if isOwn || options.takesFreshConnection {
-            _ = rt_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1)
-        }
-        if isOwn { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
-        if options.keepsAlive, options.network.tcpKeepAlive == .zero {
-            _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
-            _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 30)
-            _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 15)
-            _ = rt_curl_set_open_socket(
-                easy, Int32(clamping: options.network.receiveBufferBytes), 4)
-        }
-        let me = Unmanaged.passUnretained(self).toOpaque()
-        _ = rt_curl_set_data(
-            easy, CURLOPT_HEADERFUNCTION, HTTPTransfer.headerCame, CURLOPT_HEADERDATA, me)
-        _ = rt_curl_set_data(
-            easy, CURLOPT_WRITEFUNCTION, HTTPTransfer.bodyCame, CURLOPT_WRITEDATA, me)
-        if options.reportsProgress {
-            _ = rt_curl_set_progress(easy, HTTPTransfer.progressCame, me)
-        }
-    }
-
-    private func setFields(_ request: HTTPRequest) throws(RealtimeError) {
-        func isSet(_ name: String) -> Bool { !request.values(name).isEmpty }
-        var lines = request.fields.map {
-            $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)"
-        }
-        if let credentials = request.url.basicAuthorization, !isSet("Authorization") {
-            lines.append("Authorization: \(credentials)")
-        }
-        if !isSet("User-Agent") { lines.append("User-Agent: \(ClientHandshake.userAgent)") }
-        // libcurl's own: it would wait for a 100, and name the type of a form.
-        if !isSet("Expect") { lines.append("Expect:") }
-        if request.body != .none, !isSet("Content-Type") { lines.append("Content-Type:") }
-        for line in lines {
-            guard let longer = curl_slist_append(fields, line) else {
-                throw RealtimeError(.system, "libcurl could not keep a header")
-            }
-            fields = longer
-        }
-        _ = rt_curl_set_pointer(easy, CURLOPT_HTTPHEADER, fields)
-    }
-
-    private func setBody(_ request: HTTPRequest) {
-        switch request.body {
-        case .none:
-            if request.method == "HEAD" {
-                _ = rt_curl_set_long(easy, CURLOPT_NOBODY, 1)
-                return
-            }
-            // Those whose body has a meaning say that they have none (RFC 9110 §8.6).
-            if ["POST", "PUT", "PATCH"].contains(request.method) { copyBody([]) }
-        case .bytes(let bytes): copyBody(bytes)
-        case .stream(let length):
-            _ = rt_curl_set_long(easy, CURLOPT_UPLOAD, 1)
-            _ = rt_curl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length ?? -1)
-            _ = rt_curl_set_data(
-                easy, CURLOPT_READFUNCTION, HTTPTransfer.bodyWanted, CURLOPT_READDATA,
-                Unmanaged.passUnretained(self).toOpaque())
-        }
-        if request.method != "GET" || request.body != .none {
-            _ = rt_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, request.method)
-        }
-    }
-
-    private func copyBody(_ bytes: [UInt8]) {
-        // The size first: libcurl copies as many.
-        _ = rt_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, bytes.count)
-        bytes.withUnsafeBytes {
-            let base = UnsafeMutableRawPointer(mutating: $0.baseAddress ?? HTTPTransfer.noBytes)
-            _ = rt_curl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, base)
-        }
-    }
-
-    private static var noBytes: UnsafeRawPointer {
-        UnsafeRawPointer(StaticString("").utf8Start)
-    }
-
     // MARK: What libcurl calls
 
     private static func from(_ user: UnsafeMutableRawPointer?) -> HTTPTransfer? {
-        user.map { Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
+        user.flatMap { Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue().transfer }
     }
 
-    private static let headerCame: rt_curl_data_fn = { data, _, count, user in
+    static let headerCame: rt_curl_data_fn = { data, _, count, user in
         guard let data, let me = from(user) else { return 0 }
         let line = UnsafeRawBufferPointer(start: data, count: count)
         if let head = me.headReader.read(line) {
@@ -374,7 +265,7 @@ final class HTTPTransfer: CurlUser {
         return me.headReader.isTooLarge ? 0 : count
     }
 
-    private static let bodyCame: rt_curl_data_fn = { data, _, count, user in
+    static let bodyCame: rt_curl_data_fn = { data, _, count, user in
         guard let data, let me = from(user) else { return 0 }
         if me.body.count >= heldBytes || me.isPaused && !me.body.isEmpty {
             me.isHeld = true
@@ -386,7 +277,7 @@ final class HTTPTransfer: CurlUser {
         return count
     }
 
-    private static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
+    static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
         guard let data, let me = from(user) else { return 0 }
         let count = min(capacity, me.uploaded.count)
         if count > 0, let source = me.uploaded.readable.baseAddress {
@@ -401,7 +292,7 @@ final class HTTPTransfer: CurlUser {
         return Int(CURL_READFUNC_PAUSE)
     }
 
-    private static let progressCame: rt_curl_progress_fn = {
+    static let progressCame: rt_curl_progress_fn = {
         user, toReceive, received, toSend, sent in
         guard let me = from(user) else { return 0 }
         let progress = Progress(
@@ -415,5 +306,5 @@ final class HTTPTransfer: CurlUser {
         return 0
     }
 
-    private var toldProgress = Progress()
+    @exclusivity(unchecked) private var toldProgress = Progress()
 }

@@ -6,18 +6,18 @@ import Wire
 /// Unchecked because it crosses threads once, through the loop's queue.
 final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     let number: UInt64
-    var id: RESTSession.ID = 0
+    @exclusivity(unchecked) var id: RESTSession.ID = 0
     let request: RESTRequest
     private let client: RESTClient
-    private var handlers: RESTHandlers
-    private var transfer: HTTPTransfer?
-    private var body: [UInt8] = []
-    private var isDiscarding = false
-    private var discarded = 0
-    private var isPaused = false
-    private var httpVersion = 0
-    private var wantsBody = false
-    private var url: HTTPURL
+    @exclusivity(unchecked) private var handlers: RESTHandlers
+    @exclusivity(unchecked) private var transfer: HTTPTransfer?
+    @exclusivity(unchecked) private var body: [UInt8] = []
+    @exclusivity(unchecked) private var isDiscarding = false
+    @exclusivity(unchecked) private var discarded = 0
+    @exclusivity(unchecked) private var isPaused = false
+    @exclusivity(unchecked) private var httpVersion = 0
+    @exclusivity(unchecked) private var wantsBody = false
+    @exclusivity(unchecked) private var url: HTTPURL
 
     /// What is read of an answer that is not wanted, so that its connection can be used again.
     private static let discardLimit = 64 << 10
@@ -53,15 +53,13 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         discarded = 0
         wantsBody = false
         url = request.url
-        let path = request.url.text.prefix { $0 != "?" }
-        Log.write(.debug, "REST \(number): \(request.method) \(path)")
+        Log.write(.debug, "REST \(number): \(request.method) \(request.url.text.withoutQuery)")
         if rewinds, case .stream = request.body, !mayCall || handlers.rewind?() != true {
             let error = RealtimeError(.cancelled, "the request's body cannot be had again")
             return client.session.failed(id, error, now: Loop.now())
         }
         let policy = self.request.policy
         var options = HTTPTransfer.Options()
-        options.network = client.configuration.network
         options.connectTimeout = policy.connectTimeout
         options.decodes = client.configuration.decodes
         options.offersHTTP2 = client.configuration.offersHTTP2
@@ -70,7 +68,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         options.reportsProgress = handlers.progress != nil
         do throws(RealtimeError) {
             let transfer = try HTTPTransfer(
-                request, options, multi: client.loop.curl(), owner: self)
+                request, options, from: client.handles, multi: client.loop.curl(), owner: self)
             if isPaused { transfer.pause(true) }
             self.transfer = transfer
         } catch {

@@ -21,18 +21,19 @@ package final class RESTClient: @unchecked Sendable {
     // The loop's owner only.
     @exclusivity(unchecked) var session: RESTSession
     /// Outstanding ones by the number their caller knows, and by the session's.
-    var calls: [UInt64: RESTCall] = [:]
-    var callsByID: [RESTSession.ID: RESTCall] = [:]
+    @exclusivity(unchecked) var calls: [UInt64: RESTCall] = [:]
+    @exclusivity(unchecked) var callsByID: [RESTSession.ID: RESTCall] = [:]
     let timer = LoopTimer()
-    var armedAt: Instant?
-    var isScheduled = false
-    var isResident = false
-    var isActing = false
+    @exclusivity(unchecked) var armedAt: Instant?
+    @exclusivity(unchecked) var isScheduled = false
+    @exclusivity(unchecked) var isResident = false
+    @exclusivity(unchecked) var isActing = false
     /// The options are the session's now.
-    var hasBegun = false
-    var reachability: Reachability?
+    @exclusivity(unchecked) var hasBegun = false
+    @exclusivity(unchecked) var reachability: Reachability?
+    lazy var handles = CurlHandles(configuration.network)
     /// Asked for fresh credentials when they were refused.
-    var credentials: (() throws -> CredentialsAnswer)?
+    @exclusivity(unchecked) var credentials: (() throws -> CredentialsAnswer)?
 
     package init(base: String?, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()

@@ -18,6 +18,8 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
 
     func submit(_ call: RESTCall) {
         begin()
+        // What was said before this request holds for it.
+        if reachability?.isScheduled == true { askReachability() }
         call.id = session.submit(
             call.request, key: RESTClient.randomUUID(),
             isReachable: isReachable(call.request.http.url), now: Loop.now())
@@ -35,10 +37,14 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     }
 
     func reachabilityChanged() {
+        askReachability()
+        act()
+    }
+
+    private func askReachability() {
         session.reachabilityChanged(now: Loop.now(), random: randomFraction()) {
             isReachable($0)
         }
-        act()
     }
 
     /// Has what is to be done done in the loop's turn: never inside a call of the user's (R8).
@@ -119,6 +125,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
         // Also inside a callback: all are told before the call returns.
         while let action = session.nextAction() { perform(action) }
         act()
+        handles.removeAll()
         reachability?.remove(self)
     }
 

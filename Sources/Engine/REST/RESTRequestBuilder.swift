@@ -7,13 +7,13 @@ package final class RESTRequestBuilder {
     package let client: RESTClient
     private let method: String
     private let path: String
-    private var query = ""
+    @exclusivity(unchecked) private var query = ""
     /// What path and query make.
-    private var url: HTTPURL?
-    private var fields: [HeaderField] = []
-    private var body = HTTPRequest.Body.none
-    package var policy: RESTPolicy
-    package var handlers = RESTHandlers()
+    @exclusivity(unchecked) private var url: HTTPURL?
+    @exclusivity(unchecked) private var fields: [HeaderField] = []
+    @exclusivity(unchecked) private var body = HTTPRequest.Body.none
+    @exclusivity(unchecked) package var policy: RESTPolicy
+    @exclusivity(unchecked) package var handlers = RESTHandlers()
 
     /// - Parameter path: below the client's base URL, or a whole URL.
     package init(_ client: RESTClient, _ method: String, _ path: String) throws(RealtimeError) {
@@ -21,8 +21,7 @@ package final class RESTRequestBuilder {
         self.method = try checkedMethod(method)
         self.path = path
         policy = client.configuration.policy
-        // What is behind "#" is never sent.
-        url = try client.configuration.url(String(path.prefix { $0 != "#" }))
+        url = try client.configuration.url(path.withoutFragment)
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -70,7 +69,7 @@ package final class RESTRequestBuilder {
 
     private func wholeURL() throws(RealtimeError) -> HTTPURL {
         if let url { return url }
-        let path = path.prefix { $0 != "#" }
+        let path = path.withoutFragment
         let made = try client.configuration.url(path + (path.contains("?") ? "&" : "?") + query)
         url = made
         return made

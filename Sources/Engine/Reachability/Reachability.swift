@@ -33,7 +33,8 @@ package final class Reachability: @unchecked Sendable {
     private var observers: [ObjectIdentifier: Observer] = [:]
     private var onChange: ((_ isOnline: Bool) -> Void)?
     private var toldOnline = true
-    private var isScheduled = false
+    /// Something may have changed that observers are not told yet.
+    private(set) var isScheduled = false
 
     private struct Observer {
         weak var object: (any ReachabilityObserver)?

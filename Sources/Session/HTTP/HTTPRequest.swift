@@ -29,6 +29,11 @@ package struct HTTPRequest: Sendable {
         fields.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
     }
 
+    package func has(_ name: String) -> Bool {
+        for field in fields where field.name.equalsIgnoringASCIICase(name) { return true }
+        return false
+    }
+
     /// Sets a header in the place of all of its name; nil takes it away.
     package mutating func set(_ name: String, _ value: String?) {
         fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }

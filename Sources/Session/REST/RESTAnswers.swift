@@ -140,7 +140,7 @@ extension RESTSession {
     ) {
         var entry = old
         entry.lastError = failure.error
-        let isReachable = lines[entry.line]?.isReachable ?? true
+        let isReachable = lines[entry.line].isReachable
         // A caller who was shown the head cannot be shown another.
         let isTold =
             if case .running(isAnswered: true) = entry.state { entry.streamsAnswer } else {
@@ -170,7 +170,7 @@ extension RESTSession {
     /// It waits without an exchange: another may have its place.
     private mutating func leavePlace(_ entry: RESTEntry, _ now: Instant) {
         store(entry)
-        lines[entry.line]?.running -= 1
+        lines[entry.line].running -= 1
         pump(entry.line, now)
     }
 

@@ -11,8 +11,13 @@ package struct RESTConfiguration: Sendable {
 
     /// What the paths of requests are resolved against.
     package private(set) var base: HTTPURL?
+    /// Its path, without slashes at the end.
+    private var root = ""
     /// Headers of every request, unless it has those of the name itself.
-    package private(set) var fields: [HeaderField] = []
+    package private(set) var fields: [HeaderField] = [] {
+        didSet { plainFields = fields.filter { !isAuthorization($0) } }
+    }
+    private var plainFields: [HeaderField] = []
     package var policy = RESTPolicy()
     package var network = NetworkConfiguration()
     package var queueCapacity = 100
@@ -32,6 +37,8 @@ package struct RESTConfiguration: Sendable {
                 .invalidURL, "the base URL \(HTTPURL.redacted(url)) has a query")
         }
         base = parsed
+        root = parsed.target
+        while root.utf8.last == UInt8(ascii: "/") { root.removeLast() }
     }
 
     package mutating func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -61,12 +68,12 @@ package struct RESTConfiguration: Sendable {
             return try HTTPURL(parsing: path, as: .http)
         }
         if path.isEmpty { return base }
-        var root = base.requestURL[...]
-        while root.utf8.last == UInt8(ascii: "/") { root = root.dropLast() }
-        let rest = path.drop { $0 == "/" }
-        let joint = rest.utf8.first == UInt8(ascii: "?") ? "" : "/"
-        let url = try HTTPURL(parsing: root + joint + rest, as: .http)
-        return url.withCredentials(of: base)
+        let rest = Substring(path.utf8.drop { $0 == UInt8(ascii: "/") })
+        let isWhole = rest.utf8.first == UInt8(ascii: "?") && !root.isEmpty
+        let target = root + (isWhole ? "" : "/") + rest
+        if let url = base.withPlainTarget(target) { return url }
+        return try HTTPURL(parsing: base.connectURL + target, as: .http)
+            .withCredentials(of: base)
     }
 
     /// The Authorization among the headers: it is the session's to set, and to replace.
@@ -75,8 +82,8 @@ package struct RESTConfiguration: Sendable {
     /// A request with the client's headers below its own.
     package func complete(_ request: HTTPRequest) -> HTTPRequest {
         var complete = request
-        complete.fields = fields.filter { !isAuthorization($0) }
-        complete.overlay(request.fields)
+        complete.fields = plainFields
+        if !request.fields.isEmpty { complete.overlay(request.fields) }
         return complete
     }
 }
@@ -93,7 +100,7 @@ private func isAbsolute(_ path: String) -> Bool {
 
 /// A method that can be sent (RFC 9110 §9.1).
 package func checkedMethod(_ method: String) throws(RealtimeError) -> String {
-    guard method.utf8.isToken, method.utf8.count <= 64, method != "CONNECT" else {
+    guard method.isToken, method.utf8.count <= 64, method != "CONNECT" else {
         throw RealtimeError(
             .invalidArgument, "the method \(method.quoted(upTo: 64)) is no token, or is CONNECT")
     }

@@ -34,7 +34,7 @@ struct RESTEntry: Sendable {
     let isOrdered: Bool
     /// The URL it was made with: whose credentials go along, and whose exchanges it is one of.
     let origin: HTTPURL
-    let line: String
+    let line: RESTLines.Place
 
     var state = State.queued
     var redirects = Redirects()
@@ -71,7 +71,8 @@ struct RESTEntry: Sendable {
     var lastError: RealtimeError?
 
     init(
-        _ id: UInt64, _ request: RESTRequest, _ http: HTTPRequest, now: Instant
+        _ id: UInt64, _ request: RESTRequest, _ http: HTTPRequest, _ line: RESTLines.Place,
+        now: Instant
     ) {
         self.id = id
         self.request = http
@@ -80,11 +81,11 @@ struct RESTEntry: Sendable {
         streamsAnswer = request.streamsAnswer
         isOrdered = request.policy.orders(http.method)
         origin = http.url
-        line = http.url.origin
+        self.line = line
         backoff = Backoff(request.policy.backoff)
         expiry = policy.queueTime > .zero ? now + policy.queueTime : nil
         timeLeft = policy.deadline
-        usesCredential = http.values("Authorization").isEmpty
+        usesCredential = !http.has("Authorization")
     }
 
     /// Whether it is one of its origin's exchanges.

@@ -1,33 +1,11 @@
 import Wire
 
-/// The requests to one origin.
-struct RESTLine: Sendable {
-    /// One of them, which stands for all.
-    let url: HTTPURL
-    /// There is a network to it.
-    var isReachable: Bool
-    /// It came back, and nothing is sent before this time (R11).
-    var resumeAt: Instant?
-    /// Exchanges under way.
-    var running = 0
-    /// Requests of it that have not ended.
-    var members = 0
-    /// Unordered ones that wait to begin, first submitted first.
-    var waiting: [RESTSession.ID] = []
-
-    init(_ url: HTTPURL, isReachable: Bool, resumeAt: Instant? = nil) {
-        self.url = url
-        self.resumeAt = resumeAt
-        self.isReachable = isReachable
-    }
-}
-
 // Which request begins when (R10, R11).
 extension RESTSession {
     /// A request is to begin as soon as it may, at its place among the others.
     mutating func requeue(_ id: ID, _ now: Instant) {
         guard var entry = entries.removeValue(forKey: id) else { return }
-        if entry.holdsPlace { lines[entry.line]?.running -= 1 }
+        if entry.holdsPlace { lines[entry.line].running -= 1 }
         enqueue(&entry)
         entries[id] = entry
         alarms.set(id, entry.alarm)
@@ -37,15 +15,15 @@ extension RESTSession {
     mutating func enqueue(_ entry: inout RESTEntry) {
         entry.state = .queued
         if entry.isOrdered { return }
-        lines[entry.line]?.waiting.insert(sorted: entry.id)
+        lines[entry.line].waiting.insert(sorted: entry.id)
     }
 
     /// Begins what may begin: on this line, and the first of the ordered ones wherever it goes.
-    mutating func pump(_ name: String, _ now: Instant) {
+    mutating func pump(_ place: RESTLines.Place, _ now: Instant) {
         // A request that ends when it should begin must not nest: there may be thousands.
         guard !isPumping else { return }
         isPumping = true
-        while let id = next(name, now) ?? nextOrdered(now) { begin(id, now) }
+        while let id = next(place, now) ?? nextOrdered(now) { begin(id, now) }
         isPumping = false
     }
 
@@ -57,12 +35,12 @@ extension RESTSession {
         return first
     }
 
-    private func next(_ name: String, _ now: Instant) -> ID? {
-        guard let line = lines[name], line.isReachable, line.resumeAt.map({ $0 <= now }) ?? true,
-            line.running < perHost
+    private func next(_ place: RESTLines.Place, _ now: Instant) -> ID? {
+        guard lines[place].isReachable, lines[place].resumeAt.map({ $0 <= now }) ?? true,
+            lines[place].running < perHost
         else { return nil }
-        let plain = line.waiting.first
-        guard let first = ordered.first, let entry = entries[first], entry.line == name,
+        let plain = lines[place].waiting.first
+        guard let first = ordered.first, let entry = entries[first], entry.line == place,
             entry.isQueued
         else { return plain }
         return min(plain ?? first, first)
@@ -74,7 +52,7 @@ extension RESTSession {
             return finish(entry, passed(entry), now: now)
         }
         leaveQueue(entry)
-        lines[entry.line]?.running += 1
+        lines[entry.line].running += 1
         entry.attemptEnd = nil
         start(&entry, now)
         entries[id] = entry
@@ -92,7 +70,9 @@ extension RESTSession {
         }
         if entry.usesCredential {
             entry.generation = generation
-            entry.request.set("Authorization", credential)
+            if credential != nil || entry.request.has("Authorization") {
+                entry.request.set("Authorization", credential)
+            }
         }
         let rewinds = entry.bodyIsUsed
         entry.bodyIsUsed = false
@@ -106,7 +86,7 @@ extension RESTSession {
 
     private mutating func leaveQueue(_ entry: RESTEntry) {
         counted.remove(sorted: entry.id)
-        if entry.isQueued, !entry.isOrdered { lines[entry.line]?.waiting.remove(sorted: entry.id) }
+        if entry.isQueued, !entry.isOrdered { lines[entry.line].waiting.remove(sorted: entry.id) }
     }
 
     /// Ends a request, and begins what waited for that.
@@ -117,11 +97,10 @@ extension RESTSession {
         alarms.set(entry.id, nil)
         leaveQueue(entry)
         if entry.isOrdered { ordered.remove(sorted: entry.id) }
-        if entry.holdsPlace { lines[entry.line]?.running -= 1 }
-        lines[entry.line]?.members -= 1
+        if entry.holdsPlace { lines[entry.line].running -= 1 }
         act(.finish(entry.id, entry.outcome(error, hasBody: hasBody)))
         pump(entry.line, now)
-        if lines[entry.line]?.members == 0 { lines[entry.line] = nil }
+        lines.leave(entry.line)
     }
 }
 

@@ -37,7 +37,7 @@ package struct RESTSession: Sendable {
     private let queueCapacity: Int
     private let overflow: RESTConfiguration.Overflow
     var entries: [ID: RESTEntry] = [:]
-    var lines: [String: RESTLine] = [:]
+    var lines = RESTLines()
     /// Ordered requests that have not ended, first in first.
     var ordered: [ID] = []
     /// Those that count against the queue's capacity: submitted without a network, or behind an
@@ -72,9 +72,11 @@ package struct RESTSession: Sendable {
     /// Takes a request in. What becomes of it, a full queue too, is told by actions.
     /// - Parameters:
     ///   - key: random text for an Idempotency-Key, should it need one.
-    ///   - isReachable: whether there is a network to its host.
+    ///   - isReachable: whether there is a network to its host; asked when no request to it came
+    ///     before, or long ago.
     package mutating func submit(
-        _ request: RESTRequest, key: @autoclosure () -> String, isReachable: Bool, now: Instant
+        _ request: RESTRequest, key: @autoclosure () -> String,
+        isReachable: @autoclosure () -> Bool, now: Instant
     ) -> ID {
         lastID += 1
         let id = lastID
@@ -84,27 +86,27 @@ package struct RESTSession: Sendable {
         {
             http.set("Idempotency-Key", key())
         }
-        var entry = RESTEntry(id, request, http, now: now)
+        let line = lines.enter(http.url, isReachable: isReachable)
+        var entry = RESTEntry(id, request, http, line, now: now)
         guard !isClosed else {
             act(.finish(id, entry.outcome(RealtimeError(.closed, "the client is closed"))))
+            lines.leave(line)
             return id
         }
-        let line = lines[entry.line] ?? RESTLine(http.url, isReachable: isReachable)
-        let fresh = RESTLine(http.url, isReachable: line.isReachable, resumeAt: line.resumeAt)
         let isKept =
-            !line.isReachable || line.resumeAt != nil || entry.isOrdered && !ordered.isEmpty
-        if isKept, !makeRoom(for: entry, now) { return id }
+            !lines[line].isReachable || lines[line].resumeAt != nil
+            || entry.isOrdered && !ordered.isEmpty
+        if isKept, !makeRoom(for: entry, now) {
+            lines.leave(line)
+            return id
+        }
         if isKept { counted.append(id) }
-        entry.runClock(line.isReachable, now: now)
-        // Making room may have changed the line, or ended it with its last request.
-        if lines[entry.line] == nil { lines[entry.line] = fresh }
-        lines[entry.line]?.members += 1
+        entry.runClock(lines[line].isReachable, now: now)
         if entry.isOrdered { ordered.append(id) }
-        let origin = entry.line
         enqueue(&entry)
         entries[id] = entry
         alarms.set(id, entry.alarm)
-        pump(origin, now)
+        pump(line, now)
         return id
     }
 
@@ -130,7 +132,7 @@ package struct RESTSession: Sendable {
             alarms.set(entry.id, nil)
         }
         entries = [:]
-        lines = [:]
+        lines = RESTLines()
         ordered = []
         counted = []
         alarms.set(RESTSession.linesAlarm, nil)
@@ -146,11 +148,11 @@ package struct RESTSession: Sendable {
     package mutating func reachabilityChanged(
         now: Instant, random: Double, _ isReachable: (HTTPURL) -> Bool
     ) {
-        for (name, line) in lines {
-            let reachable = isReachable(line.url)
-            guard reachable != line.isReachable else { continue }
-            lines[name]?.isReachable = reachable
-            lines[name]?.resumeAt =
+        for place in lines.all {
+            let reachable = isReachable(lines[place].url)
+            guard reachable != lines[place].isReachable else { continue }
+            lines[place].isReachable = reachable
+            lines[place].resumeAt =
                 reachable ? now + .nanoseconds(Int64(random * 1_000_000_000)) : nil
         }
         for id in Array(entries.keys) {
@@ -174,14 +176,14 @@ package struct RESTSession: Sendable {
     }
 
     private mutating func resumeLines(_ now: Instant) {
-        let due = lines.filter { $0.value.resumeAt.map { $0 <= now } ?? false }
-        for name in due.keys { lines[name]?.resumeAt = nil }
-        for name in due.keys.sorted() { pump(name, now) }
+        let due = lines.all.filter { lines[$0].resumeAt.map { $0 <= now } ?? false }
+        for place in due { lines[place].resumeAt = nil }
+        for place in due.sorted() { pump(place, now) }
         setLinesAlarm()
     }
 
     private mutating func setLinesAlarm() {
-        alarms.set(RESTSession.linesAlarm, lines.values.compactMap(\.resumeAt).min())
+        alarms.set(RESTSession.linesAlarm, lines.all.compactMap { lines[$0].resumeAt }.min())
     }
 
     private mutating func wake(_ id: ID, _ now: Instant) {
@@ -264,7 +266,7 @@ package struct RESTSession: Sendable {
     /// Changes a request, and its alarm with it.
     mutating func change(_ id: ID, _ body: (inout RESTEntry, RESTLine) -> Void) {
         guard var entry = entries.removeValue(forKey: id) else { return }
-        if let line = lines[entry.line] { body(&entry, line) }
+        body(&entry, lines[entry.line])
         alarms.set(id, entry.alarm)
         entries[id] = entry
     }

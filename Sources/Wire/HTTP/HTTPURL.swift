@@ -20,40 +20,38 @@ package struct HTTPURL: Equatable, Sendable {
     /// The longest URL accepted, in bytes.
     package static let lengthLimit = 65_536
 
-    package let kind: Kind
-    package let isSecure: Bool
-    /// A name, an IPv4 address, or an IPv6 address without brackets and zone.
-    package let host: String
-    package let port: UInt16
+    /// Shared by all URLs that were made of one another.
+    private let place: Place
     /// Path and query as they go into the request: percent-encoded, at least "/".
     package private(set) var target: String
+    private var login: Login?
+
+    package var kind: Kind { place.kind }
+    package var isSecure: Bool { place.isSecure }
+    /// A name, an IPv4 address, or an IPv6 address without brackets and zone.
+    package var host: String { place.host }
+    package var port: UInt16 { place.port }
     /// Percent-decoded.
-    package private(set) var user: String?
+    package var user: String? { login?.user }
     /// Percent-decoded.
-    package private(set) var password: String?
-    /// The zone of a link-local IPv6 address (RFC 6874), which matters to this machine alone.
-    private let zone: String?
+    package var password: String? { login?.password }
 
     /// For the Host header: the port is left out when it is the scheme's own (RFC 6455 §4.1).
-    package var hostHeader: String {
-        let name = host.contains(":") ? "[\(host)]" : host
-        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
-    }
+    package var hostHeader: String { place.hostHeader }
 
     /// What libcurl connects to: scheme, host and port alone.
-    package var connectURL: String { "\(isSecure ? "https" : "http")://\(displayName)" }
+    package var connectURL: String { place.connectURL }
 
     /// The value of an Authorization header for its user and password (RFC 7617 §2); nil without.
     package var basicAuthorization: String? {
-        guard user != nil || password != nil else { return nil }
+        guard let login else { return nil }
         // A user with a colon was refused.
-        return try? HeaderField.basicAuthorization(user: user ?? "", password: password ?? "")
+        return try? HeaderField.basicAuthorization(
+            user: login.user ?? "", password: login.password ?? "")
     }
 
-    private var scheme: String { isSecure ? kind.schemes.secure : kind.schemes.plain }
-
     /// Scheme, host and, unless it is the scheme's own, port (RFC 6454 §6.2).
-    package var origin: String { "\(scheme)://\(hostHeader)" }
+    package var origin: String { place.origin }
 
     /// The whole URL without user and password.
     package var text: String { origin + target }
@@ -62,58 +60,73 @@ package struct HTTPURL: Equatable, Sendable {
     package var requestURL: String { connectURL + target }
 
     /// Host and port, for messages.
-    package var displayName: String {
-        guard host.contains(":") else { return "\(host):\(port)" }
-        return "[\(host)\(zone.map { "%25" + $0 } ?? "")]:\(port)"
-    }
+    package var displayName: String { place.displayName }
 
     /// - Throws: `.unsupportedScheme`, or `.invalidURL` with what to change; the message shows the
     ///   URL without its user, password and query.
     package init(parsing text: String, as kind: Kind) throws(RealtimeError) {
-        self.kind = kind
-        isSecure = try checkText(text, kind)
-        // What is behind "#" is never sent (RFC 9110 §4.2.5).
-        let text = String(text.prefix { $0 != "#" })
+        let isSecure = try checkText(text, kind)
+        let text = text.withoutFragment
         let parts = URLParts(text)
         try parts.parse()
-        guard let host = try parts.string(CURLUPART_HOST), !host.isEmpty else {
+        guard var host = try parts.string(CURLUPART_HOST), !host.isEmpty else {
             throw invalid(text, "has no host")
         }
         if host.hasPrefix("[") {
-            self.host = String(host.dropFirst().dropLast())
-        } else {
+            host = String(host.dropFirst().dropLast())
+        } else if !host.hasBytes(only: isUnreserved) {
             // Percent-encoded bytes are decoded by now, so this sees what would be looked up.
-            guard host.utf8.allSatisfy({ isUnreserved($0) }) else {
-                throw invalid(
-                    text,
-                    "has a host with characters that no host name has; write an "
-                        + "international name in its xn-- form")
-            }
-            self.host = host
+            throw invalid(
+                text,
+                "has a host with characters that no host name has; write an "
+                    + "international name in its xn-- form")
         }
-        zone = try parts.string(CURLUPART_ZONEID)
-        port = try parsePort(parts.string(CURLUPART_PORT), of: text) ?? (isSecure ? 443 : 80)
-        user = try parts.string(CURLUPART_USER, decoded: true)
-        password = try parts.string(CURLUPART_PASSWORD, decoded: true)
-        if let user, user.contains(":") {
+        place = Place(
+            kind, isSecure, host: host,
+            port: try parsePort(parts.string(CURLUPART_PORT), of: text) ?? (isSecure ? 443 : 80),
+            zone: try parts.string(CURLUPART_ZONEID))
+        login = try Login(
+            user: parts.string(CURLUPART_USER, decoded: true),
+            password: parts.string(CURLUPART_PASSWORD, decoded: true))
+        if let user = login?.user, user.contains(":") {
             throw invalid(text, "has a user name with a colon, which RFC 7617 §2 forbids")
         }
         let query = try parts.string(CURLUPART_QUERY)
+        // Neither path nor query may hold all bytes as they are (RFC 3986 §3.3, §3.4); "%" stays,
+        // since what is encoded already is left alone.
         target = percentEncoded(
-            (try parts.string(CURLUPART_PATH) ?? "/") + (query.map { "?" + $0 } ?? ""))
+            (try parts.string(CURLUPART_PATH) ?? "/") + (query.map { "?" + $0 } ?? "")
+        ) { isPlain($0) || $0 == UInt8(ascii: "%") }
     }
 
     /// RFC 6454 §4.
     package func hasSameOrigin(as other: HTTPURL) -> Bool {
-        isSecure == other.isSecure && port == other.port && zone == other.zone
+        if place === other.place { return true }
+        return isSecure == other.isSecure && port == other.port && place.zone == other.place.zone
             && host.equalsIgnoringASCIICase(other.host)
+    }
+
+    /// With another path and query, which begin with a slash; nil when they are not made of what
+    /// goes into a request as it is alone, and so have to be parsed.
+    package func withPlainTarget(_ target: String) -> HTTPURL? {
+        // A segment that begins with a dot may be one that leads up (RFC 3986 §5.2.4).
+        var last: UInt8 = 0
+        for byte in target.utf8 {
+            guard isPlain(byte), byte != UInt8(ascii: ".") || last != UInt8(ascii: "/") else {
+                return nil
+            }
+            last = byte
+        }
+        guard target.utf8.count + connectURL.utf8.count <= HTTPURL.lengthLimit else { return nil }
+        var copy = self
+        copy.target = target
+        return copy
     }
 
     /// With another URL's user and password, or none.
     package func withCredentials(of other: HTTPURL?) -> HTTPURL {
         var copy = self
-        copy.user = other?.user
-        copy.password = other?.password
+        copy.login = other?.login
         return copy
     }
 
@@ -136,7 +149,7 @@ package struct HTTPURL: Equatable, Sendable {
         guard !whole.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
             throw invalid(String(whole), "has a space or control character")
         }
-        let base = URLParts("\(scheme)://\(displayName)\(target)")
+        let base = URLParts("\(place.scheme)://\(displayName)\(target)")
         try base.parse()
         guard var text = try base.resolved(String(whole)) else {
             throw invalid(String(whole), "leads nowhere")
@@ -171,6 +184,72 @@ package struct HTTPURL: Equatable, Sendable {
             bytes = bytes[..<mark]
         }
         return (scheme + userinfo + String(Substring(bytes)) + query).quoted(upTo: 200)
+    }
+}
+
+/// What a URL leads to: with the texts that follow from it, each made once.
+private final class Place: Sendable, Equatable {
+    let kind: HTTPURL.Kind
+    let isSecure: Bool
+    let host: String
+    let port: UInt16
+    /// The zone of a link-local IPv6 address (RFC 6874), which matters to this machine alone.
+    let zone: String?
+    let hostHeader: String
+    let displayName: String
+    let connectURL: String
+    let origin: String
+
+    var scheme: String { isSecure ? kind.schemes.secure : kind.schemes.plain }
+
+    init(_ kind: HTTPURL.Kind, _ isSecure: Bool, host: String, port: UInt16, zone: String?) {
+        self.kind = kind
+        self.isSecure = isSecure
+        self.host = host
+        self.port = port
+        self.zone = zone
+        let isAddress = host.contains(":")
+        let name = isAddress ? "[\(host)]" : host
+        hostHeader = port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
+        displayName =
+            isAddress ? "[\(host)\(zone.map { "%25" + $0 } ?? "")]:\(port)" : "\(host):\(port)"
+        connectURL = "\(isSecure ? "https" : "http")://\(displayName)"
+        origin = "\(isSecure ? kind.schemes.secure : kind.schemes.plain)://\(hostHeader)"
+    }
+
+    static func == (a: Place, b: Place) -> Bool {
+        a === b
+            || a.kind == b.kind && a.isSecure == b.isSecure && a.host == b.host
+                && a.port == b.port && a.zone == b.zone
+    }
+}
+
+/// The user and password of a URL, of which one may be missing.
+private final class Login: Sendable, Equatable {
+    let user: String?
+    let password: String?
+
+    /// nil for neither.
+    init?(user: String?, password: String?) {
+        guard user != nil || password != nil else { return nil }
+        self.user = user
+        self.password = password
+    }
+
+    static func == (a: Login, b: Login) -> Bool {
+        a.user == b.user && a.password == b.password
+    }
+}
+
+extension String {
+    /// What is behind "#" is never sent (RFC 9110 §4.2.5).
+    package var withoutFragment: String {
+        utf8.firstIndex(of: UInt8(ascii: "#")).map { String(self[..<$0]) } ?? self
+    }
+
+    /// Of a URL or a path: what the log may have.
+    package var withoutQuery: String {
+        utf8.firstIndex(of: UInt8(ascii: "?")).map { String(self[..<$0]) } ?? self
     }
 }
 
@@ -237,19 +316,28 @@ private func isUnreserved(_ byte: UInt8) -> Bool {
     isAlphanumeric(byte) || "-._~".utf8.contains(byte)
 }
 
+/// What path and query hold as it is; what a percent-encoding stands for is not looked at.
+private func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "@")...UInt8(ascii: "Z"),
+        // &'()*+,-./0123456789:;
+        UInt8(ascii: "&")...UInt8(ascii: ";"), UInt8(ascii: "!"), UInt8(ascii: "$"),
+        UInt8(ascii: "="), UInt8(ascii: "?"), UInt8(ascii: "_"), UInt8(ascii: "~"):
+        true
+    default: false
+    }
+}
+
 /// As a form's name or value (application/x-www-form-urlencoded), a space as %20: understood by
 /// every server, in a query and in a body.
-package func formEncoded(_ text: String) -> String { percentEncoded(text, keeping: "") }
+package func formEncoded(_ text: String) -> String { percentEncoded(text, keeping: isUnreserved) }
 
-/// Encodes the bytes that neither path nor query may hold as they are (RFC 3986 §3.3, §3.4); "%"
-/// stays, since what is encoded already is left alone.
-private func percentEncoded(
-    _ text: String, keeping kept: String = "%!$&'()*+,;=:@/?"
-) -> String {
+private func percentEncoded(_ text: String, keeping isKept: (UInt8) -> Bool) -> String {
+    if text.hasBytes(only: isKept) { return text }
     let digits = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []
     for byte in text.utf8 {
-        if isUnreserved(byte) || kept.utf8.contains(byte) {
+        if isKept(byte) {
             result.append(byte)
         } else {
             result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]

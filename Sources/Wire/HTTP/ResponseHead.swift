@@ -5,7 +5,10 @@ package struct ResponseHead: Equatable, Sendable {
     /// 100 to 999.
     package var status: Int
     package var reason: String
-    package var fields: [HeaderField]
+    /// Lines that nobody has asked for yet: most answers are read for their status alone. Without
+    /// them `taken` has the fields.
+    private var lines: [UInt8] = []
+    private var taken: [HeaderField]
 
     package init(
         status: Int, reason: String = "", fields: [HeaderField] = [], minorVersion: Int = 1
@@ -13,12 +16,41 @@ package struct ResponseHead: Equatable, Sendable {
         self.minorVersion = minorVersion
         self.status = status
         self.reason = reason
-        self.fields = fields
+        taken = fields
+    }
+
+    /// With fields as they came: lines of a name, a colon and a value, each with its end; lines
+    /// without a colon are left out.
+    package init(status: Int, reason: String, lines: [UInt8], minorVersion: Int) {
+        self.init(status: status, reason: reason, minorVersion: minorVersion)
+        self.lines = lines
+    }
+
+    package var fields: [HeaderField] {
+        get {
+            guard !lines.isEmpty else { return taken }
+            var fields: [HeaderField] = []
+            forEachLine { fields.append(HeaderField(name: text($0), value: text($1))) }
+            return fields
+        }
+        _modify {
+            taken = fields
+            lines = []
+            yield &taken
+        }
     }
 
     /// The values of every field with this name, in order; names match in any ASCII case.
     package func values(_ name: String) -> [String] {
-        fields.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+        guard !lines.isEmpty else {
+            return taken.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+        }
+        var values: [String] = []
+        forEachLine { other, value in
+            guard other.count == name.utf8.count else { return }
+            if text(other).equalsIgnoringASCIICase(name) { values.append(text(value)) }
+        }
+        return values
     }
 
     /// Whether a comma-separated list, over all fields with this name, holds the token, in any
@@ -31,4 +63,41 @@ package struct ResponseHead: Equatable, Sendable {
             }
         }
     }
+
+    package static func == (a: ResponseHead, b: ResponseHead) -> Bool {
+        a.minorVersion == b.minorVersion && a.status == b.status && a.reason == b.reason
+            && a.fields == b.fields
+    }
+
+    private func forEachLine(
+        _ body: (_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
+    ) {
+        lines.withUnsafeBytes { bytes in
+            var start = 0
+            while start < bytes.count {
+                var end = start
+                var colon = -1
+                while end < bytes.count, bytes[end] != 0x0A {
+                    if colon < 0, bytes[end] == UInt8(ascii: ":") { colon = end }
+                    end += 1
+                }
+                let next = end + 1
+                if colon >= 0 {
+                    var first = colon + 1
+                    while first < end, isBlank(bytes[first]) { first += 1 }
+                    while first < end, isBlank(bytes[end - 1]) || bytes[end - 1] == 0x0D {
+                        end -= 1
+                    }
+                    body(
+                        UnsafeRawBufferPointer(rebasing: bytes[start..<colon]),
+                        UnsafeRawBufferPointer(rebasing: bytes[first..<end]))
+                }
+                start = next
+            }
+        }
+    }
+}
+
+private func text(_ bytes: UnsafeRawBufferPointer) -> String {
+    String(decoding: bytes, as: UTF8.self)
 }

@@ -26,6 +26,30 @@ extension UInt8 {
     package var isASCIIDigit: Bool { (0x30...0x39).contains(self) }
 }
 
+extension String {
+    /// Whether every byte is as `allows` says. Not by a generic algorithm: one of another module
+    /// costs as much as all the rest of a short request.
+    package func hasBytes(only allows: (UInt8) -> Bool) -> Bool {
+        utf8.withContiguousStorageIfAvailable { bytes in
+            for byte in bytes where !allows(byte) { return false }
+            return true
+        } ?? utf8.allSatisfy(allows)
+    }
+
+    package var isToken: Bool { !isEmpty && hasBytes(only: isTokenByte) }
+
+    /// Whether both are the same when A to Z count as a to z; other letters keep their case.
+    package func equalsIgnoringASCIICase(_ other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        var mine = utf8.makeIterator()
+        var others = other.utf8.makeIterator()
+        while let a = mine.next(), let b = others.next() {
+            guard a == b || a.asciiLowercased == b.asciiLowercased else { return false }
+        }
+        return true
+    }
+}
+
 extension Collection where Element == UInt8 {
     package var isToken: Bool { !isEmpty && allSatisfy(isTokenByte) }
 }

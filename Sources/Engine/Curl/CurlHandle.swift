@@ -1,0 +1,219 @@
+import CShims
+import Session
+import Wire
+
+/// An easy handle of libcurl's for one exchange after the other over the same network. What is the
+/// same for all of them is set when it is made, which costs more than a short exchange; the rest by
+/// `prepare`.
+final class CurlHandle {
+    let easy: UnsafeMutableRawPointer
+    /// What it works for, while it does.
+    unowned var transfer: HTTPTransfer?
+    private let configuration: NetworkConfiguration
+    private let network: CurlNetwork
+    /// Where it leads to, and how.
+    private var place: HTTPURL
+    private(set) var way: CurlWay
+    /// Its addresses are the network's own: its connections are for nobody else.
+    private let hasOwnAddresses: Bool
+    private let forkGeneration = rt_fork_generation()
+    private let notes: UnsafeMutablePointer<rt_curl_notes>
+    // What is set, and left when the next request wants the same.
+    @exclusivity(unchecked) private var list: UnsafeMutablePointer<curl_slist>?
+    @exclusivity(unchecked) private var listed:
+        (fields: [HeaderField], basic: String?, sendsBody: Bool)?
+    /// GET without a body.
+    @exclusivity(unchecked) private var isPlain = true
+
+    /// One read of libcurl's. What a small read does not touch costs no memory.
+    private static let readBytes = 64 << 10
+
+    init(
+        _ configuration: NetworkConfiguration, to url: HTTPURL, keepsAlive: Bool
+    ) throws(RealtimeError) {
+        guard let easy = curl_easy_init() else {
+            throw RealtimeError(.system, "libcurl could not make a handle")
+        }
+        self.easy = easy
+        self.configuration = configuration
+        place = url
+        way = CurlWay(to: url, by: configuration)
+        hasOwnAddresses = !configuration.resolves.isEmpty
+        notes = .allocate(capacity: 1)
+        notes.initialize(to: rt_curl_notes())
+        network = try CurlNetwork(configuration, on: easy)
+        way.set(on: easy)
+        _ = rt_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
+        _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+        _ = rt_curl_set_notes(easy, notes)
+        _ = rt_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
+        if hasOwnAddresses { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+        if keepsAlive, configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        _ = rt_curl_set_data(
+            easy, CURLOPT_HEADERFUNCTION, HTTPTransfer.headerCame, CURLOPT_HEADERDATA, me)
+        _ = rt_curl_set_data(
+            easy, CURLOPT_WRITEFUNCTION, HTTPTransfer.bodyCame, CURLOPT_WRITEDATA, me)
+        _ = rt_curl_set_data(
+            easy, CURLOPT_READFUNCTION, HTTPTransfer.bodyWanted, CURLOPT_READDATA, me)
+        _ = rt_curl_set_progress(easy, HTTPTransfer.progressCame, me)
+    }
+
+    deinit {
+        // A forked child's copy: its connections are the parent's.
+        guard forkGeneration == rt_fork_generation() else { return }
+        curl_easy_cleanup(easy)
+        curl_slist_free_all(list)
+        notes.deallocate()
+    }
+
+    private func keepAlive(_ configuration: NetworkConfiguration) {
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 30)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 15)
+        _ = rt_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 4)
+    }
+
+    /// How long it took until the request could go out; zero before.
+    var requestDelay: UInt64 {
+        // libcurl's figure is the last exchange's until this one has a connection.
+        notes.pointee.is_connected ? rt_curl_request_delay(easy) : 0
+    }
+
+    /// What libcurl says of a failure, "" when it says nothing.
+    var errorText: UnsafePointer<CChar> { rt_curl_error_text(notes) }
+
+    // MARK: One exchange
+
+    func prepare(_ request: HTTPRequest, _ options: HTTPTransfer.Options) throws(RealtimeError) {
+        rt_curl_clear_notes(notes)
+        if !request.url.hasSameOrigin(as: place) {
+            place = request.url
+            way = CurlWay(to: place, by: configuration)
+            way.set(on: easy)
+        }
+        _ = rt_curl_set_string(easy, CURLOPT_URL, request.url.requestURL)
+        let version =
+            options.offersHTTP2 ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
+        _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, version)
+        // libcurl's default would end an attempt after 300 s.
+        let connectTime =
+            options.connectTimeout > .zero
+            ? max(1, options.connectTimeout.clampedNanoseconds / 1_000_000) : UInt64(Int32.max)
+        _ = rt_curl_set_long(
+            easy, CURLOPT_CONNECTTIMEOUT_MS, Int(min(connectTime, UInt64(Int32.max))))
+        let decodes = options.decodes && !request.has("Accept-Encoding")
+        _ = rt_curl_set_string(easy, CURLOPT_ACCEPT_ENCODING, decodes ? "" : nil)
+        _ = rt_curl_set_long(easy, CURLOPT_PIPEWAIT, options.prefersSharing ? 1 : 0)
+        let isFresh = hasOwnAddresses || options.takesFreshConnection
+        _ = rt_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
+        _ = rt_curl_set_long(easy, CURLOPT_NOPROGRESS, options.reportsProgress ? 0 : 1)
+        setBody(request)
+        try setFields(request)
+    }
+
+    /// Lets go of what only the last request needed.
+    func clear() {
+        transfer = nil
+        guard !isPlain else { return }
+        _ = rt_curl_set_pointer(easy, CURLOPT_POSTFIELDS, nil)
+        _ = rt_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, nil)
+        _ = rt_curl_set_long(easy, CURLOPT_HTTPGET, 1)
+        isPlain = true
+    }
+
+    private func setFields(_ request: HTTPRequest) throws(RealtimeError) {
+        let basic = request.has("Authorization") ? nil : request.url.basicAuthorization
+        let sendsBody = request.sendsBody
+        if let listed, listed.sendsBody == sendsBody, listed.basic == basic,
+            listed.fields == request.fields
+        {
+            return
+        }
+        var lines = request.fields.map {
+            $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)"
+        }
+        if let basic { lines.append("Authorization: \(basic)") }
+        if !request.has("User-Agent") { lines.append("User-Agent: \(ClientHandshake.userAgent)") }
+        if sendsBody {
+            // libcurl's own: it would wait for a 100, and name the type of a form.
+            if !request.has("Expect") { lines.append("Expect:") }
+            if !request.has("Content-Type") { lines.append("Content-Type:") }
+        }
+        listed = nil
+        curl_slist_free_all(list)
+        list = nil
+        for line in lines {
+            guard let longer = curl_slist_append(list, line) else {
+                throw RealtimeError(.system, "libcurl could not keep a header")
+            }
+            list = longer
+        }
+        _ = rt_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
+        listed = (request.fields, basic, sendsBody)
+    }
+
+    private func setBody(_ request: HTTPRequest) {
+        if request.method == "GET", request.body == .none { return }
+        isPlain = false
+        switch request.body {
+        case .none:
+            if request.method == "HEAD" {
+                _ = rt_curl_set_long(easy, CURLOPT_NOBODY, 1)
+                return
+            }
+            if request.sendsBody { copyBody([]) }
+        case .bytes(let bytes): copyBody(bytes)
+        case .stream(let length):
+            _ = rt_curl_set_long(easy, CURLOPT_UPLOAD, 1)
+            _ = rt_curl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length ?? -1)
+        }
+        _ = rt_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, request.method)
+    }
+
+    private func copyBody(_ bytes: [UInt8]) {
+        // The size first: libcurl copies as many.
+        _ = rt_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, bytes.count)
+        bytes.withUnsafeBytes {
+            let base = UnsafeMutableRawPointer(mutating: $0.baseAddress ?? CurlHandle.noBytes)
+            _ = rt_curl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, base)
+        }
+    }
+
+    private static var noBytes: UnsafeRawPointer {
+        UnsafeRawPointer(StaticString("").utf8Start)
+    }
+}
+
+/// Handles over one network that wait for their next exchange. The loop's owner only.
+final class CurlHandles {
+    private let network: NetworkConfiguration
+    @exclusivity(unchecked) private var idle: [CurlHandle] = []
+    /// Each may hold a buffer of libcurl's.
+    private static let most = 16
+
+    init(_ network: NetworkConfiguration) { self.network = network }
+
+    func take(for url: HTTPURL) throws(RealtimeError) -> CurlHandle {
+        if let handle = idle.popLast() { return handle }
+        return try CurlHandle(network, to: url, keepsAlive: false)
+    }
+
+    /// Takes one back whose exchange went to its end.
+    func giveBack(_ handle: CurlHandle) {
+        guard idle.count < CurlHandles.most else { return }
+        handle.clear()
+        idle.append(handle)
+    }
+
+    func removeAll() { idle = [] }
+}
+
+extension HTTPRequest {
+    /// Has a body, or says that it has none, as those do whose body has a meaning (RFC 9110 §8.6).
+    fileprivate var sendsBody: Bool {
+        body != .none || ["POST", "PUT", "PATCH"].contains(method)
+    }
+}
