@@ -20,6 +20,10 @@ extension REST {
             case source(
                 length: Int?,
                 source: @Sendable () throws -> (@Sendable (_ capacity: Int) throws -> [UInt8]))
+            /// Pieces as they come, taken once: a request that has begun to send them is not sent
+            /// again. Of this length together, or in chunks when it is nil.
+            case pieces(
+                length: Int? = nil, any AsyncSequence<[UInt8], any Error> & Sendable)
         }
 
         /// A token, in the case it is sent in.
@@ -104,6 +108,10 @@ extension REST {
                 try builder.setBody(Array(text.utf8), type: "text/plain; charset=utf-8")
             case .json(let text):
                 try builder.setBody(Array(text.utf8), type: "application/json")
+            case .pieces(let length, let sequence):
+                let upload = Upload(sequence, builder.client)
+                builder.setBody(length: length, { upload.next($0) }, rewind: nil)
+                builder.handlers.assigned = { upload.set(number: $0) }
             case .source(let length, let source):
                 let state = Mutex(try source())
                 builder.setBody(

@@ -68,7 +68,9 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The body from a file; - is standard input.", valueName: "file",
+            "The body from a file, which is read while it is sent; - is standard input. A pipe "
+                + "cannot be read again: nothing is tried again once some of it was sent.",
+            valueName: "file",
             visibility: Method.hasBody ? .default : .hidden))
     var dataFile: String?
 
@@ -127,12 +129,16 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         let console = shared.console
         let rest = try REST(options: options())
         let sink = try AnswerSink(output, console)
-        let progress = Progress.onTerminal(isOutputShown: sink.isShown, console)
+        let file = try dataFile.map { try FileBody($0) }
+        // Beside a file that is sent, what the terminal is shown of the answer comes at the end.
+        let progress = Progress.onTerminal(isOutputShown: sink.isShown && file == nil, console)
         let stream: REST.Stream
         do {
             defer { progress?.end() }
-            stream = try await rest.stream(request(progress))
+            stream = try await rest.stream(request(file, progress))
             for try await piece in stream { try sink.take(piece) }
+        } catch {
+            throw file?.failure ?? error
         }
         let answer = stream.response
         if include && !console.isJSON {
@@ -158,17 +164,18 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         return options
     }
 
-    private func request(_ progress: Progress?) throws -> REST.Request {
-        let headers = try shared.headers()
+    private func request(_ file: FileBody?, _ progress: Progress?) throws -> REST.Request {
+        var headers = try shared.headers()
         let hasType = headers.contains { $0.name.lowercased() == "content-type" }
         var body = REST.Request.Body.none
         if let data {
             body = .bytes(
                 Array(data.utf8), type: hasType ? nil : type ?? "text/plain; charset=utf-8")
-        } else if let dataFile {
-            body = .bytes(
-                try Files.read(dataFile),
-                type: hasType ? nil : type ?? "application/octet-stream")
+        } else if let file {
+            body = file.body
+            if !hasType {
+                headers.append(("Content-Type", type ?? "application/octet-stream"))
+            }
         }
         var request = REST.Request(
             Method.name.uppercased(), url, body: body, headers: headers)

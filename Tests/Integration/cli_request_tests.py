@@ -150,7 +150,6 @@ def data_is_sent(tool: Tool, servers: Servers) -> None:
         file.write(b"\x00\xff")
         file.flush()
         tool.run("post", url, "--data-file", file.name, "--idempotency-key")
-    tool.run("post", url, "--data-file", "-", text="from a pipe\n")
     tool.run("delete", url)
     text = "text/plain; charset=utf-8"
     expected = [
@@ -158,11 +157,10 @@ def data_is_sent(tool: Tool, servers: Servers) -> None:
         ("PUT / HTTP/1.1", "application/json", b"{}"),
         ("PUT / HTTP/1.1", "text/x", b"{}"),
         ("POST / HTTP/1.1", "application/octet-stream", b"\x00\xff"),
-        ("POST / HTTP/1.1", "application/octet-stream", b"from a pipe\n"),
         ("DELETE / HTTP/1.1", "", b""),
     ]
     expect(server.requests == expected, f"{server.requests}")
-    expect([bool(key) for key in server.keys] == [False] * 3 + [True] + [False] * 2, "keys")
+    expect([bool(key) for key in server.keys] == [False] * 3 + [True, False], "keys")
 
 
 def what_fails_is_tried_again(tool: Tool, servers: Servers) -> None:

@@ -123,6 +123,7 @@ package final class RESTClient: @unchecked Sendable {
         let request = try builder.request()
         isStarted.store(true, ordering: .releasing)
         let number = lastNumber.add(1, ordering: .relaxed).newValue
+        builder.handlers.assigned?(number)
         assigned(number)
         let call = RESTCall(self, number, request, builder.handlers)
         loop.perform { [self] in submit(call) }

@@ -38,6 +38,8 @@ package struct RESTProgress: Sendable {
 
 /// What a request calls, on the loop's thread, one at a time; `done` once, and last.
 package struct RESTHandlers {
+    /// The request's number, before anything else is called; on the thread that sends it.
+    package var assigned: ((UInt64) -> Void)?
     /// The answer begins that is streamed: its body goes to `body`, and not into the result.
     package var head: ((RESTHead) -> Void)?
     /// A piece of the streamed answer, valid until this returns.
