@@ -23,8 +23,12 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         guard !isClosed else { return }
         pathText = ContiguousArray(path.utf8) + [0]
         session.establish(path: path, now: Loop.now())
+        takeID()
         schedule()
     }
+
+    /// The session's cursor is another one, and not by a message.
+    private func takeID() { idText = ContiguousArray(session.lastEventID.utf8) + [0] }
 
     private var isReachable: Bool {
         reachability?.isReachable(configuration.base, by: configuration.network) ?? true
@@ -252,6 +256,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
                 return legEnded(leg, SpreadbotLegEnd(failure))
             }
             session.gone(leg.number, failure.error, retryIn: failure.retryIn)
+            takeID()
             act()
         }
     }
