@@ -38,7 +38,8 @@ extension SpreadbotSession {
             while let send = sends.nextFrame() { act(.write(send)) }
             if let last = sends.nextConfirmation() { act(.confirm(last)) }
         }
-        guard postRetry.due == nil else { return }
+        // Without a network they wait here, where they are counted and may be cancelled.
+        guard isOnline, postRetry.due == nil else { return }
         let isClosing = if case .closing = stage { true } else { false }
         guard !isClosing else { return }
         let all = !isWebSocketOpen && stage != .idle

@@ -349,6 +349,7 @@ package struct SpreadbotSession: Sendable {
         case .open where isOnline: upgrade.bringForward(soon)
         default: break
         }
+        if comesBack { pump(now) }
     }
 
     // MARK: Actions
