@@ -1,0 +1,114 @@
+"""How a Spreadbot connection ends by its user's wish, in each phase."""
+
+import functools
+import queue
+from collections.abc import Callable
+
+from bot import QUICKLY, SECRET, Bot
+from harness import PATIENCE_S, Build, Suite, expect
+from inbox import Inbox
+from ladder_server import LadderServer, Socket, polled, silence, status, stream
+from leg_gate import Leg
+from token_server import TokenServer
+
+NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
+
+Test = Callable[[Build, LadderServer], None]
+
+
+def add(suite: Suite, build: Build) -> None:
+    tests: list[Test] = [
+        disconnect_closes_in_order,
+        disconnect_in_every_phase,
+        freed_in_every_phase,
+    ]
+    for test in tests:
+        name = "spreadbot end, " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(with_server, test, build))
+
+
+def with_server(test: Test, build: Build) -> None:
+    with LadderServer() as server:
+        test(build, server)
+
+
+def disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
+    """The WebSocket by 1000, behind what was sent; what waits is told to be closed."""
+    inbox = Inbox()
+    closes: queue.Queue[bytes] = queue.Queue()
+    server.plan("/", {Leg.WEBSOCKET: [lambda one: closes.put(Socket(one).serve(inbox.frame))]})
+    with Bot(build, server.origin, **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0")
+        for line in ("text 1", "text 2", "disconnect", "text 3"):
+            bot.tell(line)
+        lines = [bot.next() for _ in range(8)]
+        bot.tell("text 4")
+        bot.expect("numbered 4", "sent 4 RT_ERROR_CLOSED 0")
+        bot.tell("establish ")
+        bot.expect("transport 1", "open 1 0")
+        bot.end()
+    ends = [line for line in lines if not line.startswith("numbered")]
+    wanted = {"sent 1 RT_OK 0", "sent 2 RT_OK 0", "sent 3 RT_ERROR_CLOSED 0"}
+    expect(set(ends[:3]) == wanted, f"told {lines}")
+    expect(ends[3:] == ["transport 0", "disconnected RT_OK"], f"told {lines}")
+    payload = closes.get(timeout=PATIENCE_S)
+    expect(payload == (1000).to_bytes(2, "big"), f"closed with {payload!r}")
+    expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
+
+
+def phases(build: Build, server: LadderServer, tokens: TokenServer) -> list[tuple[str, Bot]]:
+    """Clients in each phase, with a send that waits where it can."""
+    tokens.plan(silence)
+    server.plan("/dialing", {Leg.WEBSOCKET: [silence], Leg.POST: [silence]})
+    server.plan("/backoff", {Leg.WEBSOCKET: [status(503)], Leg.POST: [silence]})
+    server.plan("/auth", {Leg.WEBSOCKET: [status(401)], Leg.POST: [silence]})
+    server.plan("/sse", {Leg.SSE: [stream()], Leg.POST: [silence]})
+    server.plan("/poll", {Leg.POLL: [polled(b"x"), silence], Leg.POST: [silence]})
+
+    def bot(path: str, **options: object) -> Bot:
+        return Bot(build, server.origin, path, **{**tokens.options, "upgrade": "0,0", **options})
+
+    return [
+        ("0 1 1 -", bot("dialing")),
+        ("0 2 1 -", bot("backoff")),
+        ("0 4 1 -", bot("auth")),
+        ("0 3 1 -", bot("offline", online=0)),
+        ("1 0 2 -", bot("sse", transports=2)),
+        ("1 0 3 -", bot("poll", transports=3)),
+    ]
+
+
+def settle(bot: Bot, wanted: str) -> None:
+    """Until it stands there."""
+    while True:
+        bot.tell("state")
+        found = bot.until("state (.*)", "error .*", "open .*", "transport .*")
+        if found[1] == wanted:
+            return
+
+
+def disconnect_in_every_phase(build: Build, server: LadderServer) -> None:
+    """At once, without an error; a request under way is given up."""
+    with TokenServer(SECRET) as tokens:
+        for wanted, bot in phases(build, server, tokens):
+            with bot:
+                settle(bot, wanted)
+                bot.send("1")
+                bot.send("2")
+                bot.tell("disconnect")
+                bot.expect("sent 1 RT_ERROR_CLOSED 0", "sent 2 RT_ERROR_CLOSED 0")
+                bot.expect("transport 0", "disconnected RT_OK")
+                bot.tell("disconnect")
+                bot.tell("state")
+                bot.expect("state 2 0 0 -")
+                bot.end()
+
+
+def freed_in_every_phase(build: Build, server: LadderServer) -> None:
+    """Without a word."""
+    with TokenServer(SECRET) as tokens:
+        for wanted, bot in phases(build, server, tokens):
+            with bot:
+                settle(bot, wanted)
+                bot.send("1")
+                bot.end()

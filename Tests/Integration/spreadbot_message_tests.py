@@ -1,0 +1,330 @@
+"""Messages of a Spreadbot connection, in each form that they come in, and none of them twice."""
+
+import functools
+from collections.abc import Callable
+
+from bot import QUICKLY, Bot
+from harness import Build, Suite, expect
+from ladder_server import (
+    LadderServer,
+    Script,
+    Socket,
+    cut_socket,
+    polled,
+    silence,
+    socket,
+    status,
+    stream,
+)
+from leg_gate import Leg
+from streams import Exchange
+
+ANY = r"RT_ERROR_\w+"
+NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
+BATCH = "application/vnd.spreadbot.batch+json; charset=utf-8"
+META = ["Sec-WebSocket-Protocol: ws+meta.nchan"]
+
+Test = Callable[[Build, LadderServer], None]
+
+
+def add(suite: Suite, build: Build) -> None:
+    tests: list[Test] = [
+        frames_with_headers,
+        frames_of_json,
+        frames_after_an_empty_subprotocol,
+        frames_of_bytes,
+        events,
+        polls,
+        polls_in_batches,
+        polls_in_parts,
+        a_cursor_for_all_legs,
+        what_was_delivered_is_not_again,
+        what_has_no_id_is_never_dropped,
+        ids_end_with_their_channel,
+        a_pause_holds_messages,
+        another_path_is_taken,
+    ]
+    for test in tests:
+        name = "spreadbot messages, " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(with_server, test, build))
+
+
+def with_server(test: Test, build: Build) -> None:
+    with LadderServer() as server:
+        test(build, server)
+
+
+def tells(bot: Bot, *wanted: tuple[str, bool, str, str]) -> None:
+    """These messages: id, whether it is its own, event, data."""
+    for one in wanted:
+        message = bot.message()
+        told = (message.id, message.had_id, message.event, message.data)
+        expect(told == one, f"expected {one}, received {told}")
+
+
+# A WebSocket's
+
+
+def frames_with_headers(build: Build, server: LadderServer) -> None:
+    """Nchan's: header lines, a blank line, the message, which may have any form."""
+    frames = [
+        b"id: 1:0\n\nplain",
+        b"id: 1:1\ncontent-type: text/plain\nevent: tick\n\nnamed",
+        b'content-type: application/json\n\n{"data": 1}',
+        b"id:1:2\nx: y\n\na\n\nb",
+        b"id: 1:3\n\n",
+        b"\nno header",
+        b"no blank line",
+        b"no header line\n\nrest",
+    ]
+    server.plan("/p", {Leg.WEBSOCKET: [socket(*frames, fields=META)]})
+    with Bot(build, server.origin, "p", **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0")
+        tells(
+            bot,
+            ("1:0", True, "p", "plain"),
+            ("1:1", True, "tick", "named"),
+            ("1:1", False, "p", '{"data": 1}'),
+            ("1:2", True, "p", "a"),
+        )
+        bot.expect("", "b")
+        tells(bot, ("1:3", True, "p", ""), ("1:3", False, "p", "no header"))
+        tells(bot, ("1:3", False, "p", "no blank line"), ("1:3", False, "p", "no header line"))
+        bot.expect("", "rest")
+        bot.end()
+    offered = server.of("/p", Leg.WEBSOCKET)[0].headers["sec-websocket-protocol"]
+    expect(offered.split(",")[0] == "ws+meta.nchan", f"offered {offered}")
+
+
+JSON_FRAMES = [
+    (b'{"id": "a", "event": "e", "data": "text"}', ("a", True, "e", "text")),
+    (b' \n{"id": 12345678901, "data": "\\u00e9\\n"}', ("12345678901", True, "p", "é")),
+    (b'{"id": 2, "data": { "b" : [1, 2.50, null] }}', ("2", True, "p", '{"b":[1,2.50,null]}')),
+    (b'{"data": null}', ("2", False, "p", "null")),
+    (b'{"id": "", "event": "", "data": true}', ("2", False, "p", "true")),
+    (b'{"id": "a\\nb", "data": "x"}', ("2", False, "p", "x")),
+    (b'{"id": 3.5, "event": 4, "data": ""}', ("2", False, "p", "")),
+    (b'{"id": 4, "event": "e"}', ("2", False, "p", '{"id": 4, "event": "e"}')),
+    (b'[{"data": 1}]', ("2", False, "p", '[{"data": 1}]')),
+    (b'{"data": 1', ("2", False, "p", '{"data": 1')),
+    (b"bare", ("2", False, "p", "bare")),
+]
+
+
+def frames_of_json(build: Build, server: LadderServer) -> None:
+    """An object with data is a message; whatever else is one by itself."""
+    server.plan("/p", {Leg.WEBSOCKET: [socket(*(frame for frame, _ in JSON_FRAMES))]})
+    with Bot(build, server.origin, "p", **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0")
+        for _, wanted in JSON_FRAMES:
+            tells(bot, wanted)
+            if wanted[3] == "é":
+                bot.expect("")
+        bot.end()
+
+
+def frames_after_an_empty_subprotocol(build: Build, server: LadderServer) -> None:
+    """An empty Sec-WebSocket-Protocol, as Nchan says it to what it does not know, selects none."""
+    fields = ["Sec-WebSocket-Protocol: "]
+    frames = [b'{"id": 1, "data": "x"}', b"id: 2\n\ny"]
+    server.plan("/p", {Leg.WEBSOCKET: [socket(*frames, fields=fields)]})
+    with Bot(build, server.origin, "p", **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0")
+        tells(bot, ("1", True, "p", "x"), ("1", False, "p", "id: 2"))
+        bot.expect("", "y")
+        bot.end()
+
+
+def frames_of_bytes(build: Build, server: LadderServer) -> None:
+    """Binary frames have headers too, and are no JSON."""
+
+    def script(*payloads: bytes, fields: list[str]) -> Script:
+        def run(exchange: Exchange) -> None:
+            peer = Socket(exchange, *fields)
+            for payload in payloads:
+                peer.send(payload, 2)
+            peer.serve()
+
+        return run
+
+    server.plan("/m", {Leg.WEBSOCKET: [script(b"id: 1\n\nx", fields=META)]})
+    server.plan("/j", {Leg.WEBSOCKET: [script(b'{"data": 1}', fields=[])]})
+    with Bot(build, server.origin, "m", **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0")
+        tells(bot, ("1", True, "m", "x"))
+        bot.tell("establish j")
+        bot.expect("open 1 0")
+        tells(bot, ("", False, "j", '{"data": 1}'))
+        bot.end()
+
+
+# The other legs'
+
+
+def events(build: Build, server: LadderServer) -> None:
+    """A type of its own is told, `message` is the path; the id sticks."""
+    body = (
+        b"id: 1\ndata: a\n\nevent: tick\ndata: b\n\nevent: message\ndata: c\n\nid: 2\ndata: d\n\n"
+    )
+    server.plan("/p", {Leg.SSE: [stream(body, b": x\n\nid\ndata: e\n\n")]})
+    with Bot(build, server.origin, "p", transports=2) as bot:
+        bot.expect("transport 2", "open 2 0")
+        tells(bot, ("1", True, "p", "a"), ("1", False, "tick", "b"), ("1", False, "p", "c"))
+        tells(bot, ("2", True, "p", "d"), ("2", False, "p", "e"))
+        bot.end()
+
+
+def polls(build: Build, server: LadderServer) -> None:
+    """The id by a header of its own, or by both validators; without it, it sticks."""
+    date = "Sat, 21 Nov 2026 10:00:00 GMT"
+    scripts = [
+        polled(b"a", "Last-Event-ID: 7"),
+        polled(b"b", f"Last-Modified: {date}", "Etag: 3"),
+        polled(b'{"data": 1}', kind="application/json"),
+        silence,
+    ]
+    server.plan("/p", {Leg.POLL: scripts})
+    with Bot(build, server.origin, "p", transports=3, poll_interval=10) as bot:
+        bot.expect("transport 3", "open 3 0")
+        tells(bot, ("7", True, "p", "a"), ("1795255200:3", True, "p", "b"))
+        tells(bot, ("1795255200:3", False, "p", '{"data": 1}'))
+        bot.end()
+    ids = [one.headers.get("last-event-id") for one in server.of("/p", Leg.POLL)]
+    expect(ids[:3] == [None, "7", "1795255200:3"], f"ids {ids}")
+
+
+def polls_in_batches(build: Build, server: LadderServer) -> None:
+    """In their order, by the last id; what is no batch is a message."""
+    last = b'{"id": "2", "event": "e", "data": 0}'
+    batch = b'{"messages": [{"id": 1, "data": "a"}, {"data": [ ]}, ' + last + b"]}"
+    scripts = [
+        polled(batch, kind=BATCH),
+        polled(b'{"messages": []}', "Last-Event-ID: 9", kind=BATCH),
+        polled(b'{"messages": [{"id": 3}]}', kind=BATCH),
+        silence,
+    ]
+    server.plan("/p", {Leg.POLL: scripts})
+    with Bot(build, server.origin, "p", transports=3, poll_interval=10) as bot:
+        bot.expect("transport 3", "open 3 0")
+        tells(bot, ("1", True, "p", "a"), ("1", False, "p", "[]"), ("2", True, "e", "0"))
+        tells(bot, ("2", False, "p", '{"messages": [{"id": 3}]}'))
+        bot.end()
+    ids = [one.headers.get("last-event-id") for one in server.of("/p", Leg.POLL)]
+    expect(ids[:2] == [None, "2"], f"ids {ids}")
+
+
+def polls_in_parts(build: Build, server: LadderServer) -> None:
+    """The id is of the last part."""
+    parts = [b"a", b"b", b"c"]
+    body = b"".join(b"--x/y\r\nContent-Type: text/plain\r\n\r\n%b\r\n" % one for one in parts)
+    kind = "multipart/mixed; boundary=x/y"
+    scripts = [polled(body + b"--x/y--\r\n", "Last-Event-ID: 3", kind=kind), silence]
+    server.plan("/p", {Leg.POLL: scripts})
+    with Bot(build, server.origin, "p", transports=3, poll_interval=10) as bot:
+        bot.expect("transport 3", "open 3 0")
+        tells(bot, ("", False, "p", "a"), ("", False, "p", "b"), ("3", True, "p", "c"))
+        bot.end()
+
+
+# One cursor (B7, B8)
+
+
+def a_cursor_for_all_legs(build: Build, server: LadderServer) -> None:
+    """Each leg begins behind the last message of the one before; validators of a poll are not shown
+    once another leg has moved it."""
+    server.plan(
+        "/p",
+        {
+            Leg.WEBSOCKET: [cut_socket(b'{"id": 1, "data": "a"}'), cut_socket()],
+            Leg.SSE: [stream(b"id: 2\ndata: b\n\n", holds=False), stream(holds=False)],
+            Leg.POLL: [polled(b"c", "Last-Event-ID: 3"), polled(b"d"), silence],
+        },
+    )
+    with Bot(build, server.origin, "p", **NO_PROBES) as bot:
+        bot.until("open 3 1", "error .*", "open .*", "transport .*")
+        tells(bot, ("3", True, "p", "c"), ("3", False, "p", "d"))
+        bot.end()
+    ids = {
+        leg: [one.headers.get("last-event-id") for one in server.of("/p", leg)]
+        for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL)
+    }
+    expect(ids[Leg.WEBSOCKET][0] is None and set(ids[Leg.WEBSOCKET][1:]) == {"1"}, f"ids {ids}")
+    expect(ids[Leg.SSE][0] == "1" and set(ids[Leg.SSE][1:]) == {"2"}, f"ids {ids}")
+    expect(ids[Leg.POLL][:2] == ["2", "3"], f"ids {ids}")
+
+
+def event(number: int, data: str = "") -> bytes:
+    return f"id: {number}\ndata: {data or number}\n\n".encode()
+
+
+def what_was_delivered_is_not_again(build: Build, server: LadderServer) -> None:
+    """A server that replays too much is passed over up to the first that is new; one that counts
+    anew behind that is heard, and so is one that sends an old id while a leg stands."""
+    first = b"".join(event(number) for number in range(1, 301))
+    # All of the 256 that are remembered, and then what is new.
+    second = b"".join(event(number) for number in range(45, 303))
+    third = event(302) + event(303) + event(1, "anew") + event(1, "anew")
+    scripts = [stream(first, holds=False), stream(second, holds=False), stream(third)]
+    server.plan("/p", {Leg.SSE: scripts})
+    with Bot(build, server.origin, "p", transports=2, **QUICKLY) as bot:
+        bot.until("message 1 1 p anew", "transport 2", "open 2 .*", rf"error {ANY} 2 \d+ \d+ 1")
+        bot.expect("message 1 1 p anew")
+        bot.end()
+    told = [message.data for message in bot.messages]
+    wanted = [*(str(number) for number in range(1, 304)), "anew"]
+    expect(told == wanted, f"received {told}")
+
+
+def what_has_no_id_is_never_dropped(build: Build, server: LadderServer) -> None:
+    sockets = [cut_socket(b'{"id":1,"data":1}', b"bare"), socket(b"bare")]
+    server.plan("/p", {Leg.WEBSOCKET: sockets})
+    with Bot(build, server.origin, "p", **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0")
+        tells(bot, ("1", True, "p", "1"), ("1", False, "p", "bare"))
+        bot.expect(r"error RT_ERROR_CONNECTION_LOST 1 0 \d+ 1", "open 1 1")
+        tells(bot, ("1", False, "p", "bare"))
+        bot.end()
+
+
+def ids_end_with_their_channel(build: Build, server: LadderServer) -> None:
+    """And begin where the application says."""
+    scripts = [polled(b"a"), polled(b"b", "Last-Event-ID: 7"), status(410), polled(b"c"), silence]
+    server.plan("/p", {Leg.POLL: scripts})
+    with Bot(build, server.origin, "p", transports=3, poll_interval=10, id="4") as bot:
+        bot.expect("transport 3", "open 3 1")
+        tells(bot, ("4", False, "p", "a"), ("7", True, "p", "b"))
+        bot.expect(r"error RT_ERROR_GONE 3 410 \d+ 0")
+        tells(bot, ("", False, "p", "c"))
+        bot.end()
+
+
+def a_pause_holds_messages(build: Build, server: LadderServer) -> None:
+    """On each leg, one that comes while it is paused too."""
+    server.plan("/1", {Leg.WEBSOCKET: [cut_socket(b"a"), socket(b"b")]})
+    server.plan("/2", {Leg.SSE: [stream(b"data: a\n\n", holds=False), stream(b"data: b\n\n")]})
+    server.plan("/3", {Leg.POLL: [polled(b"a"), polled(b"b"), silence]})
+    for leg in (1, 2, 3):
+        with Bot(build, server.origin, None, transports=leg, poll_interval=10, **QUICKLY) as bot:
+            bot.tell("pause")
+            bot.tell(f"establish {leg}")
+            if leg != 3:
+                bot.expect(f"transport {leg}", f"open {leg} 0")
+            bot.is_silent()
+            bot.tell("resume")
+            bot.until(f"message .* {leg} b", "transport 3", "open .*", "error .* 1")
+            bot.end()
+        told = [message.data for message in bot.messages]
+        expect(told == ["a", "b"], f"by leg {leg}: {told}")
+
+
+def another_path_is_taken(build: Build, server: LadderServer) -> None:
+    """In the place of what is there, without a word of the old one."""
+    server.plan("/a", {Leg.WEBSOCKET: [socket(b'{"id": 5, "data": "a"}')]})
+    server.plan("/b", {Leg.WEBSOCKET: [socket(b"b")]})
+    with Bot(build, server.origin, "a", **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0", "message 5 1 a a")
+        bot.tell("establish b")
+        bot.expect("open 1 0", "message - 0 b b")
+        bot.tell("state")
+        bot.expect("state 1 0 1 -")
+        bot.end()

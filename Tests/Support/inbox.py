@@ -1,0 +1,60 @@
+"""What a server was sent, by a WebSocket and by POST."""
+
+import threading
+
+from ladder_server import Script, Socket
+from streams import Exchange
+
+
+class Inbox:
+    """What a server took in, by frames and by requests, in one order; a request that comes again
+    with its key counts once (the Idempotency-Key header, draft-ietf-httpapi)."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.ways: set[str] = set()
+        self._keys: set[str] = set()
+        self._lock = threading.Lock()
+
+    def frame(self, payload: bytes) -> None:
+        with self._lock:
+            self.texts.append(payload.decode())
+            self.ways.add("frame")
+
+    def socket(self, exchange: Exchange) -> None:
+        Socket(exchange).serve(self.frame)
+
+    def socket_for(self, count: int) -> Script:
+        """Cut behind so many frames."""
+
+        def script(exchange: Exchange) -> None:
+            left = count
+
+            def take(payload: bytes) -> None:
+                nonlocal left
+                self.frame(payload)
+                left -= 1
+                if left == 0:
+                    raise ConnectionError("cut")
+
+            Socket(exchange).serve(take)
+
+        return script
+
+    def take(self, exchange: Exchange) -> None:
+        """A request, without an answer to it."""
+        key = exchange.headers["idempotency-key"]
+        with self._lock:
+            if key not in self._keys:
+                self._keys.add(key)
+                self.texts.append(exchange.body.decode())
+                self.ways.add("request")
+
+    def post(self, exchange: Exchange) -> None:
+        self.take(exchange)
+        exchange.answer("202 Accepted")
+
+    def post_and_cut(self, exchange: Exchange) -> None:
+        self.take(exchange)
+        # Not to be taken for a connection that was found dead.
+        exchange.send(b"HTTP/1.1 ")
