@@ -71,9 +71,10 @@ final class Disk: Sendable {
         var syncFault: Int32 = 0
         var syncs = 0
         var writes = 0
-        /// Syncs wait while it is set.
+        /// A sync waits while it is set; one that comes meanwhile does not.
         var isHeld = false
-        var isInSync = false
+        var inSync = 0
+        var isInSync: Bool { inSync > 0 }
     }
 
     let state = Mutex(State())
@@ -94,13 +95,14 @@ final class Disk: Sendable {
                 return pwrite(descriptor, bytes.baseAddress, room, off_t(offset))
             },
             sync: { [self] _ in
-                state.withLock {
-                    $0.syncs += 1
-                    $0.isInSync = true
+                let isFirst = state.withLock { state in
+                    defer { state.inSync += 1 }
+                    state.syncs += 1
+                    return !state.isInSync
                 }
-                while state.withLock({ $0.isHeld }) { sched_yield() }
+                while isFirst, state.withLock({ $0.isHeld }) { sched_yield() }
                 let fault = state.withLock { state in
-                    state.isInSync = false
+                    state.inSync -= 1
                     return state.syncFault
                 }
                 errno = fault

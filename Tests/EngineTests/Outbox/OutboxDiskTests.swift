@@ -165,6 +165,27 @@ struct OutboxDiskTests {
         #expect(try reopened() == ["before", "after"])
     }
 
+    /// The file is not replaced under those who wait for it to be synced.
+    @Test func nothingIsWrittenAnewDuringASync() throws {
+        let (file, _) = try open()
+        let large = OutboxMessage(.binary, payload: [UInt8](repeating: 7, count: 1 << 20))
+        let id = try file.append(large)
+        disk.state.withLock { $0.isHeld = true }
+        let threads = Threads(1) { _ in _ = try? file.append(text("waits")) }
+        while !disk.state.withLock({ $0.isInSync }) { sched_yield() }
+        let syncs = disk.state.withLock { $0.syncs }
+        // A new file would be synced.
+        file.remove(id)
+        #expect(disk.state.withLock { $0.syncs } == syncs)
+        #expect(folder.read().count > 1 << 20)
+        disk.state.withLock { $0.isHeld = false }
+        threads.join()
+        _ = try file.append(text("next"))
+        #expect(folder.read().count < 1000)
+        file.close()
+        #expect(try reopened() == ["waits", "next"])
+    }
+
     @Test func threadsAppendRemoveAndClearAway() throws {
         let (file, _) = try OutboxFile.open(folder.outbox)
         let left = Mutex<[UInt64]>([])
