@@ -3604,7 +3604,9 @@ rt_status rt_spreadbot_disconnect(rt_spreadbot *spreadbot);
  * text: UTF-8, `length` bytes, copied.
  * out_number: receives the number the callback names it by, before that can be called on another
  *   thread; may be NULL.
- * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; with an outbox (see
+ *   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL, and
+ *   RT_ERROR_CLOSED before anything was established.
  * Since 0.1.
  */
 rt_status rt_spreadbot_send_text(
@@ -3613,15 +3615,34 @@ rt_status rt_spreadbot_send_text(
 /**
  * Sends bytes; otherwise as `rt_spreadbot_send_text`. Any thread.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Returns: as there.
  * Since 0.1.
  */
 rt_status rt_spreadbot_send_binary(
     rt_spreadbot *spreadbot, const uint8_t *data, size_t length, uint64_t *out_number);
 
 /**
- * Ends a send that waits, whose callback then says RT_ERROR_CANCELLED. One that is under way, or
- * has ended, is left alone. Any thread.
+ * Posts to a path of its own below the base URL, in one order with the messages that are sent:
+ * behind those before it, whatever connection there is or none. Tried like a request of
+ * `rt_spreadbot_new_rest`; its answer is given to the callback of `rt_spreadbot_on_sent`. Any
+ * thread.
+ *
+ * path: below the base URL, maybe with a query.
+ * content_type: NULL for `application/json`.
+ * data: `length` bytes, copied.
+ * out_number: as in `rt_spreadbot_send_text`.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_HEADER; RT_ERROR_INVALID_ARGUMENT; with an
+ *   outbox as `rt_spreadbot_send_text`.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_post(
+    rt_spreadbot *spreadbot, const char *path, const char *content_type, const uint8_t *data,
+    size_t length, uint64_t *out_number);
+
+/**
+ * Ends a send that waits or is being posted, whose callback then says RT_ERROR_CANCELLED; what the
+ * server has done by then stays done. A frame that was given to the WebSocket, and a send that has
+ * ended, are left alone. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -4064,6 +4085,22 @@ rt_status rt_spreadbot_set_poll_timeout_ms(rt_spreadbot *spreadbot, int64_t time
  */
 rt_status rt_spreadbot_set_queue(
     rt_spreadbot *spreadbot, uint32_t capacity, rt_rest_overflow overflow);
+
+/**
+ * Keeps sends in a file until the server has them: a message or request whose call has returned
+ * RT_OK is on the disk, and is sent after a crash of the process, too, by the next connection with
+ * this outbox, once it is used. It is sent as often as it takes, and never ends with
+ * RT_ERROR_CONNECTION_LOST or RT_ERROR_CLOSED: in the moment of a crash it may arrive twice, a POST
+ * with the same Idempotency-Key. Messages go to the path they were sent to. Default none: the queue
+ * in memory.
+ *
+ * path: of the file, made when it is not there; only its owner may read it.
+ * Returns: RT_OK; RT_ERROR_BUSY while another connection or process has it open; RT_ERROR_STORE for
+ *   what is no outbox, which is left as it is, and for what the system refuses;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE when one is set already.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_outbox(rt_spreadbot *spreadbot, const char *path);
 
 /**
  * The largest message received. Default 64 MiB; 0 for no limit.

@@ -287,51 +287,25 @@ public final class Spreadbot: Sendable {
     private func send(
         _ kind: MessageKind, _ bytes: [UInt8], _ completion: Completion?
     ) throws(RealtimeError) {
-        do {
-            try bytes.withUnsafeBytes {
-                try connection.send(kind, $0) { number in
-                    if let completion { desk.world.withLock { $0.sends[number] = completion } }
-                }
+        let done = completion.map { completion in
+            { [desk] (sent: SpreadbotSent) in
+                let result = sent.outcome
+                desk.run { completion(result) }
             }
+        }
+        do {
+            try bytes.withUnsafeBytes { try connection.send(kind, $0, done: done) }
         } catch {
             throw error as? RealtimeError ?? RealtimeError(.system, "\(error)")
         }
     }
 
     private func send(_ kind: MessageKind, _ bytes: [UInt8]) async throws {
-        let number = Mutex<UInt64?>(nil)
-        do {
-            try await withTaskCancellationHandler {
-                try Task.checkCancellation()
-                try await withCheckedThrowingContinuation {
-                    (continuation: CheckedContinuation<Void, any Error>) in
-                    do {
-                        try bytes.withUnsafeBytes {
-                            try connection.send(kind, $0) { assigned in
-                                desk.world.withLock {
-                                    $0.sends[assigned] = {
-                                        continuation.resume(with: $0.mapError { $0 })
-                                    }
-                                }
-                                number.withLock { $0 = assigned }
-                            }
-                        }
-                    } catch {
-                        continuation.resume(throwing: error)
-                    }
-                    // It may have been cancelled before there was a number to cancel.
-                    if Task.isCancelled { cancel(number) }
-                }
-            } onCancel: {
-                cancel(number)
+        try await connection.sending { assigned, done in
+            try bytes.withUnsafeBytes {
+                try connection.send(kind, $0, assigned: assigned, done: done)
             }
-        } catch let error as RealtimeError where error.code == .cancelled && Task.isCancelled {
-            throw CancellationError()
-        }
-    }
-
-    private func cancel(_ number: borrowing Mutex<UInt64?>) {
-        if let number = number.withLock({ $0 }) { try? connection.cancel(number) }
+        }.outcome.get()
     }
 
     // MARK: State

@@ -100,6 +100,10 @@ extension Spreadbot {
         /// Above it the one that has waited longest ends with `.queueFull`, in the place of the new
         /// one.
         public var dropsOldest = false
+        /// A file that keeps what is sent until the server has it, over the end of the process: a
+        /// call that has returned is on the disk, and is sent by the next connection with this
+        /// outbox, maybe twice after a crash. nil keeps the queue in memory.
+        public var outbox: String?
         /// The largest message received; 0 for no limit.
         public var maxMessageBytes = 64 << 20
         /// Messages that may wait for who iterates, or for the executor.
@@ -145,6 +149,7 @@ extension Spreadbot {
             let connection = try SpreadbotConnection(base: baseURL, on: loop.engine)
             try connection.configure { try apply(to: &$0) }
             try connection.setReachability(reachability?.engine)
+            if let outbox { try connection.setOutbox(outbox) }
             if log { writeLog() }
             return connection
         }

@@ -10,7 +10,6 @@ final class SpreadbotDesk: Sendable {
         var open: (@Sendable (Spreadbot.Transport, Bool) -> Void)?
         var error: (@Sendable (Spreadbot.ErrorEvent) -> Void)?
         var disconnected: (@Sendable (RealtimeError?) -> Void)?
-        var sends: [UInt64: Spreadbot.Completion] = [:]
         /// Those who wait for the connection.
         var waiters: [UInt64: CheckedContinuation<Void, any Error>] = [:]
         var lastTicket: UInt64 = 0
@@ -41,7 +40,6 @@ final class SpreadbotDesk: Sendable {
                 let event = Spreadbot.ErrorEvent(failure)
                 run { handler(event) }
             }
-            handlers.sent = { [self] in ended($0) }
             handlers.disconnected = { [self] in over($0) }
         }
     }
@@ -62,13 +60,6 @@ final class SpreadbotDesk: Sendable {
         }
         for waiter in waiters.values { waiter.resume() }
         if let handler { run { handler(transport, resumed) } }
-    }
-
-    private func ended(_ sent: SpreadbotSent) {
-        guard let completion = world.withLock({ $0.sends.removeValue(forKey: sent.number) })
-        else { return }
-        let result: Result<Void, RealtimeError> = sent.error.map { .failure($0) } ?? .success(())
-        run { completion(result) }
     }
 
     private func over(_ error: RealtimeError?) {

@@ -52,9 +52,18 @@ public final class SpreadbotREST: Sendable {
         send(REST.Request("GET", path), onSuccess, onError)
     }
 
+    /// With an outbox it is on the disk before this waits, and is sent by another run if this one
+    /// ends before; one order for all of them, and for what the connection sends.
     @discardableResult
     public func postData(path: String, payload: REST.Request.Body) async throws -> REST.Response {
-        try await client.post(path, body: payload)
+        guard owner.isDurable else { return try await client.post(path, body: payload) }
+        let (bytes, type) = try payload.whole
+        let sent = try await owner.sending { assigned, done in
+            try bytes.withUnsafeBytes {
+                try owner.post(path: path, contentType: type, $0, assigned: assigned, done: done)
+            }
+        }
+        return try SpreadbotREST.result(sent).get()
     }
 
     public func postData(
@@ -62,7 +71,35 @@ public final class SpreadbotREST: Sendable {
         onSuccess: @escaping @Sendable (REST.Response) -> Void,
         onError: @escaping @Sendable (REST.Failure) -> Void
     ) {
-        send(REST.Request("POST", path, body: payload), onSuccess, onError)
+        guard owner.isDurable else {
+            return send(REST.Request("POST", path, body: payload), onSuccess, onError)
+        }
+        do {
+            let (bytes, type) = try payload.whole
+            try bytes.withUnsafeBytes {
+                try owner.post(
+                    path: path, contentType: type, $0,
+                    done: { SpreadbotREST.tell(SpreadbotREST.result($0), onSuccess, onError) })
+            }
+        } catch {
+            onError(REST.Failure(error))
+        }
+    }
+
+    private static func result(_ sent: SpreadbotSent) -> Result<REST.Response, REST.Failure> {
+        if let result = sent.result { return REST.result(result) }
+        return .failure(
+            REST.Failure(sent.error ?? RealtimeError(.connectionLost, "no answer came")))
+    }
+
+    private static func tell(
+        _ result: Result<REST.Response, REST.Failure>, _ onSuccess: (REST.Response) -> Void,
+        _ onError: (REST.Failure) -> Void
+    ) {
+        switch result {
+        case .success(let response): onSuccess(response)
+        case .failure(let failure): onError(failure)
+        }
     }
 
     /// - Parameter payload: sent as application/json.
@@ -91,12 +128,7 @@ public final class SpreadbotREST: Sendable {
         _ onError: @escaping @Sendable (REST.Failure) -> Void
     ) {
         do {
-            try client.send(request) { result in
-                switch result {
-                case .success(let response): onSuccess(response)
-                case .failure(let failure): onError(failure)
-                }
-            }
+            try client.send(request) { SpreadbotREST.tell($0, onSuccess, onError) }
         } catch {
             onError(REST.Failure(error))
         }
@@ -123,6 +155,24 @@ public final class SpreadbotREST: Sendable {
             throw RealtimeError(.state, "the tokens are the connection's; see Spreadbot.onTokens")
         }
         try owner.setHandlers { $0.tokens = handler }
+    }
+}
+
+extension REST.Request.Body {
+    /// The bytes and their type.
+    /// - Throws: `RealtimeError(.invalidArgument)` for what comes piece by piece.
+    fileprivate var whole: (bytes: [UInt8], type: String) {
+        get throws(RealtimeError) {
+            switch self {
+            case .none: ([], "application/json")
+            case .bytes(let bytes, let type): (bytes, type ?? "application/json")
+            case .text(let text): (Array(text.utf8), "text/plain; charset=utf-8")
+            case .json(let text): (Array(text.utf8), "application/json")
+            case .source:
+                throw RealtimeError(
+                    .invalidArgument, "an outbox keeps whole payloads, and this comes in pieces")
+            }
+        }
     }
 }
 

@@ -115,7 +115,9 @@ public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
 /// - Parameter text: UTF-8, `length` bytes, copied.
 /// - Parameter out_number: receives the number the callback names it by, before that can be called
 ///   on another thread; may be NULL.
-/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; with an outbox (see
+///   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL, and
+///   RT_ERROR_CLOSED before anything was established.
 @_cdecl("rt_spreadbot_send_text")
 public func rt_spreadbot_send_text(
     _ spreadbot: rt_spreadbot?, _ text: UnsafePointer<CChar>?, _ length: Int,
@@ -127,7 +129,7 @@ public func rt_spreadbot_send_text(
 }
 
 /// Sends bytes; otherwise as `rt_spreadbot_send_text`. Any thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+/// - Returns: as there.
 @_cdecl("rt_spreadbot_send_binary")
 public func rt_spreadbot_send_binary(
     _ spreadbot: rt_spreadbot?, _ data: UnsafePointer<UInt8>?, _ length: Int,
@@ -138,8 +140,33 @@ public func rt_spreadbot_send_binary(
     }
 }
 
-/// Ends a send that waits, whose callback then says RT_ERROR_CANCELLED. One that is under way, or
-/// has ended, is left alone. Any thread. Since 0.1.
+/// Posts to a path of its own below the base URL, in one order with the messages that are sent:
+/// behind those before it, whatever connection there is or none. Tried like a request of
+/// `rt_spreadbot_new_rest`; its answer is given to the callback of `rt_spreadbot_on_sent`. Any
+/// thread. Since 0.1.
+/// - Parameter path: below the base URL, maybe with a query.
+/// - Parameter content_type: NULL for `application/json`.
+/// - Parameter data: `length` bytes, copied.
+/// - Parameter out_number: as in `rt_spreadbot_send_text`.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_HEADER; RT_ERROR_INVALID_ARGUMENT; with
+///   an outbox as `rt_spreadbot_send_text`.
+@_cdecl("rt_spreadbot_post")
+public func rt_spreadbot_post(
+    _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?,
+    _ content_type: UnsafePointer<CChar>?, _ data: UnsafePointer<UInt8>?, _ length: Int,
+    _ out_number: UnsafeMutablePointer<UInt64>?
+) -> rt_status {
+    spreadbotCall(spreadbot) {
+        let type = try content_type.map { try text($0, "content_type") } ?? "application/json"
+        try $0.post(
+            path: text(path, "path"), contentType: type, bytes(data, length, "data")
+        ) { out_number?.pointee = $0 }
+    }
+}
+
+/// Ends a send that waits or is being posted, whose callback then says RT_ERROR_CANCELLED; what the
+/// server has done by then stays done. A frame that was given to the WebSocket, and a send that has
+/// ended, are left alone. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_cancel")
 public func rt_spreadbot_cancel(_ spreadbot: rt_spreadbot?, _ number: UInt64) -> rt_status {

@@ -275,6 +275,23 @@ public func rt_spreadbot_set_queue(
     }
 }
 
+/// Keeps sends in a file until the server has them: a message or request whose call has returned
+/// RT_OK is on the disk, and is sent after a crash of the process, too, by the next connection with
+/// this outbox, once it is used. It is sent as often as it takes, and never ends with
+/// RT_ERROR_CONNECTION_LOST or RT_ERROR_CLOSED: in the moment of a crash it may arrive twice, a
+/// POST with the same Idempotency-Key. Messages go to the path they were sent to. Default none: the
+/// queue in memory. Since 0.1.
+/// - Parameter path: of the file, made when it is not there; only its owner may read it.
+/// - Returns: RT_OK; RT_ERROR_BUSY while another connection or process has it open; RT_ERROR_STORE
+///   for what is no outbox, which is left as it is, and for what the system refuses;
+///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE when one is set already.
+@_cdecl("rt_spreadbot_set_outbox")
+public func rt_spreadbot_set_outbox(
+    _ spreadbot: rt_spreadbot?, _ path: UnsafePointer<CChar>?
+) -> rt_status {
+    spreadbotCall(spreadbot) { try $0.setOutbox(text(path, "path")) }
+}
+
 /// The largest message received. Default 64 MiB; 0 for no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_message_bytes")

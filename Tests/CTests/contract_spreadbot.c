@@ -1,5 +1,7 @@
 /* Spreadbot connections: the ladder, the cursor, tokens, sends, options that may be set and those
  * that may not, pauses, and what may be done in callbacks. */
+#include <unistd.h>
+
 #include "contract.h"
 
 typedef struct heard {
@@ -228,6 +230,50 @@ static void the_network_is_waited_for(rt_loop *loop, const char *server) {
   rt_loop_free(other);
 }
 
+static void sends_outlive_their_connection(rt_loop *loop, const char *server) {
+  heard h;
+  char path[] = "/tmp/contract_spreadbot_XXXXXX";
+  int file = mkstemp(path);
+  rt_spreadbot *spreadbot = listen(&h, loop, server), *other = new_spreadbot(loop, server);
+  rt_reachability *offline;
+  uint64_t number = 0;
+  CHECK(file >= 0 && close(file) == 0);
+  CHECK_OK(rt_reachability_new(loop, RT_REACHABILITY_MANUAL, &offline));
+  CHECK_OK(rt_reachability_set_online(offline, false));
+  CHECK_OK(rt_spreadbot_set_reachability(spreadbot, offline));
+  CHECK_STATUS(rt_spreadbot_set_outbox(spreadbot, "/nowhere/at/all"), RT_ERROR_STORE);
+  CHECK_OK(rt_spreadbot_set_outbox(spreadbot, path));
+  CHECK_STATUS(rt_spreadbot_set_outbox(spreadbot, path), RT_ERROR_STATE);
+  CHECK_STATUS(rt_spreadbot_set_outbox(other, path), RT_ERROR_BUSY);
+  CHECK_STATUS(rt_spreadbot_send_text(spreadbot, "early", 5, NULL), RT_ERROR_CLOSED);
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
+  CHECK_OK(rt_spreadbot_send_text(spreadbot, "kept", 4, NULL));
+  CHECK_OK(rt_spreadbot_send_binary(spreadbot, (const uint8_t *)"too", 3, NULL));
+  CHECK_STATUS(rt_spreadbot_post(spreadbot, "a b\n", NULL, NULL, 0, NULL), RT_ERROR_INVALID_URL);
+  CHECK_STATUS(rt_spreadbot_post(spreadbot, "x", "a\nb", NULL, 0, NULL), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_spreadbot_post(spreadbot, "x", NULL, (const uint8_t *)"{}", 2, &number));
+  settle(loop);
+  CHECK_OK(rt_spreadbot_cancel(spreadbot, number));
+  TURN_UNTIL(loop, h.sent == 1);
+  CHECK(h.last_sent == RT_ERROR_CANCELLED);
+  rt_spreadbot_free(spreadbot);
+  rt_spreadbot_free(other);
+  settle(loop);
+
+  spreadbot = listen(&h, loop, server);
+  CHECK_OK(rt_spreadbot_set_transports(spreadbot, (const int32_t[]){1}, 1));
+  CHECK_OK(rt_spreadbot_set_outbox(spreadbot, path));
+  h.disconnect_at = 2;
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
+  TURN_UNTIL(loop, h.disconnected);
+  CHECK(strcmp(h.text, " echo kept; echo too;") == 0);
+  CHECK(h.sent == 2 && h.last_sent == RT_OK);
+  rt_spreadbot_free(spreadbot);
+  rt_reachability_free(offline);
+  settle(loop);
+  CHECK(unlink(path) == 0);
+}
+
 static void options_are_checked(rt_loop *loop, const char *server) {
   const int32_t twice[] = {1, 1}, listed[] = {3, 1}, foreign[] = {4};
   rt_spreadbot *spreadbot = new_spreadbot(loop, server);
@@ -288,6 +334,7 @@ int main(int argc, char **argv) {
   tokens_are_needed(loop, argv[1]);
   callbacks_may_free(loop, argv[1]);
   the_network_is_waited_for(loop, argv[1]);
+  sends_outlive_their_connection(loop, argv[1]);
   options_are_checked(loop, argv[1]);
   rt_loop_free(loop);
   return 0;

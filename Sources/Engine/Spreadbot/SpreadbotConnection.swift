@@ -41,6 +41,12 @@ package final class SpreadbotConnection: @unchecked Sendable {
     var posting: UInt64?
     /// Answers that are told with the end of their send.
     var results: [SpreadbotSend.ID: RESTResult] = [:]
+    /// Who is told of the end of one send, before the sent handler.
+    var completions: [UInt64: (SpreadbotSent) -> Void] = [:]
+    /// What another run has left in the outbox, until the beginning.
+    var left: [SpreadbotSend] = []
+    /// Keeps sends until the server has them; any thread once it is set.
+    private(set) var outbox: OutboxFile?
     /// The event of messages without one, with a NUL behind it.
     @exclusivity(unchecked) var pathText: ContiguousArray<UInt8> = [0]
     /// The cursor, and the event of a message that has its own, in the same way.
@@ -59,6 +65,8 @@ package final class SpreadbotConnection: @unchecked Sendable {
         var lastEventID = ""
         var accessToken = ""
         var refreshToken = ""
+        /// What was established last.
+        var path: String?
     }
 
     enum Gate {
@@ -172,6 +180,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
             _ = try configuration.url(of: transport, path: path)
         }
         start()
+        publish { $0.path = path }
         loop.perform { [self] in establishNow(path) }
     }
 
@@ -209,40 +218,86 @@ package final class SpreadbotConnection: @unchecked Sendable {
         }
     }
 
-    /// Sends a message by the WebSocket, or by a POST where there is none.
-    /// - Parameter assigned: told the number that the sent handler tells its end by, before that
-    ///   can be called.
+    /// Keeps sends in a file until the server has them, over the end of the process too. What
+    /// another run has left there goes out first. Before the first use.
+    /// - Throws: `.busy` while another connection or process has it open, `.store`.
+    package func setOutbox(_ path: String) throws(RealtimeError) {
+        try checkNew()
+        guard outbox == nil else { throw RealtimeError(.state, "an outbox is set already") }
+        let (outbox, entries) = try OutboxFile.open(path)
+        self.outbox = outbox
+        left = entries.map { entry in
+            SpreadbotSend(entry, number: lastNumber.add(1, ordering: .relaxed).newValue)
+        }
+    }
+
+    /// Sends a message by the WebSocket, or by a POST where there is none. With an outbox it is on
+    /// the disk when this returns.
+    /// - Parameters:
+    ///   - assigned: told the number that the sent handler tells its end by, before that can be
+    ///     called.
+    ///   - done: told its end, before the sent handler.
+    /// - Throws: with an outbox also `.queueFull`, `.tooLarge`, `.store`, and `.closed` before
+    ///   anything is established.
     package func send(
         _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer,
-        assigned: (UInt64) -> Void = { _ in }
+        assigned: (UInt64) -> Void = { _ in }, done: ((SpreadbotSent) -> Void)? = nil
     ) throws(RealtimeError) {
         try checkOpen()
         if kind == .text, !UTF8Validator.isValid(bytes) {
             throw RealtimeError(.invalidUTF8, "the text to send is not valid UTF-8")
         }
-        submit(kind == .text ? .text : .binary, Array(bytes), assigned)
+        var path: String?
+        if outbox != nil {
+            path = shared.withLock { $0.path }
+            guard path != nil else {
+                throw RealtimeError(
+                    .closed, "there is no path to send to: no connection was established")
+            }
+        }
+        try submit(kind == .text ? .text : .binary, Array(bytes), path, assigned, done)
+    }
+
+    /// Posts to a path below the base, in one order with the messages that are sent.
+    /// - Throws: as `send`; for a path that makes no URL, and a type that fits no header.
+    package func post(
+        path: String, contentType: String, _ bytes: UnsafeRawBufferPointer,
+        assigned: (UInt64) -> Void = { _ in }, done: ((SpreadbotSent) -> Void)? = nil
+    ) throws(RealtimeError) {
+        try checkOpen()
+        _ = try configuration.url(path: path)
+        try HeaderField.validate(name: "Content-Type", value: contentType)
+        let kind = SpreadbotSend.Kind.request(path: path, contentType: contentType)
+        try submit(kind, Array(bytes), nil, assigned, done)
     }
 
     private func submit(
-        _ kind: SpreadbotSend.Kind, _ payload: [UInt8], _ assigned: (UInt64) -> Void
-    ) {
+        _ kind: SpreadbotSend.Kind, _ payload: [UInt8], _ path: String?,
+        _ assigned: (UInt64) -> Void, _ done: ((SpreadbotSent) -> Void)?
+    ) throws(RealtimeError) {
+        let key = RESTClient.randomUUID()
+        let entry = try outbox?.append(OutboxMessage(kind, payload, path, key))
         start()
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         assigned(number)
         let send = SpreadbotSend(
-            number: number, kind: kind, payload: payload, key: RESTClient.randomUUID())
+            number: number, kind: kind, payload: payload, path: path, key: key, entry: entry)
         loop.perform { [self] in
+            if let done { completions[number] = done }
             session.submit(send, now: Loop.now())
             schedule()
         }
     }
 
-    /// Ends a send that has not begun, whose end the sent handler tells; one that has is left
-    /// alone.
+    /// Whether sends outlive the process.
+    package var isDurable: Bool { outbox != nil }
+
+    /// Ends a send that waits or is being posted, whose end the sent handler tells; a frame that
+    /// was given to the WebSocket is left alone.
     package func cancel(_ number: UInt64) throws(RealtimeError) {
         try checkOpen()
         loop.perform { [self] in
-            session.cancel(number)
+            session.cancel(number, now: Loop.now())
             schedule()
         }
     }
@@ -278,6 +333,8 @@ package final class SpreadbotConnection: @unchecked Sendable {
         let old = gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing).oldValue
         guard old & Gate.closed == 0 else { return }
         publish { ($0.state, $0.phase, $0.transport) = (.disconnected, .none, nil) }
+        // Now, so that another may open it.
+        outbox?.close()
         loop.perform { [self] in closeNow() }
     }
 }

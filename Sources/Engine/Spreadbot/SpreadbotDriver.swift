@@ -16,7 +16,11 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         loop.addResident(self)
         isResident = true
         session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
+        // What another run has left goes out first.
+        for send in left { session.submit(send, now: Loop.now()) }
+        left = []
         publishState()
+        schedule()
     }
 
     func establishNow(_ path: String) {
@@ -127,9 +131,9 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             Log.write(.info, "\(name): the tokens are refreshed")
             handlers.tokens?(access, refresh)
         case .sent(let send, let error):
-            let result = results.removeValue(forKey: send.id)
             if let error { Log.write(.warning, "\(name): not sent: \(error.message)") }
-            handlers.sent?(SpreadbotSent(number: send.number, error: error, result: result))
+            let result = results.removeValue(forKey: send.id)
+            end(send, SpreadbotSent(number: send.number, error: error, result: result))
         case .disconnected(let error):
             Log.write(.info, "\(name): disconnected")
             handlers.disconnected?(error)
@@ -326,10 +330,18 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         leaveClients()
         dropHandlers()
         tellEnd()
+        abandonSends()
         if isResident {
             isResident = false
             loop.removeResident(self)
         }
+    }
+
+    /// The end of a send, told once.
+    private func end(_ send: SpreadbotSend, _ sent: SpreadbotSent) {
+        if let entry = send.entry { outbox?.remove(entry) }
+        completions.removeValue(forKey: send.number)?(sent)
+        handlers.sent?(sent)
     }
 
     private func tellEnd() {
@@ -345,6 +357,18 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         probe = nil
         dropHandlers()
         tellEnd()
+        abandonSends()
+    }
+
+    /// Who waits for the end of a send of ours waits no longer; what is durable stays in its file.
+    private func abandonSends() {
+        outbox?.close()
+        let waiting = completions
+        completions = [:]
+        let error = RealtimeError(.closed, "the connection was given back")
+        for (number, completion) in waiting.sorted(by: { $0.key < $1.key }) {
+            completion(SpreadbotSent(number: number, error: error, result: nil))
+        }
     }
 }
 

@@ -48,14 +48,14 @@ extension SpreadbotConnection {
 
     private func place(of send: SpreadbotSend) throws(RealtimeError) -> (HTTPURL, String) {
         switch send.kind {
-        case .text: return (try sendURL(), "text/plain; charset=utf-8")
-        case .binary: return (try sendURL(), "application/octet-stream")
+        case .text: return (try sendURL(send.path), "text/plain; charset=utf-8")
+        case .binary: return (try sendURL(send.path), "application/octet-stream")
         case .request(let path, let type): return (try configuration.url(path: path), type)
         }
     }
 
-    private func sendURL() throws(RealtimeError) -> HTTPURL {
-        var url = try configuration.url(path: session.path)
+    private func sendURL(_ path: String?) throws(RealtimeError) -> HTTPURL {
+        var url = try configuration.url(path: path ?? session.path)
         if let own = configuration.sendURL { url = own }
         let token = session.accessToken
         guard let name = configuration.tokenQueryParameter, !token.isEmpty else { return url }

@@ -26,8 +26,15 @@ extension SpreadbotSession {
         act(.sent(lost, error))
     }
 
-    /// Ends a send that has not begun; one that has is left alone.
-    package mutating func cancel(_ number: UInt64) {
+    /// Ends a send that waits, or is being posted; a frame that was given to the WebSocket is left
+    /// alone.
+    package mutating func cancel(_ number: UInt64, now: Instant) {
+        if let post = sends.posting, post.number == number {
+            act(.cancelPost(post.id))
+            _ = sends.posted()
+            act(.sent(post, RealtimeError(.cancelled, "the send was cancelled")))
+            return pump(now)
+        }
         guard let send = sends.cancel(number) else { return }
         act(.sent(send, RealtimeError(.cancelled, "the send was cancelled")))
     }
@@ -35,15 +42,19 @@ extension SpreadbotSession {
     /// Gives whatever may go out its way.
     mutating func pump(_ now: Instant) {
         if isWebSocketOpen {
-            while let send = sends.nextFrame() { act(.write(send)) }
+            while let send = sends.nextFrame(on: path) { act(.write(send)) }
             if let last = sends.nextConfirmation() { act(.confirm(last)) }
         }
         // Without a network they wait here, where they are counted and may be cancelled.
         guard isOnline, postRetry.due == nil else { return }
         let isClosing = if case .closing = stage { true } else { false }
         guard !isClosing else { return }
-        let all = !isWebSocketOpen && stage != .idle
-        if let send = sends.nextRequest(allKinds: all) { act(.post(send)) }
+        let (isIdle, isWebSocket, path) = (stage == .idle, isWebSocketOpen, path)
+        let next = sends.nextRequest {
+            // Without a connection messages wait; with a WebSocket those for another path do not.
+            !$0.isMessage || !isIdle && !(isWebSocket && $0.isFrame(on: path))
+        }
+        if let next { act(.post(next)) }
     }
 
     private var isWebSocketOpen: Bool {

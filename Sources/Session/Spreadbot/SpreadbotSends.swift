@@ -15,17 +15,22 @@ package struct SpreadbotSend: Sendable, Equatable {
     package let number: UInt64
     package let kind: Kind
     package let payload: [UInt8]
+    /// Of a message that belongs to one path, whatever is established when it goes out; nil for
+    /// one that goes wherever the connection is.
+    package let path: String?
     /// The Idempotency-Key of each attempt that is a POST.
     package let key: String
     /// Its place in the durable outbox; nil for one that does not outlive the process.
     package let entry: UInt64?
 
     package init(
-        number: UInt64, kind: Kind, payload: [UInt8], key: String, entry: UInt64? = nil
+        number: UInt64, kind: Kind, payload: [UInt8], path: String? = nil, key: String,
+        entry: UInt64? = nil
     ) {
         self.number = number
         self.kind = kind
         self.payload = payload
+        self.path = path
         self.key = key
         self.entry = entry
     }
@@ -33,6 +38,10 @@ package struct SpreadbotSend: Sendable, Equatable {
     /// It is sent until the server has it, whatever connections are lost on the way.
     package var isDurable: Bool { entry != nil }
     var isMessage: Bool { kind == .text || kind == .binary }
+
+    /// Whether it can go out as a frame of a WebSocket to this path.
+    func isFrame(on path: String) -> Bool { isMessage && (self.path ?? path) == path }
+
     /// What it counts for: one without a byte needs memory too.
     var cost: Int { payload.count + 64 }
 }
@@ -85,9 +94,9 @@ struct SpreadbotSends: Sendable {
         return send
     }
 
-    /// The next frame that an open WebSocket may be given.
-    mutating func nextFrame() -> SpreadbotSend? {
-        guard posting == nil, let first = oldestWaiting, first.isMessage,
+    /// The next frame that an open WebSocket to this path may be given.
+    mutating func nextFrame(on path: String) -> SpreadbotSend? {
+        guard posting == nil, let first = oldestWaiting, first.isFrame(on: path),
             flying.isEmpty || flyingBytes + first.cost <= SpreadbotSends.mostFlyingBytes
         else { return nil }
         guard let send = takeFirst() else { return nil }
@@ -97,10 +106,11 @@ struct SpreadbotSends: Sendable {
     }
 
     /// The next request, once nothing before it is under way.
-    /// - Parameter allKinds: messages go this way too.
-    mutating func nextRequest(allKinds: Bool) -> SpreadbotSend? {
-        guard posting == nil, flying.isEmpty, let first = oldestWaiting,
-            allKinds || !first.isMessage
+    /// - Parameter isWanted: which one goes this way.
+    mutating func nextRequest(
+        where isWanted: (SpreadbotSend) -> Bool
+    ) -> SpreadbotSend? {
+        guard posting == nil, flying.isEmpty, let first = oldestWaiting, isWanted(first)
         else { return nil }
         posting = takeFirst()
         return posting

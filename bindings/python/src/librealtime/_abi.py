@@ -1525,6 +1525,17 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_post": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
     "rt_spreadbot_cancel": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
     "rt_spreadbot_set_tokens": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
@@ -1674,6 +1685,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_set_outbox": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_spreadbot_set_max_message_bytes": (
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
@@ -2281,6 +2293,8 @@ class Library:
     rt_spreadbot_send_text: Callable[[Any, bytes | None, int, Any], int]
     # (spreadbot, data, length, out_number)
     rt_spreadbot_send_binary: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, path, content_type, data, length, out_number)
+    rt_spreadbot_post: Callable[[Any, bytes | None, bytes | None, Any, int, Any], int]
     # (spreadbot, number)
     rt_spreadbot_cancel: Callable[[Any, int], int]
     # (spreadbot, access_token, refresh_token)
@@ -2363,6 +2377,8 @@ class Library:
     rt_spreadbot_set_poll_timeout_ms: Callable[[Any, int], int]
     # (spreadbot, capacity, overflow)
     rt_spreadbot_set_queue: Callable[[Any, int, int], int]
+    # (spreadbot, path)
+    rt_spreadbot_set_outbox: Callable[[Any, bytes | None], int]
     # (spreadbot, bytes)
     rt_spreadbot_set_max_message_bytes: Callable[[Any, int], int]
 
