@@ -168,7 +168,7 @@ extension REST.Request.Body {
             case .bytes(let bytes, let type): (bytes, type ?? "application/json")
             case .text(let text): (Array(text.utf8), "text/plain; charset=utf-8")
             case .json(let text): (Array(text.utf8), "application/json")
-            case .source:
+            case .source, .pieces:
                 throw RealtimeError(
                     .invalidArgument, "an outbox keeps whole payloads, and this comes in pieces")
             }
