@@ -2,7 +2,10 @@
  * Many threads, few objects over HTTP: event sources, long polls and clients for requests are made,
  * used, closed and freed at the same time, for a sanitizer to watch.
  *
- *   stress_http SECONDS URL...
+ *   stress_http SECONDS URL... REFUSING
+ *
+ * The last URL asks for credentials, which are never good; its objects wait for them most of the
+ * time, while their options are set.
  *
  * Objects live in slots. Any number of threads use a slot at a time; one that frees or replaces its
  * object has it alone, as the contract asks. Half of the slots are on a loop with a thread of its
@@ -25,6 +28,7 @@ struct slot {
   pthread_rwlock_t lock;
   rt_loop *loop;
   enum kind kind;
+  bool awaits;
   /* One of these, by the kind. */
   rt_eventsource *source;
   rt_longpoll *poll;
@@ -66,7 +70,6 @@ static void on_error(
   *(volatile char *)user += (char)strlen(message);
 }
 
-/* They are never good: what matters is who sets them when. */
 static rt_credentials on_credentials(int32_t http_status, void *user) {
   *(volatile char *)user += (char)http_status;
   return RT_CREDENTIALS_LATER;
@@ -116,6 +119,7 @@ static rt_rest *new_client(rt_loop *loop, const char *url) {
 static void fill(struct slot *slot, unsigned *seed) {
   const char *url = urls[rand_r(seed) % url_count];
   slot->kind = rand_r(seed) % KINDS;
+  slot->awaits = url == urls[url_count - 1];
   slot->source = slot->kind == SOURCE ? new_source(slot->loop, url) : NULL;
   slot->poll = slot->kind == POLL ? new_poll(slot->loop, url) : NULL;
   slot->client = slot->kind == CLIENT ? new_client(slot->loop, url) : NULL;
@@ -139,7 +143,7 @@ static void set_source(rt_eventsource *source, unsigned what) {
     case 1: rt_eventsource_set_header(source, "X-Token", next); break;
     case 2: rt_eventsource_get_url(source, url, sizeof url, NULL); break;
     case 3:
-      if (what % 42 == 3) rt_eventsource_credentials_ready(source, true);
+      if (what % 420 == 3) rt_eventsource_credentials_ready(source, true);
       break;
     default: rt_eventsource_clear_headers(source);
   }
@@ -153,7 +157,7 @@ static void set_poll(rt_longpoll *poll, unsigned what) {
     case 1: rt_longpoll_set_header(poll, "X-Token", next); break;
     case 2: rt_longpoll_get_url(poll, url, sizeof url, NULL); break;
     case 3:
-      if (what % 42 == 3) rt_longpoll_credentials_ready(poll, true);
+      if (what % 420 == 3) rt_longpoll_credentials_ready(poll, true);
       break;
     default: rt_longpoll_clear_headers(poll);
   }
@@ -162,7 +166,6 @@ static void set_poll(rt_longpoll *poll, unsigned what) {
 static void use_source(rt_eventsource *source, unsigned what) {
   char id[32];
   uint64_t listener;
-  set_source(source, what / 7);
   switch (what % 10) {
     case 0: rt_eventsource_pause(source); break;
     case 1: rt_eventsource_restart(source); break;
@@ -182,7 +185,6 @@ static void use_source(rt_eventsource *source, unsigned what) {
 }
 
 static void use_poll(rt_longpoll *poll, unsigned what) {
-  set_poll(poll, what / 7);
   switch (what % 6) {
     case 0: rt_longpoll_pause(poll); break;
     case 1: rt_longpoll_restart(poll); break;
@@ -227,8 +229,10 @@ static void *work(void *argument) {
       fill(slot, &seed);
     } else {
       pthread_rwlock_rdlock(&slot->lock);
-      if (slot->source) use_source(slot->source, what);
-      if (slot->poll) use_poll(slot->poll, what);
+      if (slot->source && slot->awaits && what % 50) set_source(slot->source, what / 7);
+      else if (slot->source) use_source(slot->source, what);
+      if (slot->poll && slot->awaits && what % 50) set_poll(slot->poll, what / 7);
+      else if (slot->poll) use_poll(slot->poll, what);
       if (slot->client) use_client(slot, what);
     }
     pthread_rwlock_unlock(&slot->lock);
