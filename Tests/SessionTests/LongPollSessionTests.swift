@@ -386,6 +386,49 @@ private let validators = [("Last-Modified", date), ("Etag", "0,[1]")]
         #expect(poller.header("If-None-Match") == nil)
     }
 
+    /// An answer that cannot be delivered is a failure, however often it comes.
+    @Test func whatIsRejectedIsAskedForLessAndLess() throws {
+        var poller = try Poller()
+        let error = RealtimeError(.protocolViolation, "cut")
+        for (attempt, wait) in [(2, 500), (3, 1000), (4, 2000)] {
+            #expect(try poller.answer(200, validators, body: 1) == .message)
+            let failure = poller.session.rejected(error, now: poller.now, random: 0)
+            #expect(failure.retryIn == .milliseconds(wait) && failure.attempt == attempt)
+            #expect(failure.error.message.contains("example.com"))
+        }
+        #expect(try poller.answer(200, validators, body: 1) == .message)
+        poller.session.delivered(now: poller.now)
+        #expect(poller.session.attempt == 1)
+    }
+
+    /// A backoff is over when the network is back; the interval of a good server is not.
+    @Test func theNetworksReturnEndsABackoff() throws {
+        var poller = try Poller()
+        for _ in 0..<6 { _ = try poller.answer(503) }
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        #expect(poller.wait == .seconds(15))
+        poller.session.setOnline(true, now: poller.now, random: 0.25)
+        #expect(poller.wait == .milliseconds(250))
+        _ = try poller.answer(204)
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        poller.session.setOnline(true, now: poller.now, random: 0)
+        #expect(poller.wait == .seconds(15))
+    }
+
+    @Test func anAnswerWithoutAnIdKeepsIt() throws {
+        var poller = try Poller {
+            try $0.setCursor(.headerID)
+            $0.sendsValidatorsToo = true
+            try $0.setLastEventID("7")
+        }
+        #expect(try poller.answer(200, [("ETag", "x")], body: 1) == .message)
+        poller.session.delivered(now: poller.now)
+        #expect(try poller.answer(200, [("ETag", "y")], after: .seconds(1)) == .nothing)
+        poller.begin()
+        #expect(poller.header("Last-Event-ID") == "7" && poller.session.lastEventID == "7")
+        #expect(poller.header("If-None-Match") == "y")
+    }
+
     @Test func aBodyHasItsLimit() throws {
         var poller = try Poller { $0.maxBodyBytes = 10 }
         #expect(try poller.answer(200, body: 10) == .message)

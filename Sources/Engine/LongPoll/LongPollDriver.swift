@@ -140,11 +140,12 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
         }
     }
 
-    func refuseCredentials() {
+    func refuseCredentials(because cause: RealtimeError? = nil) {
         guard session?.isAuthorizing == true, let head = refused else { return }
         refused = nil
         _ = options.take()
-        if let failure = session?.unauthorized(head) { tell(failure) }
+        let failure = cause.map { session?.fail($0, status: head.status) }
+        if let failure = failure ?? session?.unauthorized(head) { tell(failure) }
     }
 
     func authorize() {
@@ -179,11 +180,12 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
             failure, now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
         transfer?.close()
         transfer = nil
+        if case .message? = outcome, !prepareDelivery() { return }
         noteState(before)
         guard !isClosed else { return }
         switch outcome {
         case nil: return
-        case .message: beginDelivery()
+        case .message: deliver()
         case .nothing: dropTransfer()
         case .failed(let failure):
             dropTransfer()
@@ -202,8 +204,9 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
 
     // MARK: Messages
 
-    private func beginDelivery() {
-        guard let session else { return }
+    /// - Returns: false for what is not built as it says, which is told.
+    private func prepareDelivery() -> Bool {
+        guard let session else { return false }
         var whole = ByteBuffer()
         swap(&whole, &body)
         do throws(RealtimeError) {
@@ -214,9 +217,9 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
             let failure = self.session?.rejected(
                 error, now: Loop.now(), random: randomFraction())
             if let failure { tell(failure) }
-            return
+            return false
         }
-        deliver()
+        return true
     }
 
     /// Tells what has come, until it is closed or paused; then the cursor moves.

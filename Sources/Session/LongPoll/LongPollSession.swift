@@ -213,13 +213,14 @@ package struct LongPollSession: Sendable {
         guard let head, case .reading(let start, _) = phase else { return .nothing }
         switch head.status {
         case 200:
-            failures = 0
             isGood = true
             if bodyBytes > 0 {
+                // It counts as good when it was delivered: its body may be none that can be.
                 phase = .delivering
                 return .message
             }
-            if let reached = LongPollCursor(head) { cursor = reached }
+            failures = 0
+            cursor.move(to: head, configuration.cursorMode)
             hastyAnswers = now - start < .milliseconds(100) ? hastyAnswers + 1 : 0
             pollAgain(start, now)
         case 204, 304, 408:
@@ -265,7 +266,8 @@ package struct LongPollSession: Sendable {
     /// The caller has had the whole answer: now the cursor moves (L4).
     package mutating func delivered(now: Instant) {
         // Also when it was closed meanwhile: another run begins behind it.
-        if let head, let reached = LongPollCursor(head) { cursor = reached }
+        if let head { cursor.move(to: head, configuration.cursorMode) }
+        failures = 0
         if let id = messageIDInside { cursor.move(to: id) }
         messageIDInside = nil
         head = nil
@@ -277,7 +279,8 @@ package struct LongPollSession: Sendable {
     package mutating func rejected(
         _ error: RealtimeError, now: Instant, random: Double
     ) -> Failure {
-        retry(error, now: now, random: random)
+        let error = RealtimeError(error.code, "the answer of \(name): \(error.message)")
+        return retry(error, now: now, random: random)
     }
 
     /// L5 and L8.
@@ -307,7 +310,7 @@ package struct LongPollSession: Sendable {
         isGood = false
         guard isOnline else {
             phase = .offline
-            return Failure(error: error, status: status, attempt: failures)
+            return Failure(error: error, status: status, attempt: attempt)
         }
         let cap = Double(configuration.maxDelay.clampedNanoseconds)
         var delay = min(1e9, cap)
@@ -316,7 +319,7 @@ package struct LongPollSession: Sendable {
         let spread = Duration.nanoseconds(Int64(delay / 2 + random * delay / 2))
         let wait = max(spread, least)
         phase = .waiting(until: now + wait)
-        return Failure(error: error, status: status, retryIn: wait, attempt: failures)
+        return Failure(error: error, status: status, retryIn: wait, attempt: attempt)
     }
 
     // MARK: Time
@@ -370,8 +373,14 @@ package struct LongPollSession: Sendable {
     package mutating func setOnline(_ online: Bool, now: Instant, random: Double) {
         let comesBack = online && !isOnline
         isOnline = online
-        guard comesBack, phase == .offline else { return }
-        phase = .waiting(until: now + .nanoseconds(Int64(random * 1e9)))
+        guard comesBack else { return }
+        let soon = now + .nanoseconds(Int64(random * 1e9))
+        switch phase {
+        case .offline: phase = .waiting(until: soon)
+        // What was waited for is what the network brought about.
+        case .waiting(let until) where !isGood: phase = .waiting(until: min(until, soon))
+        case .idle, .polling, .reading, .delivering, .waiting, .authorizing, .closed: return
+        }
     }
 
     /// What is there was dropped; the next poll is due at once.
