@@ -49,6 +49,17 @@ struct RESTQueueTests {
         #expect(client.answer(5, 200) == ["finish 5 ok 200 (1)", "start 4 GET http://h/"])
     }
 
+    @Test func evenThoseThatDoNotCountHaveALimit() throws {
+        let client = RESTClientModel()
+        for _ in 0..<65_536 { _ = try client.submit() }
+        _ = client.done()
+        _ = try client.submit()
+        #expect(client.done() == ["finish 65537 queueFull (0)"])
+        #expect(client.answer(1, 200) == ["finish 1 ok 200 (1)", "start 7 GET http://h/"])
+        _ = try client.submit()
+        #expect(client.done() == [])
+    }
+
     @Test func withoutANetworkRequestsWaitInLine() throws {
         let client = RESTClientModel()
         client.isReachable = false

@@ -48,6 +48,9 @@ package struct RESTSession: Sendable {
     private var actions: [Action] = []
     private var firstAction = 0
     private var isClosed = false
+    /// Requests of one client that have not ended, those that count against the queue's capacity and
+    /// all others.
+    private static let mostOutstanding = 65_536
 
     /// A source of fresh credentials was set: a 401 is worth a question (R5).
     package var renewsCredentials = false
@@ -90,6 +93,14 @@ package struct RESTSession: Sendable {
         var entry = RESTEntry(id, request, http, line, now: now)
         guard !isClosed else {
             act(.finish(id, entry.outcome(RealtimeError(.closed, "the client is closed"))))
+            lines.leave(line)
+            return id
+        }
+        guard entries.count < RESTSession.mostOutstanding else {
+            let error = RealtimeError(
+                .queueFull,
+                "\(entry.name) found \(RESTSession.mostOutstanding) requests that have not ended")
+            act(.finish(id, entry.outcome(error)))
             lines.leave(line)
             return id
         }
