@@ -415,10 +415,10 @@ async def exhausted() -> None:
             exchange.send("data: x\n\n")
 
     async with watching(script, max_reconnects=1) as (watch, _):
-        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 1, "the first")
+        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 2, "the first")
         await watch.data("x")
         expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 1, "behind an event")
-        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 1, "the third")
+        expect((await watch.loses("RT_ERROR_CLOSED")).attempt == 2, "the third")
         error = await watch.fails("RT_ERROR_RECONNECTS_EXHAUSTED")
         expect(isinstance(error.error, librealtime.ReconnectsExhausted), f"{error}")
 
@@ -432,4 +432,4 @@ async def delays_grow() -> None:
             error = await watch.loses("RT_ERROR_CLOSED")
             wait = error.retry_in
             expect(wait is not None and least <= wait <= most + 0.001, f"{number}: {wait}")
-            expect(error.attempt == number + 1, f"{error}")
+            expect(error.attempt == number + 2, f"{error}")

@@ -216,7 +216,8 @@ private func failure(_ answer: EventSourceSession.Answer) -> EventSourceSession.
             driver.random = random
             driver.begin()
             let told = driver.end(lost)
-            #expect(told.attempt == 1)
+            // The number that its handler is told when it begins.
+            #expect(told.attempt == 2 && driver.session.attempt == 2)
             #expect(told.isFatal == false)
             let delay = try #require(told.retryIn)
             #expect(delay / .milliseconds(1) >= Double(expected))

@@ -16,6 +16,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     @exclusivity(unchecked) private var discarded = 0
     @exclusivity(unchecked) private var isPaused = false
     @exclusivity(unchecked) private var httpVersion = 0
+    @exclusivity(unchecked) private var isAnswered = false
     @exclusivity(unchecked) private var wantsBody = false
     @exclusivity(unchecked) private var url: HTTPURL
 
@@ -52,6 +53,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         isDiscarding = false
         discarded = 0
         wantsBody = false
+        isAnswered = false
         url = request.url
         Log.write(.debug, "REST \(number): \(request.method) \(request.url.text.withoutQuery)")
         if rewinds, case .stream = request.body, !mayCall || handlers.rewind?() != true {
@@ -86,8 +88,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         let precedes = transfer?.requestStarted == nil
         drop()
         let time = request.policy.attemptTimeout.readable
+        let what = isAnswered ? "did not end its answer" : "did not answer"
         let error = RealtimeError(
-            .timeout, "\(url.displayName) did not answer within \(time) (attempt_timeout)")
+            .timeout, "\(url.displayName) \(what) within \(time) (attempt_timeout)")
         end(HTTPFailure(error, precedesRequest: precedes))
     }
 
@@ -133,6 +136,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         guard mayCall else { return drop() }
         httpVersion = transfer.httpVersion
+        isAnswered = true
         let reception = client.session.received(
             head, of: id, now: Loop.now(), wallClock: Loop.wallClock(),
             random: randomFraction())

@@ -311,12 +311,12 @@ package struct EventSourceSession: Sendable {
         guard isOnline else {
             phase = .offline
             return Failure(
-                error: error, status: status, retryIn: nil, attempt: failures, isFatal: false)
+                error: error, status: status, retryIn: nil, attempt: attempt, isFatal: false)
         }
         let delay = max(delay(random), least)
         phase = .waiting(until: now + delay)
         return Failure(
-            error: error, status: status, retryIn: delay, attempt: max(1, failures), isFatal: false)
+            error: error, status: status, retryIn: delay, attempt: attempt, isFatal: false)
     }
 
     private func delay(_ random: Double) -> Duration {

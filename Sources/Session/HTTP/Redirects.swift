@@ -44,7 +44,7 @@ package struct Redirects: Sendable {
         guard hops < rules.maximum else {
             throw RealtimeError(
                 .redirect,
-                "\(name) redirects, having been redirected to \(hops) times (max_redirects)")
+                "\(name) redirects, having been redirected \(hops) times (max_redirects)")
         }
         let next = try Redirects.place(head, url)
         if url.isSecure, !next.isSecure, !rules.allowsInsecure {

@@ -199,7 +199,7 @@ def test_failures_are_told_and_come_back(serve):
         assert poll.recv().text == "back"
     assert [(error.http_status, error.fatal) for error in errors] == [(503, False), (410, False)]
     assert [error.error.name for error in errors] == ["RT_ERROR_HTTP_STATUS", "RT_ERROR_GONE"]
-    assert errors[0].attempt == 1 and errors[0].retry_in <= 0.01
+    assert errors[0].attempt == 2 and errors[0].retry_in <= 0.01
 
 
 def test_what_is_fatal_is_raised(run, serve):
