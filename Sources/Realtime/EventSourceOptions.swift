@@ -15,7 +15,7 @@ extension EventSource {
         /// last that was stable; what it returns is laid over `headers` for this attempt.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
         /// Called when the server answers 401 or 407, once an attempt: headers to send it again
-        /// with, or nil when there are none, which is fatal.
+        /// with, or nil when there are none, which is fatal, as what it throws is.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
         public var network = Network()
         /// Who says whether an attempt makes sense; nil asks the loop's own.
@@ -26,7 +26,8 @@ extension EventSource {
         /// A query parameter that the id is sent as too.
         public var idQueryParameter: String?
         /// A file that keeps the last event id between runs, for any number of sources and
-        /// processes; written at most once a second and at close.
+        /// processes; written at most once a second and at close. An event that is iterated over is
+        /// done with when the next one is asked for, and comes again otherwise.
         public var idFile: String?
         /// Under what this source's id is kept; nil for its URL.
         public var storeKey: String?
@@ -144,15 +145,18 @@ extension EventSourceConnection {
             @escaping @Sendable (HTTPResponse) async throws -> [EventSource.Options.Header]?
     ) {
         Task { [weak self] in
-            let fresh = try? await credentials(response)
-            guard let self else { return }
-            guard let fresh else {
-                try? credentialsAreReady(false)
-                return
+            do {
+                let fresh = try await credentials(response)
+                guard let self else { return }
+                if let fresh {
+                    headers.authorize(fresh)
+                    try lay(headers)
+                }
+                try? credentialsAreReady(fresh != nil)
+            } catch {
+                // Fails once it is closed, when nobody wants to know.
+                try? self?.credentialsAreReady(false, because: .noCredentials(error))
             }
-            headers.authorize(fresh)
-            let isLaid = (try? lay(headers)) != nil
-            try? credentialsAreReady(isLaid)
         }
     }
 }

@@ -31,3 +31,10 @@ final class HeaderLayers: Sendable {
 
     func authorize(_ headers: [Header]) { upper.withLock { $0.credentials = headers } }
 }
+
+extension RealtimeError {
+    /// What a source of credentials threw.
+    static func noCredentials(_ error: any Error) -> RealtimeError {
+        error as? RealtimeError ?? RealtimeError(.auth, "there are no credentials: \(error)")
+    }
+}

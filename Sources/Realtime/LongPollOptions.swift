@@ -25,7 +25,7 @@ extension LongPoll {
         /// failed; what it returns is laid over `headers` for this poll.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
         /// Called when the server answers 401 or 407, once a poll: headers to send it again with,
-        /// or nil when there are none, which is fatal.
+        /// or nil when there are none, which is fatal, as what it throws is.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
         public var network = Network()
         /// Who says whether a poll makes sense; nil asks the loop's own.
@@ -134,15 +134,18 @@ extension LongPollConnection {
         _ credentials: @escaping @Sendable (HTTPResponse) async throws -> [LongPoll.Options.Header]?
     ) {
         Task { [weak self] in
-            let fresh = try? await credentials(response)
-            guard let self else { return }
-            guard let fresh else {
-                try? credentialsAreReady(false)
-                return
+            do {
+                let fresh = try await credentials(response)
+                guard let self else { return }
+                if let fresh {
+                    headers.authorize(fresh)
+                    try lay(headers)
+                }
+                try? credentialsAreReady(fresh != nil)
+            } catch {
+                // Fails once it is closed, when nobody wants to know.
+                try? self?.credentialsAreReady(false, because: .noCredentials(error))
             }
-            headers.authorize(fresh)
-            let isLaid = (try? lay(headers)) != nil
-            try? credentialsAreReady(isLaid)
         }
     }
 }

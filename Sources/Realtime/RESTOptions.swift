@@ -74,12 +74,17 @@ extension REST {
             guard let freshToken else { return }
             try client.setCredentialsHandler { [weak client] in
                 Task {
-                    let token = try? await freshToken()
-                    guard let client else { return }
-                    if let token, let value = try? HeaderField.bearerAuthorization(token) {
-                        try? client.setCredential(value)
+                    do {
+                        let token = try await freshToken()
+                        guard let client else { return }
+                        if let token {
+                            try client.setCredential(HeaderField.bearerAuthorization(token))
+                        }
+                        try client.credentialsAreReady(token != nil)
+                    } catch {
+                        // Fails once it is closed, when nobody wants to know.
+                        try? client?.credentialsAreReady(false, because: .noCredentials(error))
                     }
-                    try? client.credentialsAreReady(token != nil)
                 }
                 return .later
             }

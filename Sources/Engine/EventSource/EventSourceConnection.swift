@@ -251,12 +251,15 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     /// Answers what had been left open when credentials were asked for: fresh ones are set, or the
     /// object fails. Any thread.
-    package func credentialsAreReady(_ fresh: Bool) throws(RealtimeError) {
+    /// - Parameter cause: why there are none; nil for the server's refusal.
+    package func credentialsAreReady(
+        _ fresh: Bool, because cause: RealtimeError? = nil
+    ) throws(RealtimeError) {
         try checkRunning()
         // In the next turn: what fails at once would be told inside this call.
         loop.enqueue { [self] in
             guard !isClosed else { return }
-            if fresh { authorize() } else { refuseCredentials() }
+            if fresh { authorize() } else { refuseCredentials(because: cause) }
         }
     }
 

@@ -168,11 +168,12 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         }
     }
 
-    func refuseCredentials() {
+    func refuseCredentials(because cause: RealtimeError? = nil) {
         guard session?.isAuthorizing == true, let head = refused else { return }
         refused = nil
         _ = options.take()
-        if let failure = session?.unauthorized(head) { tell(failure) }
+        let failure = cause.map { session?.fail($0, status: head.status) }
+        if let failure = failure ?? session?.unauthorized(head) { tell(failure) }
     }
 
     func authorize() {
