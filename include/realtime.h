@@ -3127,8 +3127,8 @@ rt_status rt_rest_set_queue_ttl_ms(rt_rest *rest, int64_t time_ms);
 
 /**
  * How many requests may wait for the network, or behind an ordered one; those beyond end with
- * RT_ERROR_QUEUE_FULL. Requests that wait for one of their host's connections alone do not count.
- * Default 100. Before the first request.
+ * RT_ERROR_QUEUE_FULL. Requests that wait for one of their host's connections alone do not count;
+ * of all that have not ended there may be 65,536. Default 100. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.

@@ -177,7 +177,8 @@ public func rt_rest_set_queue_ttl_ms(
 
 /// How many requests may wait for the network, or behind an ordered one; those beyond end with
 /// RT_ERROR_QUEUE_FULL. Requests that wait for one of their host's connections alone do not count;
-/// of all that have not ended there may be 65,536. Default 100. Before the first request. Since 0.1.
+/// of all that have not ended there may be 65,536. Default 100. Before the first request. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_queue_capacity")
 public func rt_rest_set_queue_capacity(

@@ -3,85 +3,8 @@ import Wire
 
 @testable import Session
 
-/// What became of a poll, in a form to compare.
-private enum Came: Equatable {
-    case message
-    case nothing
-    case failed(RealtimeError.Code, retryIn: Duration?, isFatal: Bool)
-
-    init(_ outcome: LongPollSession.Outcome) {
-        switch outcome {
-        case .message: self = .message
-        case .nothing: self = .nothing
-        case .failed(let failure):
-            self = .failed(
-                failure.error.code, retryIn: failure.retryIn, isFatal: failure.isFatal)
-        }
-    }
-}
-
-/// A session with a clock, and the answers it is given.
-private struct Poller {
-    var configuration: LongPollConfiguration
-    var session: LongPollSession
-    var now = Instant(nanoseconds: 1_000_000_000_000)
-    var random = 0.0
-
-    init(
-        _ change: (inout LongPollConfiguration) throws -> Void = { _ in }
-    ) throws {
-        configuration = try LongPollConfiguration(url: "http://example.com/poll?a=b")
-        try change(&configuration)
-        session = try LongPollSession(configuration)
-        session.start(now: now)
-    }
-
-    /// How long until the session wants to be called.
-    var wait: Duration? { session.wakeUp.map { $0 - now } }
-
-    /// Waits for the time of the next poll, and begins it.
-    mutating func begin() {
-        if let due = session.wakeUp { now = max(now, due) }
-        guard case .begin = session.timeReached(now, requestStarted: nil, random: random) else {
-            Issue.record("no poll is due")
-            return
-        }
-        session.beginPoll(configuration, now: now)
-    }
-
-    /// Polls, and is answered after a while.
-    mutating func answer(
-        _ status: Int, _ fields: [(String, String)] = [], body: Int = 0,
-        after hold: Duration = .zero
-    ) throws -> Came {
-        begin()
-        return try reply(status, fields, body: body, after: hold)
-    }
-
-    mutating func reply(
-        _ status: Int, _ fields: [(String, String)] = [], body: Int = 0,
-        after hold: Duration = .zero
-    ) throws -> Came {
-        let start = now
-        now = now + hold
-        let head = ResponseHead(
-            status: status, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
-        let answer = session.received(
-            head, requestStarted: start, canAuthorize: false, now: now)
-        switch answer {
-        case .read: break
-        case .failed(let failure): return Came(.failed(failure))
-        case .again, .unauthorized: Issue.record("\(answer)")
-        }
-        if body > 0 { _ = try session.received(body, now: now) }
-        return Came(session.ended(nil, now: now, wallClock: 784_111_777, random: random))
-    }
-
-    func header(_ name: String) -> String? { session.request.values(name).first }
-}
-
-private let date = "Sun, 06 Nov 1994 08:49:37 GMT"
-private let validators = [("Last-Modified", date), ("Etag", "0,[1]")]
+private let date = polledDate
+private let validators = polledValidators
 
 @Suite struct LongPollRequestTests {
     @Test func theFirstRequestIsPlain() throws {

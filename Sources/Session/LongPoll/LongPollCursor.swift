@@ -38,8 +38,8 @@ package struct LongPollCursor: Sendable, Equatable {
         if lastModified == nil, tag == nil, id.isEmpty { return nil }
     }
 
-    /// Moves to where an answer of 200 says it reaches. One that names validators alone leaves the id
-    /// where it was, for those who poll by ids (sse-poll-rest.md, B13).
+    /// Moves to where an answer of 200 says it reaches. One that names validators alone leaves the
+    /// id where it was, for those who poll by ids (sse-poll-rest.md, B13).
     package mutating func move(to head: ResponseHead, _ mode: LongPollCursorMode) {
         guard var reached = LongPollCursor(head) else { return }
         if reached.id.isEmpty, mode != .validators { reached.id = id }

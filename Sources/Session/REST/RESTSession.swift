@@ -48,8 +48,8 @@ package struct RESTSession: Sendable {
     private var actions: [Action] = []
     private var firstAction = 0
     private var isClosed = false
-    /// Requests of one client that have not ended, those that count against the queue's capacity and
-    /// all others.
+    /// Requests of one client that have not ended, whether they count against the queue's capacity
+    /// or not.
     private static let mostOutstanding = 65_536
 
     /// A source of fresh credentials was set: a 401 is worth a question (R5).
