@@ -4052,8 +4052,8 @@ rt_status rt_spreadbot_set_connect_timeout_ms(rt_spreadbot *spreadbot, int64_t t
 rt_status rt_spreadbot_set_answer_timeout_ms(rt_spreadbot *spreadbot, int64_t timeout_ms);
 
 /**
- * The time between the pings that keep a WebSocket alive, and find that it is dead. Default 20,000;
- * 0 for none.
+ * The time between the pings that keep a WebSocket alive, and for the answer to each: without it
+ * the connection is lost. Default 20,000; 0 for none.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

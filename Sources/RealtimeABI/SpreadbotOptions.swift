@@ -231,8 +231,8 @@ public func rt_spreadbot_set_answer_timeout_ms(
     change(spreadbot) { $0.answerTimeout = try milliseconds(timeout_ms, "timeout_ms") }
 }
 
-/// The time between the pings that keep a WebSocket alive, and find that it is dead. Default
-/// 20,000; 0 for none. Since 0.1.
+/// The time between the pings that keep a WebSocket alive, and for the answer to each: without it
+/// the connection is lost. Default 20,000; 0 for none. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_ping_interval_ms")
 public func rt_spreadbot_set_ping_interval_ms(

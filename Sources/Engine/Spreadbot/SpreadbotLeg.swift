@@ -120,6 +120,7 @@ extension SpreadbotConfiguration {
             $0.openTimeout = connectTimeout
             $0.answerTimeout = answerTimeout
             $0.pingInterval = pingInterval
+            $0.pongTimeout = pingInterval
             $0.compression.enabled = compression
             $0.limits.messageBytes = maxMessageBytes
         }
