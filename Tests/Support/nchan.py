@@ -141,6 +141,13 @@ class Nchan:
         if answer.status not in (200, 201, 202):
             raise NchanError(f"{method} {path}: {answer.status} {text}")
 
+    def workers(self) -> set[int]:
+        """The processes that serve, those included that are about to go."""
+        assert self._process is not None
+        master = self._process.pid
+        children = pathlib.Path(f"/proc/{master}/task/{master}/children").read_text()
+        return {int(word) for word in children.split()}
+
     def reload(self) -> None:
         """Starts new workers: all channels are emptied, all subscribers dropped."""
         if self._process is not None:

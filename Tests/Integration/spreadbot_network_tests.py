@@ -1,0 +1,192 @@
+"""A Spreadbot connection to Nchan whose network goes away, and whose server starts anew."""
+
+import contextlib
+import functools
+import http.client
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from bot import POLL, SSE, WEBSOCKET, Bot
+from fault_proxy import Then
+from harness import PATIENCE_S, Build, Suite, expect
+from leg_gate import Leg, LegGate, Treat
+from namespaces import SERVER, Wire, refusal
+from nchan import Nchan, NchanError
+from servers import Servers
+from spreadbot_nchan_tests import HOPS, ON_THE_WAY, QUICKLY, Ladder, each_once
+
+Test = Callable[[Build, Servers, Nchan], None]
+
+
+def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
+    for leg in (WEBSOCKET, SSE, POLL):
+        name = f"spreadbot server reloads, {Leg(leg).name}"
+        suite.add(name, functools.partial(reloads, build, servers, leg))
+    reason = refusal()
+    if reason is not None:
+        print(f"skipped: Spreadbot in network namespaces: {reason}", flush=True)
+        return
+    tests: list[Test] = [
+        link_goes_under_a_websocket,
+        link_goes_while_legs_are_cut,
+        there_is_no_route,
+    ]
+    for leg in (SSE, POLL):
+        test = functools.partial(link_goes_under_a_lower_leg, leg, build, servers, nchan)
+        suite.add(f"spreadbot link goes under {Leg(leg).name}", test)
+    for test in tests:
+        name = "spreadbot " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(test, build, servers, nchan))
+
+
+# A network's end (B11)
+
+
+@contextlib.contextmanager
+def cable(
+    build: Build, servers: Servers, nchan: Nchan, **options: object
+) -> Iterator[tuple[Wire, LegGate, str, Bot]]:
+    """A client in a namespace of its own, a gate at the other end of its cable, and a channel."""
+    channel = f"cable_{time.monotonic_ns()}"
+    with Wire() as wire:
+        gate = LegGate(servers, "127.0.0.1", nchan.port, at=wire.listen())
+        with Bot(build, gate.url, f"ps/{channel}", prefix=wire.inside, **options) as bot:
+            yield wire, gate, channel, bot
+            bot.end()
+        gate.cut(Then.CUT)
+
+
+def link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Nchan) -> None:
+    """Its pings find out; nothing is tried, nothing is counted, and what came meanwhile comes."""
+    with cable(build, servers, nchan, ping=300) as (wire, gate, channel, bot):
+        bot.expect("transport 1", "open 1 0")
+        for number in range(2):
+            nchan.publish(channel, f"before {number}")
+            bot.until(f"message .* before {number}")
+            wire.client("ip link set c0 down")
+            bot.expect(r"error RT_ERROR_(TIMEOUT|CONNECTION_LOST) 1 0 -1 0")
+            attempts = gate.count(Leg.WEBSOCKET)
+            nchan.publish(channel, f"meanwhile {number}")
+            bot.tell("state")
+            bot.expect(r"state 0 3 1 \d+:\d+")
+            expect(gate.count(Leg.WEBSOCKET) == attempts, "tried without a network")
+            wire.client("ip link set c0 up")
+            # The neighbours may have to find each other first.
+            bot.until("open 1 1", "error .*")
+            bot.until(f"message .* meanwhile {number}")
+        told = [message.data for message in bot.messages]
+        expect(told == ["before 0", "meanwhile 0", "before 1", "meanwhile 1"], f"{told}")
+
+
+def link_goes_under_a_lower_leg(leg: int, build: Build, servers: Servers, nchan: Nchan) -> None:
+    """A change of the network has the WebSocket tried at once, long before it is due."""
+    with Wire() as wire:
+        channel = f"lower_{time.monotonic_ns()}"
+        gate = LegGate(servers, "127.0.0.1", nchan.port, at=wire.listen())
+        gate.set(*(one for one in (Leg.WEBSOCKET, Leg.SSE) if one < leg), to=404)
+        options: dict[str, object] = {"poll_timeout": 300, "poll_interval": 10}
+        with Bot(build, gate.url, f"ps/{channel}", prefix=wire.inside, **options) as bot:
+            nchan.publish(channel, "before")
+            bot.until("message .* before", *ON_THE_WAY)
+            gate.set(Leg.WEBSOCKET, to=Treat.PASS)
+            wire.client("ip link set c0 down")
+            nchan.publish(channel, "meanwhile")
+            wire.client("ip link set c0 up")
+            bot.until("transport 1", *ON_THE_WAY)
+            nchan.publish(channel, "after")
+            bot.until("message .* after", *ON_THE_WAY)
+            told = [message.data for message in bot.messages]
+            bot.end()
+        gate.cut(Then.CUT)
+    expect(told == ["before", "meanwhile", "after"], f"received {told}")
+
+
+def link_goes_while_legs_are_cut(build: Build, servers: Servers, nchan: Nchan) -> None:
+    """Each of 200 messages comes once and in order, over 40 legs and four ends of the network."""
+    options = {**QUICKLY, "ping": 300, "poll_timeout": 500}
+    with cable(build, servers, nchan, **options) as (wire, gate, channel, bot):
+        ladder = Ladder(bot, gate, random.Random(6))
+
+        def before_hop() -> None:
+            if ladder.hops % (HOPS // 4) == 3:
+                wire.client("ip link set c0 down")
+                if ladder.leg == WEBSOCKET:
+                    bot.until(r"error RT_ERROR_\w+ 1 0 -1 0", *ON_THE_WAY)
+                wire.client("ip link set c0 up")
+
+        each_once(ladder, nchan, channel, before_hop)
+
+
+def there_is_no_route(build: Build, servers: Servers, nchan: Nchan) -> None:
+    """A network that does not lead to the server: unreachable, by any leg."""
+    with Wire() as wire:
+        wire.client(f"ip route add unreachable {SERVER}/32")
+        url = f"http://{SERVER}:1"
+        options: dict[str, object] = {"max_reconnects": 1, "max_delay": 20}
+        with Bot(build, url, prefix=wire.inside, **options) as bot:
+            for leg in (1, 2, 3):
+                bot.expect(rf"error RT_ERROR_CONNECT {leg} 0 \d+ 1")
+                bot.expect(f"error RT_ERROR_CONNECT {leg} 0 {-1 if leg == 3 else 0} 0")
+            bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0", "transport 0", "disconnected .*")
+            bot.end()
+
+
+# A server that starts anew
+
+
+def reloads(build: Build, servers: Servers, leg: int) -> None:
+    """Nchan forgets its channels then, and counts anew: no message comes twice, none before an
+    older one, and the new ones come. A server of its own, since Nchan's workers do not always find
+    each other again."""
+    with Nchan() as own:
+        gate = LegGate(servers, "127.0.0.1", own.port)
+        gate.set(*(one for one in (Leg.WEBSOCKET, Leg.SSE) if one < leg), to=404)
+        channel = f"reload_{leg}"
+        options: dict[str, object] = {"upgrade": "0,0", "max_delay": 20, "max_reconnects": 1000}
+        options |= {"stable": 1, "poll_interval": 10, "poll_timeout": 2000}
+        with Bot(build, gate.url, f"ps/{channel}", **options) as bot:
+            own.publish(channel, "0")
+            bot.until("message .* 0", *ON_THE_WAY)
+            published = 1
+            for _ in range(3):
+                published = reload_once(own, gate, channel, bot, published)
+            told = [int(message.data) for message in bot.messages]
+            bot.end()
+    expect(told == sorted(set(told)), f"received {told}")
+
+
+def reload_once(own: Nchan, gate: LegGate, channel: str, bot: Bot, first: int) -> int:
+    """Until a message of behind it has come; the number of the next one."""
+    before = own.workers()
+    own.reload()
+    deadline = time.monotonic() + PATIENCE_S
+    # A worker that goes may keep a poll for ever.
+    while own.workers() & before or not own.workers():
+        gate.cut(Then.CUT)
+        expect(time.monotonic() < deadline, "the workers of before do not go")
+        time.sleep(0.05)
+    arrived = threading.Event()
+    numbers = [first]
+
+    def publish_on_and_on() -> None:
+        # The workers that go take messages with them, and drop publishers.
+        while not arrived.wait(0.02):
+            with contextlib.suppress(OSError, http.client.HTTPException, NchanError):
+                own.publish(channel, str(numbers[0]))
+            # Whether or not it was taken in, so that none is published twice.
+            numbers[0] += 1
+            if (numbers[0] - first) % 50 == 0:
+                # One worker may not hear of what another was given.
+                gate.cut(Then.CUT)
+
+    publisher = threading.Thread(target=publish_on_and_on)
+    publisher.start()
+    try:
+        bot.until(r"message .*", *ON_THE_WAY)
+        bot.until(r"message .*", *ON_THE_WAY)
+    finally:
+        arrived.set()
+        publisher.join()
+    return numbers[0]
