@@ -16,7 +16,7 @@ import socket
 import ssl
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -186,9 +186,12 @@ class Servers:
                     await response.send_bytes(message.data)
             return response
 
+        return self.application([web.get("/", handler)], tls)
+
+    def application(self, routes: Sequence[web.RouteDef], tls: TLS | None = None) -> str:
         async def start() -> int:
             application = web.Application()
-            application.router.add_get("/", handler)
+            application.add_routes(routes)
             runner = web.AppRunner(application, shutdown_timeout=1)
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls.context if tls else None)
