@@ -10,7 +10,6 @@ import tempfile
 import threading
 
 from aiohttp import WSMsgType, web
-
 from command_line import http
 from harness import PATIENCE_S, Build, Suite, expect
 from servers import Servers

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The demo: programs in C, Python and Swift receive the same messages from a real nginx with Nchan
 while they are being published, by WebSocket, as Server-Sent Events and by long polling, side by
-side. Exit code 0 when each received all of them.
+side. Then others listen by whichever way works, while one way after the other is cut off. Exit code
+0 when each received all of them.
 
     demo.py [--library FOLDER] [--count N]
 """
@@ -18,13 +19,17 @@ import tempfile
 import threading
 import time
 
+from fault_proxy import Then
+from leg_gate import Leg, LegGate, Treat
 from nchan import Nchan, NchanError
+from servers import Servers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 C_SOURCES = ROOT / "examples-c"
 PYTHON_SOURCE = ROOT / "bindings" / "python" / "examples" / "subscribe.py"
 SWIFT_PACKAGE = ROOT / "examples-swift"
 CHANNEL = "demo"
+LADDER = "ladder"
 # Guards against hanging, far above what the slowest machine needs.
 START_PATIENCE_S = 60
 END_PATIENCE_S = 60
@@ -60,9 +65,13 @@ class Program:
 class Subscriber:
     """A program that runs; its lines are printed behind its name."""
 
+    #: Beside messages, what is told of the way they come.
+    notes: list[str]
+
     def __init__(self, program: Program, arguments: list[str], environment: dict[str, str]) -> None:
         self.program = program
         self.lines: list[str] = []
+        self.notes = []
         command = [*program.command, *arguments]
         self._process = subprocess.Popen(
             command,
@@ -78,9 +87,14 @@ class Subscriber:
     def _print_lines(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            if line.strip() and not self._is_note(line):
+            if self._is_note(line):
+                self._take_note(line.split(": ", 1)[1].strip())
+            elif line.strip():
                 self.lines.append(line.strip())
                 self._show()
+
+    def _take_note(self, note: str) -> None:
+        """Programs by one transport have nothing to tell of it."""
 
     def _is_note(self, line: str) -> bool:
         """Whether a program that prints lines says something of its own, behind its name."""
@@ -88,11 +102,14 @@ class Subscriber:
         return self.program.prints_lines and line.startswith(f"{name}: ")
 
     def _show(self) -> None:
-        text = self.lines[-1]
+        text = self.lines[-1] if self.lines else ""
         if self.program.prints_lines:
             if len(self.lines) % NUMBERS_A_LINE:
                 return
             text = " ".join(line.split()[-1] for line in self.lines[-NUMBERS_A_LINE:])
+        self._print(text)
+
+    def _print(self, text: str) -> None:
         # Line end included: one write, which other threads' lines cannot split.
         print(f"  {self.program.name:<17}| {text}\n", end="", flush=True)
 
@@ -119,10 +136,23 @@ class Subscriber:
         self._thread.join()
 
 
+class Listener(Subscriber):
+    """One that goes from way to way, and tells each."""
+
+    def _take_note(self, note: str) -> None:
+        note = note.removeprefix("connected ")
+        if note.startswith("by "):
+            self.notes.append(note)
+            self._print(f"--- {note}")
+
+    def is_by(self, way: str) -> bool:
+        return bool(self.notes) and way in self.notes[-1]
+
+
 def build(library: pathlib.Path, folder: pathlib.Path) -> list[Program]:
     print("Building examples-c and examples-swift ...", flush=True)
     compiler = os.environ.get("CC", "cc")
-    for name in ("subscribe", "events", "poll"):
+    for name in ("subscribe", "events", "poll", "listen"):
         command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", f"-I{ROOT / 'include'}"]
         command += [str(C_SOURCES / f"{name}.c"), "-o", str(folder / name)]
         run([*command, f"-L{library}", "-lrealtime"])
@@ -208,6 +238,81 @@ def show(programs: list[Program], library: pathlib.Path, count: int) -> bool:
     return passed
 
 
+def listeners(library: pathlib.Path, folder: pathlib.Path) -> list[tuple[Program, list[str]]]:
+    """Those that find their way, with what goes behind the URL."""
+    tool = library / "bin" / "realtime"
+    return [
+        (Program("C", "listen", [str(folder / "listen")], prints_lines=True), []),
+        (
+            Program("Swift", "listen", [str(tool), "listen"], prints_lines=True),
+            # Back to the WebSocket soon after it can be had again.
+            ["--upgrade", "0.5"],
+        ),
+    ]
+
+
+def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
+    """The WebSocket is cut off, then events too; then both come back."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(library)}
+    with Nchan() as server, Servers() as servers:
+        gate = LegGate(servers, "127.0.0.1", server.port)
+        running: list[Listener] = []
+        published = 0
+
+        def publish(until: int) -> None:
+            nonlocal published
+            while published < until:
+                server.publish(LADDER, str(published))
+                published += 1
+                time.sleep(PACE_S)
+
+        try:
+            base, path = gate.url, f"ps/{LADDER}"
+            for program, extra in listeners(library, folder):
+                where = [base, path] if program.language == "C" else [f"{base}/{path}"]
+                number = [str(count)] if program.language == "C" else ["--count", str(count)]
+                running.append(Listener(program, [*where, *number, *extra], environment))
+            wait_for_way(running, "WebSocket")
+            print("\nNow the way is cut off, again and again:\n")
+            publish(count // 4)
+            for closed, way in (
+                ([Leg.WEBSOCKET], "vents"),
+                ([Leg.WEBSOCKET, Leg.SSE], "polls"),
+            ):
+                for leg in closed:
+                    gate.set(leg, to=404)
+                gate.cut(Then.RESET)
+                # While they look for another.
+                publish(published + count // 6)
+                wait_for_way(running, way)
+            gate.set(Leg.WEBSOCKET, to=Treat.PASS)
+            publish(published + count // 6)
+            wait_for_way(
+                [each for each in running if each.program.language == "Swift"], "WebSocket"
+            )
+            publish(count)
+            results = [each.succeeded(count) for each in running]
+        finally:
+            for each in running:
+                each.stop()
+    for each, passed in zip(running, results, strict=True):
+        ways = " -> ".join(note.removeprefix("by ").split(",")[0] for note in each.notes)
+        print(f"  {each.program.name:<17}{'ok' if passed else 'FAILED'}: {ways}")
+    passed = all(results)
+    verdict = "nothing is missing on the way" if passed else "messages are missing"
+    print(f"\nladder: {'ok' if passed else 'FAILED'}: {verdict}")
+    return passed
+
+
+def wait_for_way(running: list[Listener], way: str) -> None:
+    deadline = time.monotonic() + START_PATIENCE_S
+    while waiting := [each for each in running if not each.is_by(way)]:
+        names = ", ".join(each.program.name for each in waiting)
+        if any(each.has_ended for each in waiting) or time.monotonic() > deadline:
+            raise DemoError(f"{names} did not come by {way}")
+        time.sleep(PACE_S)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="C, Python and Swift receive the same messages.")
     parser.add_argument("--library", type=pathlib.Path, default=ROOT / "build")
@@ -217,7 +322,9 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="demo-") as folder:
             programs = build(library, pathlib.Path(folder))
-            return 0 if show(programs, library, arguments.count) else 1
+            passed = show(programs, library, arguments.count)
+            passed = ladder(library, pathlib.Path(folder), arguments.count) and passed
+            return 0 if passed else 1
     except (DemoError, NchanError, OSError) as error:
         print(f"demo: FAILED: {error}", file=sys.stderr)
         return 1
