@@ -1,3 +1,5 @@
+import Wire
+
 /// How far the messages of a session have come, whichever leg brought them, and which ones were
 /// delivered already (sse-poll-rest.md, B7 and B8). Ids are bytes (G1).
 struct SpreadbotCursor: Sendable {
@@ -5,7 +7,8 @@ struct SpreadbotCursor: Sendable {
     private(set) var id: String
     /// Those delivered last, a ring once it is full.
     private var recent: [[UInt8]] = []
-    private var known: Set<[UInt8]> = []
+    /// Where each was delivered last.
+    private var places: [[UInt8]: Int] = [:]
     private var oldest = 0
     /// A new attach may repeat what was delivered, until it brings something new.
     private var mayRepeat = false
@@ -21,10 +24,11 @@ struct SpreadbotCursor: Sendable {
     /// - Parameter id: its own; nil for a message without one, which is never a duplicate.
     /// - Returns: false for one that was delivered before.
     mutating func accepts(_ id: UnsafeRawBufferPointer?) -> Bool {
-        guard let id, !id.isEmpty else { return true }
+        // What no header can say would have every later attempt fail.
+        guard let id, SpreadbotID.isCursor(id) else { return true }
         let bytes = Array(id)
         if mayRepeat {
-            if known.contains(bytes) { return false }
+            if places[bytes] != nil { return false }
             mayRepeat = false
         }
         self.id = String(decoding: id, as: UTF8.self)
@@ -32,14 +36,16 @@ struct SpreadbotCursor: Sendable {
         return true
     }
 
+    /// A server that counts anew gives an id twice: the later place holds.
     private mutating func remember(_ id: [UInt8]) {
-        guard known.insert(id).inserted else { return }
         if recent.count < SpreadbotCursor.remembered {
+            places[id] = recent.count
             recent.append(id)
-        } else {
-            known.remove(recent[oldest])
-            recent[oldest] = id
-            oldest = (oldest + 1) % SpreadbotCursor.remembered
+            return
         }
+        if places[recent[oldest]] == oldest { places[recent[oldest]] = nil }
+        recent[oldest] = id
+        places[id] = oldest
+        oldest = (oldest + 1) % SpreadbotCursor.remembered
     }
 }

@@ -13,11 +13,16 @@ package struct SpreadbotEnvelope: Equatable {
         guard case .object = node.kind, let data = node["data"] else { return nil }
         self.data = SpreadbotEnvelope.bytes(data)
         event = node["event"]?.string.flatMap { $0.isEmpty ? nil : Array($0.utf8) }
-        let id = node["id"]
-        let text = id?.string ?? id?.integer.map { String($0) } ?? ""
-        // What could not be said in a header is no cursor.
-        let isFit = !text.isEmpty && !text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
-        self.id = isFit ? Array(text.utf8) : nil
+        let id = node["id"].map(SpreadbotEnvelope.id)
+        self.id = id.flatMap { $0.withUnsafeBytes(SpreadbotID.isCursor) ? $0 : nil }
+    }
+
+    private static func id(_ node: JSONNode) -> [UInt8] {
+        if let bytes = node.withString({ Array($0) }) { return bytes }
+        if let integer = node.integer { return Array(String(integer).utf8) }
+        // Digits alone are an integer too when no type of ours holds it.
+        let isDigits = node.source.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        return isDigits ? Array(node.source) : []
     }
 
     private static func bytes(_ node: JSONNode) -> [UInt8] {

@@ -3,7 +3,7 @@
 package struct SpreadbotFrame {
     package static let subprotocol = "ws+meta.nchan"
 
-    /// Parts of the frame; nil for a header that is not there.
+    /// Parts of the frame; nil for a header that is not there, or an id that is no cursor.
     package private(set) var id: UnsafeRawBufferPointer?
     package private(set) var event: UnsafeRawBufferPointer?
     package private(set) var contentType: UnsafeRawBufferPointer?
@@ -30,7 +30,7 @@ package struct SpreadbotFrame {
         _ name: Slice<UnsafeRawBufferPointer>, _ value: UnsafeRawBufferPointer
     ) {
         if name.elementsEqual("id".utf8) {
-            id = value
+            id = SpreadbotID.isCursor(value) ? value : nil
         } else if name.elementsEqual("event".utf8) {
             event = value
         } else if name.elementsEqual("content-type".utf8) {
