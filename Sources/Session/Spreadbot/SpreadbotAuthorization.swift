@@ -41,7 +41,7 @@ extension SpreadbotSession {
     package mutating func refreshed(
         access: String, refresh: String?, lifetime: Duration?, now: Instant
     ) {
-        tokens.endRefresh(refused: false)
+        guard tokens.endRefresh(refused: false) else { return superseded(now) }
         tokens.adopt(access: access, refresh: refresh, lifetime: lifetime, now: now)
         act(.credential(credential))
         act(.tokens(access: tokens.access, refresh: tokens.refresh))
@@ -51,16 +51,22 @@ extension SpreadbotSession {
         upgrade.bringForward(now)
     }
 
+    /// The application gave other tokens while it was asked: what it answers is of no account.
+    private mutating func superseded(_ now: Instant) {
+        act(.refreshed(nil))
+        if stage == .authorizing { dial(now) }
+    }
+
     /// It gave none.
     /// - Parameter isRefused: it will not; otherwise it could not be asked.
     package mutating func refreshFailed(
         _ error: RealtimeError, isRefused: Bool, now: Instant, random: Double
     ) {
-        tokens.endRefresh(refused: isRefused)
+        guard tokens.endRefresh(refused: isRefused) else { return superseded(now) }
         act(.refreshed(error))
         if isRefused {
-            // Whatever leg there is: its token is as good as spent.
-            if stage != .idle { end(error) }
+            // Whatever leg there is: its token is as good as spent. One that closes is left to it.
+            if state != .disconnected { end(error) }
             return
         }
         guard stage == .authorizing, let transport else { return }

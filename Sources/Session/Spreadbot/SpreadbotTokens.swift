@@ -8,13 +8,16 @@ struct SpreadbotTokens: Sendable {
     private(set) var generation: UInt64 = 0
     /// One at a time: a refresh token that rotates must not be spent twice.
     private(set) var isRefreshing = false
+    /// The generation that was to be replaced.
+    private var refreshing: UInt64 = 0
     private var expiry: Instant?
+    /// What is left of its life when it is refreshed before an attempt.
+    private var margin = Duration.zero
     /// The server refused the refresh token: it is not shown again.
     private var isRefused = false
     private let hasServer: Bool
 
-    /// What is left of an access token's life when it is refreshed before an attempt.
-    private static let margin = Duration.seconds(30)
+    private static let longestMargin = Duration.seconds(30)
 
     init(_ configuration: SpreadbotConfiguration) {
         access = configuration.accessToken
@@ -26,13 +29,14 @@ struct SpreadbotTokens: Sendable {
 
     /// Whether an attempt with them would soon be refused.
     func expireSoon(_ now: Instant) -> Bool {
-        expiry.map { $0 - now < SpreadbotTokens.margin } ?? false
+        expiry.map { $0 - now < margin } ?? false
     }
 
     /// - Returns: the refresh token to spend; nil while another refresh is under way.
     mutating func beginRefresh() -> String? {
         guard !isRefreshing else { return nil }
         isRefreshing = true
+        refreshing = generation
         return refresh
     }
 
@@ -43,13 +47,18 @@ struct SpreadbotTokens: Sendable {
         self.access = access
         if let refresh { self.refresh = refresh }
         expiry = lifetime.map { now + $0 }
+        // Less for a short life: it would be spent on refreshes alone.
+        margin = min(SpreadbotTokens.longestMargin, (lifetime ?? .zero) / 2)
         generation += 1
         isRefused = false
     }
 
     /// - Parameter refused: by the server, for good.
-    mutating func endRefresh(refused: Bool) {
+    /// - Returns: false when others were adopted meanwhile, which this says nothing of.
+    mutating func endRefresh(refused: Bool) -> Bool {
         isRefreshing = false
-        isRefused = isRefused || refused
+        guard refreshing == generation else { return false }
+        isRefused = refused
+        return true
     }
 }
