@@ -297,7 +297,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     package func cancel(_ number: UInt64) throws(RealtimeError) {
         try checkOpen()
         loop.perform { [self] in
-            session.cancel(number, now: Loop.now())
+            session.cancel(number)
             schedule()
         }
     }

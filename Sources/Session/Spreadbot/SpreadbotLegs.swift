@@ -17,7 +17,7 @@ extension SpreadbotSession {
         } else {
             upgrade.reset(configuration)
         }
-        pump(now)
+        pump()
     }
 
     /// A message has come on a leg that is open.
@@ -91,6 +91,7 @@ extension SpreadbotSession {
             retry(failure, end, now, wallClock, random)
         case .unauthorized: reauthorize(failure, now)
         case .refused: self.end(end.error, failure)
+        pump()
         }
     }
 

@@ -13,7 +13,7 @@ extension SpreadbotSession {
             return act(.sent(send, RealtimeError(.closed, "the connection is closing")))
         }
         sends.append(send)
-        pump(now)
+        pump()
         if sends.waitingCount > configuration.queueCapacity, !send.isDurable { makeRoom() }
     }
 
@@ -28,19 +28,20 @@ extension SpreadbotSession {
 
     /// Ends a send that waits, or is being posted; a frame that was given to the WebSocket is left
     /// alone.
-    package mutating func cancel(_ number: UInt64, now: Instant) {
+    package mutating func cancel(_ number: UInt64) {
         if let post = sends.posting, post.number == number {
             act(.cancelPost(post.id))
             _ = sends.posted()
             act(.sent(post, RealtimeError(.cancelled, "the send was cancelled")))
-            return pump(now)
+            return pump()
         }
         guard let send = sends.cancel(number) else { return }
         act(.sent(send, RealtimeError(.cancelled, "the send was cancelled")))
+        pump()
     }
 
     /// Gives whatever may go out its way.
-    mutating func pump(_ now: Instant) {
+    mutating func pump() {
         if isWebSocketOpen {
             while let send = sends.nextFrame(on: path) { act(.write(send)) }
             if let last = sends.nextConfirmation() { act(.confirm(last)) }
@@ -66,7 +67,7 @@ extension SpreadbotSession {
     package mutating func confirmed(_ number: UInt64, _ id: SpreadbotSend.ID, now: Instant) {
         guard isCurrent(number) else { return }
         for send in sends.confirmed(id) { act(.sent(send, nil)) }
-        pump(now)
+        pump()
     }
 
     /// A request is over.
@@ -88,7 +89,7 @@ extension SpreadbotSession {
             postRetry.failures = 0
             act(.sent(send, error))
         }
-        pump(now)
+        pump()
     }
 
     /// The leg is gone: frames that were not confirmed may have arrived.
@@ -104,6 +105,14 @@ extension SpreadbotSession {
     mutating func giveUpWaiting(_ error: RealtimeError) {
         cancelPost()
         for send in sends.closeWaiting() { act(.sent(send, error)) }
+    }
+
+    /// Another path takes the place of the one that they were for.
+    mutating func giveUpMessages() {
+        cancelPost()
+        let error = RealtimeError(
+            .closed, "the connection was established to another path before it was sent")
+        for send in sends.closeMessages() { act(.sent(send, error)) }
     }
 
     mutating func giveUpAll(_ error: RealtimeError) {

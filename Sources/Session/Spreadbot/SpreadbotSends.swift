@@ -169,8 +169,11 @@ struct SpreadbotSends: Sendable {
 
     /// The one that has waited longest makes room.
     mutating func dropOldest() -> SpreadbotSend? {
-        guard let oldest = oldestWaiting, !oldest.isDurable else { return nil }
-        return takeFirst()
+        // Those that are durable have a file for a queue.
+        guard let index = waiting[firstWaiting...].firstIndex(where: { !$0.isDurable }) else {
+            return nil
+        }
+        return index == firstWaiting ? takeFirst() : waiting.remove(at: index)
     }
 
     mutating func dropNewest() -> SpreadbotSend? {
@@ -180,13 +183,18 @@ struct SpreadbotSends: Sendable {
 
     /// Gives up what has not begun, and the request under way.
     /// - Returns: those given up, in order. What is durable stays, and so do frames.
-    mutating func closeWaiting() -> [SpreadbotSend] {
+    mutating func closeWaiting() -> [SpreadbotSend] { close { !$0.isDurable } }
+
+    /// The same for messages alone.
+    mutating func closeMessages() -> [SpreadbotSend] { close { !$0.isDurable && $0.isMessage } }
+
+    private mutating func close(_ isGivenUp: (SpreadbotSend) -> Bool) -> [SpreadbotSend] {
         // A request to a path of its own needs no connection.
         let interrupted = posting.flatMap { $0.isMessage ? $0 : nil }
         if interrupted != nil { posting = nil }
         let all = [interrupted].compactMap { $0 } + takeWaiting()
-        waiting = all.filter(\.isDurable)
-        return all.filter { !$0.isDurable }
+        waiting = all.filter { !isGivenUp($0) }
+        return all.filter(isGivenUp)
     }
 
     /// The same with frames: there is no connection any more.

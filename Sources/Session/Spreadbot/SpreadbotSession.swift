@@ -187,11 +187,13 @@ package struct SpreadbotSession: Sendable {
         }
         wasRefreshed = false
         for index in rungs.indices { rungs[index] = Rung() }
+            giveUpMessages()
         upgrade.reset(configuration)
         climb(now)
     }
 
     /// Ends the connection; `disconnected` follows, at once or when the WebSocket is closed.
+        pump()
     package mutating func disconnect(now: Instant) {
         switch stage {
         case .idle, .closing: return
@@ -303,6 +305,8 @@ package struct SpreadbotSession: Sendable {
     /// Whatever leg there is: nothing of it counts any more.
     mutating func dropLeg() {
         dropProbe()
+        // A request to a path of its own needs no connection.
+        pump()
         switch stage {
         case .dialing(let number), .open(let number, _), .closing(let number):
             act(.detach(number))
@@ -324,7 +328,7 @@ package struct SpreadbotSession: Sendable {
     package mutating func timeReached(_ now: Instant) {
         if let due = postRetry.due, due <= now {
             postRetry.due = nil
-            pump(now)
+            pump()
         }
         if case .backoff(let until) = stage, until <= now {
             dial(now)
@@ -349,7 +353,7 @@ package struct SpreadbotSession: Sendable {
         case .open where isOnline: upgrade.bringForward(soon)
         default: break
         }
-        if comesBack { pump(now) }
+        if comesBack { pump() }
     }
 
     // MARK: Actions
