@@ -76,23 +76,22 @@ extension SpreadbotSession {
         let outcome = SpreadbotOutcome(
             end, of: transport, wasOpen: openedAt != nil, isLast: rung == rungs.count - 1,
             goesElsewhere: configuration.goesElsewhere(transport))
+        // Tokens that were fresh at an attempt that ended otherwise may have expired since.
+        if outcome != .unauthorized { wasRefreshed = false }
         var failure = Failure(error: end.error, transport: transport, status: end.status)
         switch outcome {
+        case .unauthorized: reauthorize(failure, now)
+        case .refused: self.end(end.error, failure)
+        case _ where !isOnline:
+            stage = .offline
+            act(.failed(failure))
         case .unsupported:
             failure.retryIn = rung + 1 < rungs.count ? .zero : nil
             act(.failed(failure))
             nextRung(now)
-        case .unreachable, .dropped:
-            guard isOnline else {
-                stage = .offline
-                act(.failed(failure))
-                return
-            }
-            retry(failure, end, now, wallClock, random)
-        case .unauthorized: reauthorize(failure, now)
-        case .refused: self.end(end.error, failure)
-        pump()
+        case .unreachable, .dropped: retry(failure, end, now, wallClock, random)
         }
+        pump()
     }
 
     /// B10.

@@ -58,8 +58,9 @@ enum SpreadbotOutcome: Equatable {
             return
         }
         switch end.status {
-        // A stream that was open ends by its connection, whatever its status was.
-        case 200 where wasOpen && end.error.code != .contentType: self = .dropped
+        // What was open ends by its connection, whatever its status was.
+        case 101 where wasOpen, 200 where wasOpen && end.error.code != .contentType:
+            self.init(end.error, of: transport, wasOpen, end.reachedServer, goesElsewhere)
         case 401, 407: self = .unauthorized
         case 403 where isLast, 404 where isLast: self = .refused
         case _ where SpreadbotOutcome.passingStatuses.contains(end.status): self = .unreachable

@@ -179,21 +179,24 @@ package struct SpreadbotSession: Sendable {
 
     /// Connects; when it is connected or connecting already, from the top of the ladder.
     package mutating func establish(path: String, now: Instant) {
+        let wasClosing = if case .closing = stage { true } else { false }
         dropLeg()
         loseFrames(.max)
+        // Every call of disconnect is answered.
+        if wasClosing { end(nil) }
         if path != self.path {
             cursor = SpreadbotCursor(id: self.path.isEmpty ? cursor.id : "")
             self.path = path
+            giveUpMessages()
         }
         wasRefreshed = false
         for index in rungs.indices { rungs[index] = Rung() }
-            giveUpMessages()
         upgrade.reset(configuration)
         climb(now)
+        pump()
     }
 
     /// Ends the connection; `disconnected` follows, at once or when the WebSocket is closed.
-        pump()
     package mutating func disconnect(now: Instant) {
         switch stage {
         case .idle, .closing: return
@@ -250,6 +253,8 @@ package struct SpreadbotSession: Sendable {
             return beginRefresh()
         }
         let attempt = makeAttempt(configuration.transports[rung], cursor: cursor.id)
+        // This attempt is what the next probe would have found out.
+        if attempt.transport == .webSocket { upgrade.disarm() }
         attachedCursor = cursor.id
         attachedGeneration = tokens.generation
         gotMessage = false
@@ -300,13 +305,13 @@ package struct SpreadbotSession: Sendable {
         giveUpAll(error ?? closedByUser)
         act(.transport(nil))
         act(.disconnected(error))
+        // A request to a path of its own needs no connection.
+        pump()
     }
 
     /// Whatever leg there is: nothing of it counts any more.
     mutating func dropLeg() {
         dropProbe()
-        // A request to a path of its own needs no connection.
-        pump()
         switch stage {
         case .dialing(let number), .open(let number, _), .closing(let number):
             act(.detach(number))
