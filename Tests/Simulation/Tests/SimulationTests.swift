@@ -5,22 +5,20 @@ import Testing
 
 /// Serialized: a trap is told with the seed that was running, and only one may be.
 @Suite(.serialized) struct SimulationTests {
-    private static let seedCount: UInt64 = 2000
-
-    @Test func everySeedKeepsTheInvariants() async {
-        for scenario in Simulation.scenarios {
-            var tally: [String: Int] = [:]
-            for seed in 1...SimulationTests.seedCount {
-                let verdict = Simulation.run(scenario, seed: seed)
-                tally.merge(verdict.tally) { $0 + $1 }
-                if let failure = verdict.failure { Issue.record(Comment(rawValue: failure)) }
-                // Other tests wait for this thread, with a limit to their time.
-                await Task.yield()
-            }
-            // Seeds that never reach a situation prove nothing about it.
-            for situation in scenario.situations where tally[situation] == nil {
-                Issue.record("no seed of \(scenario.name) meets: \(situation)")
-            }
+    @Test(arguments: Simulation.scenarios.map { $0.name })
+    func everySeedKeepsTheInvariants(name: String) async throws {
+        let scenario = try #require(Simulation.scenarios.first { $0.name == name })
+        var tally: [String: Int] = [:]
+        for seed in 1...scenario.seeds {
+            let verdict = Simulation.run(scenario, seed: seed)
+            tally.merge(verdict.tally) { $0 + $1 }
+            if let failure = verdict.failure { Issue.record(Comment(rawValue: failure)) }
+            // Other tests wait for this thread, with a limit to their time.
+            await Task.yield()
+        }
+        // Seeds that never reach a situation prove nothing about it.
+        for situation in scenario.situations where tally[situation] == nil {
+            Issue.record("no seed of \(scenario.name) meets: \(situation)")
         }
     }
 

@@ -5,7 +5,13 @@ package protocol Scenario {
     /// What the seeds of a test run must meet, each one once at least (`World.count`): without
     /// them a harness that no longer reaches anything would pass.
     static var situations: [String] { get }
+    /// How many of them a test run tries.
+    static var seeds: UInt64 { get }
     static func run(in world: World)
+}
+
+extension Scenario {
+    package static var seeds: UInt64 { 2000 }
 }
 
 /// Runs seeds.
@@ -14,7 +20,7 @@ package enum Simulation {
     package static var scenarios: [any Scenario.Type] {
         [
             ReconnectionScenario.self, WebSocketScenario.self, EventSourceScenario.self,
-            RESTScenario.self, LongPollScenario.self,
+            RESTScenario.self, LongPollScenario.self, SpreadbotScenario.self,
         ]
     }
 

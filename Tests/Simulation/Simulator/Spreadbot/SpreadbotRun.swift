@@ -1,0 +1,341 @@
+import Session
+import Wire
+
+/// A Spreadbot session as its driver in `Sources/Engine` drives it: the network, the server and the
+/// user around it, and what must hold after every turn.
+final class SpreadbotRun {
+    let world: World
+    var random: Random
+    let plan: SpreadbotPlan
+    let server: SpreadbotServer
+    var session: SpreadbotSession
+    var reading: SpreadbotReading
+    var delivery = SpreadbotDelivery()
+    let ledger: SpreadbotLedger
+
+    var leg: SpreadbotSimulatedLeg?
+    var probe: (number: UInt64, alarm: World.Alarm)?
+    private var alarm: World.Alarm?
+    private var isActing = false
+    var isOnline = true
+    var isPeaceful = false
+    var isPaused = false
+    private(set) var path = ""
+
+    // Tokens: what the machine has to know, and who waits.
+    var tokens: (access: String, refresh: String)
+    var tokensSetAt: Instant?
+    var expiry: Instant?
+    var isRefusedForGood = false
+    var refreshing: (token: String, isStale: Bool)?
+    /// Each refresh token that another took the place of, and when.
+    var replaced: [String: Instant] = [:]
+    var waiting: [(RealtimeError?) -> Void] = []
+    var credential: String?
+
+    var posting: (send: SpreadbotSend, attempt: UInt64)?
+    var postCount: UInt64 = 0
+    /// A request of a durable send failed: no other comes for a while.
+    var isRetrying = false
+    /// What the user was told.
+    private var endsTold = 0
+    private var disconnectedAt: Instant?
+
+    private var turnActions = 0
+    private var turnTime = Instant(nanoseconds: 0)
+
+    init(_ world: World) throws {
+        self.world = world
+        random = world.random.split()
+        plan = try SpreadbotPlan(&random)
+        server = SpreadbotServer(world, plan)
+        session = SpreadbotSession(plan.configuration)
+        reading = SpreadbotReading(plan.configuration)
+        ledger = SpreadbotLedger(world, capacity: plan.configuration.queueCapacity)
+        tokens = (plan.configuration.accessToken, plan.configuration.refreshToken)
+        credential = session.credential
+        if plan.isGentle { world.count("gentle") }
+        world.trace(
+            "plan", "\(plan.configuration.transports.map(\.name)), \(plan.deeds.count) deeds")
+    }
+
+    func uniform() -> Double { Double(random.next() >> 11) * 0x1p-53 }
+
+    var hasTokenServer: Bool { plan.configuration.authURL != nil }
+    var canRefresh: Bool { hasTokenServer && !tokens.refresh.isEmpty && !isRefusedForGood }
+
+    // MARK: The driver's turn
+
+    /// Does what the machine wants done, as the driver does.
+    func act() {
+        guard !isActing else { return }
+        isActing = true
+        while world.violation == nil, let action = session.nextAction() {
+            countTurn()
+            perform(action)
+        }
+        isActing = false
+        arm()
+        check()
+    }
+
+    private func countTurn() {
+        if turnTime != world.now { (turnTime, turnActions) = (world.now, 0) }
+        turnActions += 1
+        // A queue of sends and the ladder from end to end fit in here.
+        world.require(turnActions < 600, "spins: \(turnActions) actions and no time passes")
+    }
+
+    private func arm() {
+        alarm?.cancel()
+        alarm = nil
+        guard let time = session.wakeUp else { return }
+        alarm = world.at(time) { [self] in
+            session.timeReached(world.now)
+            act()
+        }
+    }
+
+    private func perform(_ action: SpreadbotSession.Action) {
+        switch action {
+        case .attach(let attempt): attach(attempt)
+        case .detach(let number):
+            loseFrames(all: true)
+            if leg?.attempt.number == number { dropLeg() }
+        case .close(let number): close(number)
+        case .probe(let attempt): beginProbe(attempt)
+        case .dropProbe(let number):
+            guard probe?.number == number else { return }
+            probe?.alarm.cancel()
+            probe = nil
+        case .refresh(let token): refresh(token)
+        case .refreshed(let error):
+            let all = waiting
+            waiting = []
+            for answer in all { answer(error) }
+        case .credential(let credential): self.credential = credential
+        case .write(let send):
+            requireConnection("a frame")
+            ledger.began(
+                send.number, isFrame: true, on: leg?.attempt.path ?? "")
+            leg?.write(send)
+        case .confirm(let id):
+            guard let leg else { return }
+            leg.ping { [self] in
+                leg.confirmed(id)
+                session.confirmed(leg.attempt.number, id, now: world.now)
+                act()
+            }
+        case .post(let send): post(send)
+        case .cancelPost(let id):
+            world.require(posting.map { $0.send.id == id } ?? true, "cancels another request")
+            posting = nil
+        case .opened, .transport, .failed, .tokens, .sent, .disconnected: tell(action)
+        }
+    }
+
+    private func tell(_ action: SpreadbotSession.Action) {
+        switch action {
+        case .opened(let transport, _):
+            requireConnection("opened")
+            world.trace("user", "opened by \(transport.name)")
+            world.count("by \(transport.name)")
+        case .failed(let failure): failed(failure)
+        case .sent(let send, let error):
+            world.trace("user", "sent \(send.number): \(error?.message ?? "ok")")
+            if error == nil {
+                let how = send.isDurable ? "durable" : "fleeting"
+                world.count("sent, \(how)")
+            }
+            ledger.told(send.number, error)
+        case .tokens(let access, let refresh):
+            world.require(tokens == (access, refresh), "tells tokens that are not in use")
+            world.count("tokens refreshed")
+        case .disconnected(let error):
+            world.trace("user", "disconnected: \(error?.message ?? "by its wish")")
+            world.count("disconnected" + (error.map { ", \($0.code)" } ?? ""))
+            endsTold += 1
+            world.require(endsTold <= reading.ends, "an end too many is told")
+            if error != nil, !isPeaceful { comeBack() }
+        default: break
+        }
+        if !isPeaceful, random.chance(plan.hasty) { actInCallback() }
+    }
+
+    /// After disconnect nothing of a connection is told or done, except what was under way.
+    private func requireConnection(_ what: String) {
+        guard let disconnectedAt, disconnectedAt < world.now else { return }
+        world.fail("\(what) after disconnect")
+    }
+
+    private func failed(_ failure: SpreadbotSession.Failure) {
+        world.trace(
+            "user",
+            "failed: \(failure.error.message), \(failure.attempt),"
+                + " in \(failure.retryIn?.readable ?? "-")\(failure.isFatal ? ", fatal" : "")")
+        if failure.transport != nil || failure.isFatal { requireConnection("an error") }
+        world.require(!plan.isGentle || failure.error.code == .httpStatus, "\(failure.error)")
+        let configuration = plan.configuration
+        world.require(
+            failure.attempt <= configuration.maxReconnects, "attempt \(failure.attempt)")
+        if failure.attempt > 0 {
+            let wait = failure.retryIn ?? .zero
+            var most = min(Duration.seconds(1), configuration.maxDelay)
+            for _ in 1..<max(2, failure.attempt) where failure.attempt > 1 {
+                most = min(configuration.maxDelay, most * 2)
+            }
+            world.require(wait * 2 + .microseconds(1) >= most, "waits \(wait), of \(most)")
+            world.require(wait <= max(most, .seconds(300)), "waits \(wait)")
+        }
+        if failure.isFatal { ledger.fatal = failure.error.code }
+    }
+
+    // MARK: What must hold
+
+    private func check() {
+        guard world.violation == nil else { return }
+        let now = world.now
+        // Tokens set in a callback come after what the machine had decided.
+        let left = tokensSetAt == now ? .zero : expiry.map { $0 - now }
+        if session.phase == .auth, reading.refreshesAhead(now, left) {
+            world.count("refreshed ahead")
+        }
+        let expected: SpreadbotPhase? =
+            switch reading.stage {
+            case .idle, .closing, .open: SpreadbotPhase.none
+            case .due(_, let to): to == now ? nil : .backoff
+            case .dialing: .dialing
+            case .authorizing: .auth
+            case .offline: .offline
+            }
+        let text = "\(session.state) \(session.phase), where \(reading.stage) is right"
+        guard session.phase == expected, session.transport == reading.transport else {
+            return world.fail("\(text), \(String(describing: reading.transport))")
+        }
+        let state: SpreadbotState =
+            switch reading.stage {
+            case .idle, .closing: .disconnected
+            case .open: .connected
+            case .due, .dialing, .authorizing, .offline: .connecting
+            }
+        world.require(session.state == state, text)
+        if case .due(_, let to) = reading.stage { world.require(now <= to, "an attempt is late") }
+        world.require(!reading.lacksProbe(now), "a probe is late")
+        checkOutstanding()
+        world.require(reading.ends == endsTold, "\(reading.ends) ends, \(endsTold) are told")
+    }
+
+    /// Each stage waits for something that will come.
+    private func checkOutstanding() {
+        let hasLeg = leg.map { !$0.isOver } ?? false
+        switch reading.stage {
+        case .dialing, .open, .closing: world.require(hasLeg, "waits for a leg that is not there")
+        case .due: world.require(session.wakeUp != nil, "waits, and does not wake up")
+        case .authorizing: world.require(refreshing != nil, "waits for tokens nobody fetches")
+        case .offline: world.require(!isOnline, "waits for a network that is there")
+        case .idle: world.require(!hasLeg && probe == nil, "a leg is left behind")
+        }
+        world.require(waiting.isEmpty || refreshing != nil, "requests wait for tokens in vain")
+        world.require(
+            session.state != .disconnected || !ledger.isKept, "keeps messages after the end")
+        let isMoving = posting != nil || !ledger.flying.isEmpty || isRetrying
+        world.require(
+            ledger.pending == 0 || isMoving || !isOnline || session.state == .disconnected,
+            "sends wait for nothing")
+    }
+
+    // MARK: The user
+
+    func begin() {
+        establish("room")
+        act()
+        for (time, deed) in plan.deeds {
+            world.after(time) { [self] in
+                guard world.violation == nil else { return }
+                perform(deed)
+                act()
+            }
+        }
+        world.after(plan.peaceAt) { [self] in makePeace() }
+    }
+
+    func establish(_ path: String) {
+        world.trace("user", "establish \(path)")
+        disconnectedAt = nil
+        if path != self.path {
+            ledger.mayClose = true
+            delivery.reset()
+            server.change()
+            self.path = path
+        }
+        loseFrames(all: true)
+        reading.established(world.now)
+        session.establish(path: path, now: world.now)
+    }
+
+    func disconnect() {
+        world.trace("user", "disconnect")
+        ledger.mayClose = true
+        disconnectedAt = disconnectedAt ?? world.now
+        reading.disconnected(world.now)
+        session.disconnect(now: world.now)
+    }
+
+    private func comeBack() {
+        world.after(random.milliseconds(0...20_000)) { [self] in
+            guard session.state == .disconnected, reading.stage == .idle else { return }
+            if plan.takesTokens { setTokens() }
+            establish(path)
+            act()
+        }
+    }
+
+    /// No fault from here on, and a user who wants to be connected: all that was begun must end.
+    private func makePeace() {
+        guard world.violation == nil else { return }
+        world.trace("plan", "peace")
+        isPeaceful = true
+        isPaused = false
+        setOnline(true)
+        if plan.takesTokens { setTokens() }
+        if session.state == .disconnected { establish(path) }
+        act()
+        resume()
+        // What was about to fail fails, and the last wait of a queue ends.
+        world.after(.seconds(1200)) { [self] in
+            guard world.violation == nil else { return }
+            if plan.takesTokens { setTokens() }
+            if session.state == .disconnected { establish(path) }
+            act()
+            world.after(.seconds(600)) { [self] in
+                for _ in 0..<3 { publish() }
+                act()
+            }
+        }
+        world.after(.seconds(2400)) { [self] in
+            guard world.violation == nil else { return }
+            verifyArrival()
+            disconnect()
+            act()
+        }
+    }
+
+    private func verifyArrival() {
+        world.require(session.state == .connected, "is not connected in the end")
+        let count = server.messages.count
+        let isBegun = delivery.expected != nil || plan.bare == 0
+        world.require(
+            count == 0 || !isBegun || delivery.expected == count,
+            "\(delivery.expected ?? -1) of \(count) messages came")
+        ledger.verify(server.received)
+        if ledger.count > 0 { world.count("all sends ended") }
+    }
+
+    /// At the very end.
+    func verify() {
+        world.require(session.state == .disconnected && leg == nil, "does not end")
+        world.require(session.wakeUp == nil, "wants to wake up, though disconnected")
+        world.require(reading.ends == endsTold, "\(endsTold) ends told of \(reading.ends)")
+        world.require(waiting.isEmpty, "requests wait for tokens in the end")
+    }
+}
