@@ -30,7 +30,7 @@ extension SpreadbotSession {
     /// alone.
     package mutating func cancel(_ number: UInt64) {
         if let post = sends.posting, post.number == number {
-            act(.cancelPost(post.id))
+            cancel(post)
             _ = sends.posted()
             act(.sent(post, RealtimeError(.cancelled, "the send was cancelled")))
             return pump()
@@ -109,7 +109,7 @@ extension SpreadbotSession {
 
     /// Another path takes the place of the one that they were for.
     mutating func giveUpMessages() {
-        cancelPost()
+        if let post = sends.posting, post.isBoundToConnection { cancel(post) }
         let error = RealtimeError(
             .closed, "the connection was established to another path before it was sent")
         for send in sends.closeMessages() { act(.sent(send, error)) }
@@ -121,6 +121,10 @@ extension SpreadbotSession {
     }
 
     private mutating func cancelPost() {
-        if let post = sends.posting, post.isMessage { act(.cancelPost(post.id)) }
+        if let post = sends.posting, post.isMessage { cancel(post) }
+    }
+
+    private mutating func cancel(_ post: SpreadbotSend) {
+        if !withdrawPost(post.id) { act(.cancelPost(post.id)) }
     }
 }

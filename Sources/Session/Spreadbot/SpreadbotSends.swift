@@ -37,6 +37,8 @@ package struct SpreadbotSend: Sendable, Equatable {
 
     /// It is sent until the server has it, whatever connections are lost on the way.
     package var isDurable: Bool { entry != nil }
+    /// A message that goes wherever the connection is.
+    var isBoundToConnection: Bool { isMessage && path == nil }
     var isMessage: Bool { kind == .text || kind == .binary }
 
     /// Whether it can go out as a frame of a WebSocket to this path.
@@ -183,18 +185,34 @@ struct SpreadbotSends: Sendable {
 
     /// Gives up what has not begun, and the request under way.
     /// - Returns: those given up, in order. What is durable stays, and so do frames.
-    mutating func closeWaiting() -> [SpreadbotSend] { close { !$0.isDurable } }
+    mutating func closeWaiting() -> [SpreadbotSend] {
+        close {
+            $0.isMessage
+        } given: { _ in
+            true
+        }
+    }
 
-    /// The same for messages alone.
-    mutating func closeMessages() -> [SpreadbotSend] { close { !$0.isDurable && $0.isMessage } }
+    /// The same for messages that would go to whatever path is established next.
+    mutating func closeMessages() -> [SpreadbotSend] {
+        close {
+            $0.isBoundToConnection
+        } given: {
+            $0.isBoundToConnection
+        }
+    }
 
-    private mutating func close(_ isGivenUp: (SpreadbotSend) -> Bool) -> [SpreadbotSend] {
-        // A request to a path of its own needs no connection.
-        let interrupted = posting.flatMap { $0.isMessage ? $0 : nil }
+    /// - Parameters:
+    ///   - isInterrupted: whether a request under way of this kind is.
+    ///   - isGiven: up, when it is not durable.
+    private mutating func close(
+        _ isInterrupted: (SpreadbotSend) -> Bool, given isGiven: (SpreadbotSend) -> Bool
+    ) -> [SpreadbotSend] {
+        let interrupted = posting.flatMap { isInterrupted($0) ? $0 : nil }
         if interrupted != nil { posting = nil }
         let all = [interrupted].compactMap { $0 } + takeWaiting()
-        waiting = all.filter { !isGivenUp($0) }
-        return all.filter(isGivenUp)
+        waiting = all.filter { $0.isDurable || !isGiven($0) }
+        return all.filter { !$0.isDurable && isGiven($0) }
     }
 
     /// The same with frames: there is no connection any more.

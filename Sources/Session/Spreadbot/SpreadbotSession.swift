@@ -375,4 +375,14 @@ package struct SpreadbotSession: Sendable {
     }
 
     mutating func act(_ action: Action) { actions.append(action) }
+
+    /// Takes a request back that was not begun yet.
+    /// - Returns: false when it was.
+    mutating func withdrawPost(_ id: SpreadbotSend.ID) -> Bool {
+        let index = actions[firstAction...].firstIndex {
+            if case .post(let send) = $0 { send.id == id } else { false }
+        }
+        if let index { actions.remove(at: index) }
+        return index != nil
+    }
 }
