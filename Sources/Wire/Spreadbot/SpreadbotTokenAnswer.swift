@@ -1,5 +1,3 @@
-package import Wire
-
 /// What the server of the tokens answered (RFC 6749 §5).
 package struct SpreadbotTokenAnswer: Equatable, Sendable {
     package let access: String
