@@ -25,6 +25,9 @@ private let target: @Sendable (consuming Input) -> Void = {
     case "outbox": return fuzzOutbox
     case "retryafter": return fuzzRetryAfter
     case "netlink": return fuzzNetlink
+    case "spreadbotframe": return fuzzSpreadbotFrame
+    case "spreadbotjson": return fuzzSpreadbotEnvelope
+    case "tokens": return fuzzTokens
     default: fatalError("FUZZ_TARGET is \(name ?? "not set")")
     }
 }()

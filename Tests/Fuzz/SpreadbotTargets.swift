@@ -1,0 +1,101 @@
+/// A frame of Nchan's subprotocol: its parts lie in it, in order, an id is a cursor, and a frame
+/// that is written from them is read as the same.
+func fuzzSpreadbotFrame(_ input: consuming Input) {
+    let bytes = input.rest
+    guard let frame = SpreadbotFrame(parsing: bytes) else {
+        let text = Array(bytes)
+        require(text.first != 0x0A, "a frame without headers is refused")
+        return
+    }
+    let head = bytes.count - frame.data.count
+    require(head > 0 && bytes[head - 1] == 0x0A, "no line end before the message")
+    require(frame.data.elementsEqual(bytes[head...]), "the message is not the end of the frame")
+    if head > 1 { require(bytes[head - 2] == 0x0A, "no blank line before the message") }
+    var written: [UInt8] = []
+    for (name, value) in [
+        ("id", frame.id), ("event", frame.event), ("content-type", frame.contentType),
+    ] {
+        guard let value else { continue }
+        require(value.count < head, "\(name) is longer than the headers")
+        require(!value.contains(0x0A), "\(name) has a line end")
+        written += Array("\(name): ".utf8) + value + [0x0A]
+    }
+    if let id = frame.id { require(isCursor(id), "an id that is no cursor") }
+    written += [0x0A] + frame.data
+    written.withUnsafeBytes { written in
+        guard let again = SpreadbotFrame(parsing: written) else {
+            fatalError("what was written cannot be read")
+        }
+        require(isSame(again.id, frame.id), "another id")
+        require(isSame(again.event, frame.event), "another event")
+        require(isSame(again.contentType, frame.contentType), "another type")
+        require(isSame(again.data, frame.data), "another message")
+    }
+}
+
+private func isCursor(_ id: UnsafeRawBufferPointer) -> Bool {
+    id.count > 0 && id.count <= 4096 && !id.contains { $0 < 32 || $0 == 127 }
+        && String(validating: id, as: UTF8.self) != nil
+}
+
+private func isSame(_ a: UnsafeRawBufferPointer?, _ b: UnsafeRawBufferPointer?) -> Bool {
+    guard let a, let b else { return a == nil && b == nil }
+    return a.elementsEqual(b)
+}
+
+/// Messages as JSON: an envelope says what the tree says, and a batch of it alone, or twice, holds
+/// it as it is.
+func fuzzSpreadbotEnvelope(_ input: consuming Input) {
+    let bytes = input.rest
+    let batch = SpreadbotEnvelope.batch(bytes)
+    for envelope in batch ?? [] { check(envelope) }
+    guard let envelope = SpreadbotEnvelope.message(bytes) else { return }
+    check(envelope)
+    guard let tree = try? JSONValue(parsing: Array(bytes)), let object = tree.objectValue else {
+        fatalError("an envelope that is no object")
+    }
+    require(object["data"] != nil, "an envelope without data")
+    if let text = object["data"]?.stringValue {
+        require(Array(text.utf8) == envelope.data, "another text")
+    }
+    if let text = object["id"]?.stringValue, let id = envelope.id {
+        require(Array(text.utf8) == id, "another id")
+    }
+    let twice = Array("{\"messages\":[".utf8) + bytes + [0x2C] + bytes + Array("]}".utf8)
+    twice.withUnsafeBytes {
+        // One level deeper may be one too many.
+        guard let both = SpreadbotEnvelope.batch($0) else { return }
+        require(both == [envelope, envelope], "a batch of it is not it, twice")
+    }
+}
+
+private func check(_ envelope: SpreadbotEnvelope) {
+    if let id = envelope.id { id.withUnsafeBytes { require(isCursor($0), "an id is no cursor") } }
+    if let event = envelope.event { require(!event.isEmpty, "an event without a name") }
+}
+
+/// The answer with the tokens: one that is taken can be said in a header, lasts for a time that a
+/// clock bears, and is as the tree says; the error of any other is a short line.
+func fuzzTokens(_ input: consuming Input) {
+    let body = Array(input.rest)
+    if let code = SpreadbotTokenAnswer.errorCode(body) {
+        require(code.utf8.count < 2000, "an error code of \(code.utf8.count) bytes")
+        require(!code.utf8.contains { $0 < 32 }, "an error code with control characters")
+    }
+    do throws(RealtimeError) {
+        let answer = try SpreadbotTokenAnswer(parsing: body)
+        let object = (try? JSONValue(parsing: body))?.objectValue
+        require(object?["access_token"]?.stringValue == answer.access, "another token")
+        require(!answer.access.isEmpty, "no token")
+        let isFit = !answer.access.utf8.contains { $0 < 32 && $0 != 9 || $0 == 127 }
+        require(isFit, "a token that no header can say")
+        if let refresh = answer.refresh {
+            require(object?["refresh_token"]?.stringValue == refresh, "another refresh token")
+        }
+        if let lifetime = answer.lifetime {
+            require(lifetime > .zero && lifetime <= .seconds(10 * 365 * 86_400), "\(lifetime)")
+        }
+    } catch {
+        require(error.code == .auth, error.description)
+    }
+}
