@@ -1,0 +1,93 @@
+import Testing
+import Wire
+
+/// B6: messages as JSON, alone and in batches.
+@Suite struct SpreadbotEnvelopeTests {
+    private func message(_ text: String) -> SpreadbotEnvelope? {
+        Array(text.utf8).withUnsafeBytes { SpreadbotEnvelope.message($0) }
+    }
+
+    private func batch(_ text: String) -> [SpreadbotEnvelope]? {
+        Array(text.utf8).withUnsafeBytes { SpreadbotEnvelope.batch($0) }
+    }
+
+    private func check(
+        _ envelope: SpreadbotEnvelope?, _ id: String?, _ event: String?, _ data: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        func text(_ bytes: [UInt8]?) -> String? {
+            bytes.map { String(decoding: $0, as: UTF8.self) }
+        }
+        #expect(text(envelope?.id) == id, sourceLocation: sourceLocation)
+        #expect(text(envelope?.event) == event, sourceLocation: sourceLocation)
+        #expect(text(envelope?.data) == data, sourceLocation: sourceLocation)
+    }
+
+    @Test func allMembers() {
+        check(message(#"{"id":"7","event":"news","data":"hello"}"#), "7", "news", "hello")
+        check(message(#" { "data" : "x" } "#), nil, nil, "x")
+        check(message(#"{"data":"a\nb\u00e9","more":[1,{}]}"#), nil, nil, "a\nbé")
+    }
+
+    @Test func anythingButAStringIsCompactJSON() {
+        for (data, text) in [
+            ("{ \"a\" : [ 1 , 2.50 ] }", "{\"a\":[1,2.50]}"), ("null", "null"), ("true", "true"),
+            ("1e3", "1e3"), ("[]", "[]"),
+        ] {
+            check(message("{\"data\":\(data)}"), nil, nil, text)
+        }
+    }
+
+    @Test func anIDIsAStringOrAnInteger() {
+        check(message(#"{"id":42,"data":""}"#), "42", nil, "")
+        check(message(#"{"id":-9223372036854775808,"data":""}"#), "-9223372036854775808", nil, "")
+        check(message(#"{"id":18446744073709551615,"data":""}"#), "18446744073709551615", nil, "")
+        for id in ["1.5", "1e3", "null", "true", "[1]", "{}", "\"\""] {
+            check(message("{\"id\":\(id),\"data\":\"x\"}"), nil, nil, "x")
+        }
+    }
+
+    @Test func anIDThatNoHeaderCanSayIsNone() {
+        for id in [#"a\r\nX: y"#, #"\u0000"#, #"\u007f"#, String(repeating: "1", count: 4097)] {
+            check(message("{\"id\":\"\(id)\",\"data\":\"x\"}"), nil, nil, "x")
+        }
+        check(
+            message("{\"id\":1\(String(repeating: "0", count: 5000)),\"data\":\"x\"}"), nil, nil,
+            "x")
+    }
+
+    @Test func anEventIsAStringThatIsNotEmpty() {
+        for event in ["1", "null", "\"\"", "[]"] {
+            check(message("{\"event\":\(event),\"data\":\"x\"}"), nil, nil, "x")
+        }
+    }
+
+    @Test(arguments: [
+        "", " ", "x", "1", "null", "[]", "\"data\"", "{}", "{\"id\":1}", "{\"data\":}",
+        "{\"data\":1", "{\"data\":1}x", "{\"data\":\"\\x\"}", "[{\"data\":1}]",
+    ]) func whatIsNoEnvelopeIsNone(text: String) {
+        #expect(message(text) == nil)
+    }
+
+    @Test func deepDataIsRefusedWithoutHarm() {
+        let deep = String(repeating: "[", count: 100_000)
+        #expect(message("{\"data\":\(deep)}") == nil)
+        #expect(message("{\"data\":\(deep)") == nil)
+    }
+
+    @Test func aBatchKeepsItsOrder() throws {
+        let all = try #require(
+            batch(#"{"messages":[{"id":1,"data":"a"},{"data":"b"},{"id":"3","data":{"c":1}}]}"#))
+        #expect(all.count == 3)
+        check(all.first, "1", nil, "a")
+        check(all.last, "3", nil, "{\"c\":1}")
+        #expect(batch(#"{"messages":[]}"#) == [])
+    }
+
+    @Test(arguments: [
+        "", "[]", "{}", #"{"messages":1}"#, #"{"messages":{}}"#, #"{"messages":[1]}"#,
+        #"{"messages":[{"data":1},{}]}"#, #"{"messages":[{"data":1}]"#, #"[{"data":1}]"#,
+    ]) func whatIsNoBatchIsNone(text: String) {
+        #expect(batch(text) == nil)
+    }
+}
