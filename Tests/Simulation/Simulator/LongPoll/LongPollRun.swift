@@ -212,7 +212,8 @@ final class LongPollRun {
         var delay = min(1.0, configuration.maxDelay / .seconds(1))
         for _ in 0..<failures { delay = min(configuration.maxDelay / .seconds(1), delay * 2) }
         failures += 1
-        world.require(told.attempt == failures, "calls it \(told.attempt), not \(failures)")
+        // The one that is due.
+        world.require(told.attempt == failures + 1, "calls it \(told.attempt), not \(failures + 1)")
         let wait = (told.retryIn ?? .zero) / .seconds(1)
         let floor = asked / .seconds(1)
         world.require(
@@ -243,7 +244,7 @@ final class LongPollRun {
                 guard !isClosed else { return }
                 session.setOnline(true, now: world.now, random: uniform())
                 // Whoever waited for the network comes within a second.
-                earliest = max(due, world.now)
+                earliest = failures > 0 ? world.now : max(due, world.now)
                 if !isInFlight { latest = max(due, world.now + .seconds(1)) }
                 schedule()
                 flap(left - 1)
