@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Realtime
 import Synchronization
@@ -22,6 +23,21 @@ private actor Place {
     private(set) var told: [String] = []
 
     func note(_ text: String) { told.append(text) }
+}
+
+/// Runs jobs on a queue of its own.
+private final class Line: TaskExecutor {
+    private static let key = DispatchSpecificKey<Bool>()
+    private let queue = DispatchQueue(label: "line")
+
+    init() { queue.setSpecific(key: Line.key, value: true) }
+
+    var isCurrent: Bool { DispatchQueue.getSpecific(key: Line.key) == true }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct SpreadbotTests {
@@ -142,6 +158,20 @@ private actor Place {
         }
         let told = await place.told
         #expect(Array(told.prefix(40)) == (1...40).map(String.init))
+    }
+
+    @Test func handlersRunByATaskExecutor() async throws {
+        let line = Line()
+        let spreadbot = try spreadbot { $0.executor = .task(line) }
+        let (calls, continuation) = AsyncStream.makeStream(of: Bool.self)
+        spreadbot.onMessage { _, _, _ in continuation.yield(line.isCurrent) }
+        try await spreadbot.establishConnection(path: "events/3")
+        var count = 0
+        for await isThere in calls {
+            #expect(isThere)
+            count += 1
+            if count == 6 { break }
+        }
     }
 
     @Test func requestsShareTokens() async throws {
