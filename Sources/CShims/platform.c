@@ -247,6 +247,11 @@ void rt_curl_clear_notes(rt_curl_notes *notes) {
 
 const char *rt_curl_error_text(const rt_curl_notes *notes) { return notes->error_text; }
 
+CURLcode rt_curl_set_debug(CURL *easy, rt_curl_debug_fn fn, void *user) {
+  CURLcode result = curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, fn);
+  return result ? result : curl_easy_setopt(easy, CURLOPT_DEBUGDATA, user);
+}
+
 uint64_t rt_curl_request_delay(CURL *easy) {
   curl_off_t microseconds = 0;
   curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds);

@@ -81,6 +81,10 @@ CURLcode rt_curl_set_data(CURL *easy, CURLoption function, rt_curl_data_fn fn,
 typedef int (*rt_curl_progress_fn)(void *user, curl_off_t to_receive, curl_off_t received,
                                    curl_off_t to_send, curl_off_t sent);
 CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user);
+typedef int (*rt_curl_debug_fn)(CURL *easy, curl_infotype kind, char *text, size_t length,
+                                void *user);
+/// Who is told what libcurl says of a transfer, under CURLOPT_VERBOSE; `fn` is called for data too.
+CURLcode rt_curl_set_debug(CURL *easy, rt_curl_debug_fn fn, void *user);
 /// Nanoseconds from the start of a transfer until its request could go out; 0 before.
 uint64_t rt_curl_request_delay(CURL *easy);
 /// What libcurl writes while a handle works.

@@ -55,6 +55,8 @@ enum CurlFailure {
     ) -> RealtimeError.Code {
         if let code = anyCode(result) { return code }
         return switch result {
+        // Without a word, the connection was closed in order (GOAWAY).
+        case CURLE_HTTP2 where errorText.pointee == 0: .connectionLost
         // No status line, a header that is none, framing of HTTP/2, a coding that is damaged or
         // that libcurl does not know; what is behind the end of a compressed body is an error in
         // writing to it.

@@ -59,6 +59,7 @@ final class CurlHandle {
         _ = rt_curl_set_data(
             easy, CURLOPT_READFUNCTION, HTTPTransfer.bodyWanted, CURLOPT_READDATA, me)
         _ = rt_curl_set_progress(easy, HTTPTransfer.progressCame, me)
+        _ = rt_curl_set_debug(easy, HTTPTransfer.wordCame, me)
     }
 
     deinit {
@@ -110,6 +111,10 @@ final class CurlHandle {
         let isFresh = hasOwnAddresses || options.takesFreshConnection
         _ = rt_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
         _ = rt_curl_set_long(easy, CURLOPT_NOPROGRESS, options.reportsProgress ? 0 : 1)
+        // Others are sent again whether they were begun with or not.
+        let isWatched =
+            options.offersHTTP2 && place.isSecure && !RetryRules.isIdempotent(request.method)
+        _ = rt_curl_set_long(easy, CURLOPT_VERBOSE, isWatched ? 1 : 0)
         setBody(request)
         try setFields(request)
     }

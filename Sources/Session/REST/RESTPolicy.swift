@@ -45,9 +45,9 @@ package struct RESTPolicy: Sendable, Equatable {
 }
 
 /// Which failures and answers are worth another attempt (R3, R4).
-enum RetryRules {
+package enum RetryRules {
     /// Sending it again does what sending it once did (RFC 9110 §9.2.2).
-    static func isIdempotent(_ method: String) -> Bool {
+    package static func isIdempotent(_ method: String) -> Bool {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(method)
     }
 
