@@ -121,10 +121,11 @@ public func rt_network_set_insecure_skip_verification(
 }
 
 /// Connects through this proxy, whatever the environment says. Since 0.1.
-/// - Parameter url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6), `socks5h://` (the proxy
-///   resolves names), `socks5://`, `socks4a://` or `socks4://`, with `user:password@` where the
-///   proxy asks for them, and nothing behind host and port; without a port it is 443 for https,
-///   1080 for all others. "" for no proxy at all.
+/// - Parameter url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6; a request to `http://` is
+///   handed to it as a whole, and what it answers of its own cannot be told from the server's, but
+///   for 407), `socks5h://` (the proxy resolves names), `socks5://`, `socks4a://` or `socks4://`,
+///   with `user:password@` where the proxy asks for them, and nothing behind host and port; without
+///   a port it is 443 for https, 1080 for all others. "" for no proxy at all.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
 @_cdecl("rt_network_set_proxy")
 public func rt_network_set_proxy(

@@ -20,6 +20,7 @@ def add(suite: Suite) -> None:
         "credentials that fail": failing_credentials,
         "closed while credentials are fetched": closed_meanwhile,
         "407 without a proxy": proxy_status,
+        "407 of a proxy": proxy_refuses,
         "Retry-After": retry_after,
         "retry statuses are chosen": chosen_statuses,
         "no credential is logged": silence,
@@ -119,6 +120,19 @@ async def proxy_status() -> None:
 
     async with watching(script, credentials=give) as (watch, _):
         await watch.data("here")
+
+
+async def proxy_refuses() -> None:
+    """It is handed the request, by its whole URL, and named when it wants credentials."""
+    with StreamServer(lambda exchange: exchange.answer("407 Proxy")) as proxy:
+        watch = Watch("http://name.invalid/x?y", proxy=proxy.url("/").rstrip("/"))
+        try:
+            named = f"the proxy 127.0.0.1:{proxy.port}, asked for name.invalid:80, answered 407"
+            await watch.fails("RT_ERROR_HTTP_STATUS", named, 407)
+            path = proxy.request().path
+            expect(path == "http://name.invalid/x?y", path)
+        finally:
+            watch.source.close()
 
 
 async def retry_after() -> None:

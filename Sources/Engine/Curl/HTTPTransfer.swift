@@ -69,6 +69,8 @@ final class HTTPTransfer: CurlUser {
     @exclusivity(unchecked) private var progress: Progress?
     @exclusivity(unchecked) private var wantsBody = false
     @exclusivity(unchecked) private var result: CURLcode?
+    @exclusivity(unchecked) private var isAnswered = false
+    @exclusivity(unchecked) private var refusal = HTTP2Refusal()
 
     @exclusivity(unchecked) private var isDelivering = false
     /// The owner wants no body now.
@@ -188,8 +190,11 @@ final class HTTPTransfer: CurlUser {
     }
 
     private func deliverAll() {
-        if let head {
+        if var head {
             self.head = nil
+            isAnswered = true
+            // A server has no such answer of its own (RFC 9110 §15.5.8).
+            if head.status == 407 { head.proxy = handle.way.forwarder }
             owner?.received(head, by: self)
         }
         deliverBody()
@@ -242,6 +247,12 @@ final class HTTPTransfer: CurlUser {
                 RealtimeError(
                     .cancelled, "the body of the request to \(way) ended with an error"))
         }
+        if refusal.holds, !isAnswered {
+            return HTTPFailure(
+                RealtimeError(
+                    .connectionLost, "\(way) took no request on its HTTP/2 connection"),
+                precedesRequest: true)
+        }
         return HTTPFailure(
             CurlFailure.error(result, handle.errorText, on: way, isConnecting: isConnecting),
             precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
@@ -263,6 +274,12 @@ final class HTTPTransfer: CurlUser {
             me.note()
         }
         return me.headReader.isTooLarge ? 0 : count
+    }
+
+    static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in
+        guard kind == CURLINFO_TEXT, let text, let me = from(user) else { return 0 }
+        me.refusal.read(UnsafeRawBufferPointer(start: text, count: count))
+        return 0
     }
 
     static let bodyCame: rt_curl_data_fn = { data, _, count, user in

@@ -239,8 +239,9 @@ package struct EventSourceSession: Sendable {
 
     private func refusal(_ head: ResponseHead) -> RealtimeError {
         let reason = head.reason.isEmpty ? "" : " " + head.reason.quoted(upTo: 60)
+        let who = head.proxy.map { "the proxy \($0), asked for \(name)," } ?? name
         return RealtimeError(
-            .httpStatus, "\(name) answered \(head.status)\(reason)",
+            .httpStatus, "\(who) answered \(head.status)\(reason)",
             response: HTTPResponse(head, body: []))
     }
 

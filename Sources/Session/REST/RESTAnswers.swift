@@ -183,9 +183,10 @@ extension RESTSession {
     private func refusal(_ entry: RESTEntry) -> RealtimeError? {
         guard let head = entry.head, !(200..<300).contains(head.status) else { return nil }
         let reason = head.reason.isEmpty ? "" : " \(head.reason)"
+        let who = head.proxy.map { " by the proxy \($0)" } ?? ""
         let times = entry.attempts > 1 ? " at attempt \(entry.attempts)" : ""
         return RealtimeError(
-            .httpStatus, "\(entry.name) was answered with \(head.status)\(reason)\(times)")
+            .httpStatus, "\(entry.name) was answered with \(head.status)\(reason)\(who)\(times)")
     }
 
     // MARK: Credentials

@@ -5,6 +5,8 @@ package struct ResponseHead: Equatable, Sendable {
     /// 100 to 999.
     package var status: Int
     package var reason: String
+    /// Host and port of the proxy whose word this is, for a request that it was to forward.
+    package var proxy: String?
     /// Lines that nobody has asked for yet: most answers are read for their status alone. Without
     /// them `taken` has the fields.
     private var lines: [UInt8] = []
