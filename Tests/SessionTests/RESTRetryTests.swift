@@ -268,6 +268,16 @@ struct RESTRetryTests {
         #expect(client.answer(id, 401) == ["start 1 GET http://h/ Authorization=Bearer new"])
     }
 
+    @Test func theSameCredentialAgainIsNothingNew() throws {
+        let client = RESTClientModel()
+        client.session.renewsCredentials = true
+        client.session.setCredential("Bearer old")
+        let id = try client.submit()
+        _ = client.done()
+        client.session.setCredential("Bearer old")
+        #expect(client.answer(id, 401) == ["authorize"])
+    }
+
     @Test func withoutFreshCredentialsAllThatWaitFail() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true

@@ -192,7 +192,9 @@ extension RESTSession {
     // MARK: Credentials
 
     /// Sets the Authorization of requests that have none of their own, from their next exchange on.
+    /// The same once more is nothing new: who was refused with it asks for fresh ones.
     package mutating func setCredential(_ value: String?) {
+        guard value != credential else { return }
         credential = value
         generation += 1
     }
