@@ -212,8 +212,11 @@ package final class SpreadbotConnection: @unchecked Sendable {
         }
         var probe = configuration
         try probe.setTokens(access: access, refresh: refresh)
+        publish { ($0.accessToken, $0.refreshToken) = (access, refresh) }
         loop.perform { [self] in
             session.setTokens(access: access, refresh: refresh, now: Loop.now())
+            // Requests that follow this call carry them.
+            setCredential(session.credential)
             schedule()
         }
     }
