@@ -78,7 +78,7 @@ def test_what_brings_no_answer_is_raised(run: Any, rest_server: RESTServer) -> N
         async with librealtime.RESTClient(rest_server.url, attempts=1) as client:
             with pytest.raises(librealtime.ConnectFailed):
                 await client.get("http://127.0.0.1:1/")
-            with pytest.raises(librealtime.ConnectFailed):
+            with pytest.raises(librealtime.ConnectionLost):
                 await client.get("/short/a/1")
             with pytest.raises(TimeoutError, match="attempt_timeout"):
                 await client.get("/silent/a/1", timeout=0.05)
@@ -190,7 +190,7 @@ def test_streamed_answers(run: Any, rest_server: RESTServer) -> None:
             async with client.stream("GET", "/bytes/5000000") as response:
                 async for _ in response.aiter_bytes():
                     break
-            with pytest.raises(librealtime.ConnectFailed):
+            with pytest.raises(librealtime.ConnectionLost):
                 async with client.stream("GET", "/short/a/1") as response:
                     await response.aread()
             with pytest.raises(librealtime.ConnectFailed):
@@ -255,8 +255,7 @@ def test_credentials(run: Any, rest_server: RESTServer) -> None:
         async with librealtime.RESTClient(url, auth=("u", "p"), credentials=fetch) as client:
             assert (await client.get("/token")).is_success
             client.set_bearer_token("bad")
-            with pytest.raises(librealtime.AuthenticationFailed):
-                await client.get("/token")
+            assert (await client.get("/token")).status_code == 401
         async with librealtime.RESTClient(url) as client:
             assert (await client.get("/token")).status_code == 401
             client.set_auth("u", "p")

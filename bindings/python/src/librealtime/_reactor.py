@@ -8,6 +8,7 @@ import os
 import weakref
 from typing import Protocol
 
+from ._abi import rt_status
 from ._loader import lib
 from ._registry import Handle, new_loop
 from .exceptions import RealtimeError, check, from_status
@@ -17,6 +18,15 @@ _ATTRIBUTE = "_librealtime_reactor"
 #: How long a loop without connections is kept for the next: a new one has to read the system's
 #: certificates again, which takes twenty times as long as to connect.
 LINGER_S = 60.0
+
+
+def elsewhere(noun: str) -> RealtimeError:
+    """For whoever uses an object on another asyncio loop than its own, where nothing would come."""
+    message = (
+        f"the {noun} lives on another asyncio loop than the one that runs;"
+        " make one inside each asyncio.run"
+    )
+    return from_status(rt_status.ERROR_STATE, message)
 
 
 class Member(Protocol):

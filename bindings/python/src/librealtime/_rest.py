@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._abi import rt_credentials
 from ._loader import lib
-from ._reactor import Reactor
+from ._reactor import Reactor, elsewhere
 from ._registry import Handle
 from ._rest_base import BaseRESTClient
 from ._rest_call import Call, Source, StreamedAnswer
@@ -146,7 +146,7 @@ class RESTClient(BaseRESTClient):
     _reactor: Reactor | None = None
 
     def _join(self) -> Handle:
-        reactor = Reactor.current()
+        reactor = self._find_reactor()
         handle = reactor.handle
         if handle is None:
             raise RuntimeError("the reactor was given back")
@@ -159,6 +159,15 @@ class RESTClient(BaseRESTClient):
         self._waiters: dict[Call, asyncio.Future[None]] = {}
         reactor.add(self)
         return made
+
+    def _find_reactor(self) -> Reactor:
+        return Reactor.current()
+
+    def _live(self) -> Handle:
+        reactor = self._reactor
+        if reactor is not None and asyncio.get_running_loop() is not reactor.loop:
+            raise elsewhere("client")
+        return super()._live()
 
     async def request(
         self,
@@ -183,7 +192,8 @@ class RESTClient(BaseRESTClient):
         :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
             total is 0 while it is not known.
         :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
-            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's.
+            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's. A
+            longer ``timeout`` without a ``deadline`` is the deadline, too.
         :param idempotency_key: a key of your own, or True for a random UUID.
         :raises RealtimeError: when no answer came, or not all of it.
         """
@@ -234,7 +244,8 @@ class RESTClient(BaseRESTClient):
         """``async with client.stream("GET", path) as response``: the answer while it comes.
 
         The parameters of ``request``; ``timeout`` is for the whole body here, too, so that a long
-        one needs a longer one, or None. A server that is faster than its reader is slowed down.
+        one needs a longer one, or None for no limit. A server that is faster than its reader is
+        slowed down.
         """
         call = self._start(method, path, RequestOptions(**options), True)
         try:
@@ -248,6 +259,9 @@ class RESTClient(BaseRESTClient):
 
     async def aclose(self) -> None:
         """Ends all requests, which raise ``ConnectionClosedError``, and gives the client back."""
+        self._give_back()
+
+    def _give_back(self) -> None:
         self._close()
         if self._reactor is not None:
             self._reactor.remove(self)
@@ -284,6 +298,9 @@ class RESTClient(BaseRESTClient):
 
     async def _wait(self, call: Call) -> None:
         """Waits for something to change; the call itself is kept until it is over."""
+        reactor = self._reactor
+        if reactor is not None and asyncio.get_running_loop() is not reactor.loop:
+            raise elsewhere("client")
         future = asyncio.get_running_loop().create_future()
         self._waiters[call] = future
         try:

@@ -45,8 +45,9 @@ class BaseRESTClient:
     :param auth: user and password (RFC 7617). Default None.
     :param bearer_token: a token (RFC 6750). Default None.
     :param credentials: called once when they were refused with 401, however many requests wait: it
-        returns a token, or user and password, or None when there are none (with asyncio it may be a
-        coroutine function). The requests go out once more. Default None: a 401 is an answer.
+        returns a token, or user and password (with asyncio it may be a coroutine function), and the
+        requests go out once more; or None when there are none, and the 401 is the answer, as it is
+        when these are refused, too. Default None.
     :param timeout: for one attempt, from name resolution to the last byte. Default 5; None for no
         limit.
     :param connect_timeout: to a connection that is ready. Default None: only ``timeout`` counts.
@@ -84,6 +85,8 @@ class BaseRESTClient:
     """
 
     _loop_handle: Handle | None
+    # Whether `credentials` had none when it was asked last.
+    _has_none = False
 
     def __init_subclass__(cls) -> None:
         """``help`` shows the parameters with each of them."""
@@ -188,7 +191,9 @@ class BaseRESTClient:
         set_credential(self._live(), (user, password))
 
     def _new_source(self, content: Any) -> Source:
-        if not hasattr(content, "read") and not hasattr(content, "__iter__"):
+        # Of a mapping the names alone would be sent.
+        is_readable = hasattr(content, "read") or hasattr(content, "__iter__")
+        if isinstance(content, Mapping) or not is_readable:
             kind = type(content).__name__
             raise TypeError(f"content is a {kind}; str, bytes, a file or an iterable is expected")
         return Source(content)
@@ -265,10 +270,12 @@ class BaseRESTClient:
     def _asked(self) -> int:
         """Fresh credentials are wanted."""
         assert self._credentials is not None
+        self._has_none = False
         return self._take(self._credentials())
 
     def _take(self, answer: Any) -> int:
         credential: Credential = answer
+        self._has_none = credential is None
         if credential is None or self._handle is None:
             return rt_credentials.NONE
         set_credential(self._handle, credential)
@@ -278,4 +285,6 @@ class BaseRESTClient:
         raise NotImplementedError
 
     def _new_call(self, changed: Callable[[], None], on_progress: OnProgress) -> Call:
-        return Call(changed, self._keep, on_progress=on_progress)
+        call = Call(changed, self._keep, on_progress=on_progress)
+        call.is_refused = lambda: self._has_none
+        return call

@@ -77,6 +77,8 @@ class Call:
         self.id = 0
         self.changed = changed
         self.keep = keep
+        #: Whether a refusal is an answer: there are no other credentials.
+        self.is_refused: Callable[[], bool] = lambda: False
         self.source = source
         self.on_progress = on_progress
         self.is_over = False
@@ -96,7 +98,10 @@ class Call:
         if response is not None:
             response._elapsed = self.elapsed
             self.response = self.response or response
-        if status not in (rt_status.OK, rt_status.ERROR_HTTP_STATUS):
+        is_answered = status in (rt_status.OK, rt_status.ERROR_HTTP_STATUS)
+        if status == rt_status.ERROR_AUTH and response is not None:
+            is_answered = self.is_refused()
+        if not is_answered:
             self.error = self.error or _failure(status, message, response)
         self.changed()
 

@@ -214,7 +214,7 @@ class RequestOptions:
             check(lib.rt_rest_request_add_header(request, *header(name, value)))
         times: Iterable[tuple[Any, float | None, str]] = (
             (lib.rt_rest_request_set_attempt_timeout_ms, self.timeout, "timeout"),
-            (lib.rt_rest_request_set_deadline_ms, self.deadline, "deadline"),
+            (lib.rt_rest_request_set_deadline_ms, self._deadline(client), "deadline"),
             (lib.rt_rest_request_set_queue_ttl_ms, self.queue_ttl, "queue_ttl"),
         )
         for setter, time, name in times:
@@ -240,6 +240,15 @@ class RequestOptions:
             size = limit(self.max_body_size, "max_body_size")
             check(lib.rt_rest_request_set_max_body_bytes(request, size))
 
+    def _deadline(self, client: ClientOptions) -> float | None:
+        """The client's does not cut a time of the request's own short."""
+        limit, timeout = client.deadline, self.timeout
+        if self.deadline is not DEFAULT or timeout is DEFAULT or limit is None:
+            return self.deadline
+        if timeout is None:
+            return None
+        return timeout if isinstance(timeout, (int, float)) and timeout > limit else self.deadline
+
     def set_body(self, request: Handle) -> bool:
         """Sets a body that is known whole.
 
@@ -249,9 +258,7 @@ class RequestOptions:
         if (self.json is not DEFAULT) + (content is not None) + (self.data is not None) > 1:
             raise invalid("json, data and content are all the body; give one of them")
         if self.json is not DEFAULT:
-            # As compact as it can be, and never NaN, which is no JSON.
-            said = json.dumps(self.json, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-            content, kind = encode(said, "json"), kind or "application/json"
+            content, kind = encode(_json(self.json), "json"), kind or "application/json"
         elif self.data is not None:
             if isinstance(self.data, (str, bytes)):
                 kind = type(self.data).__name__
@@ -268,6 +275,14 @@ class RequestOptions:
         name = None if kind is None else text(kind, "content_type")
         check(lib.rt_rest_request_set_body(request, body, len(body), name))
         return True
+
+
+def _json(value: Any) -> str:
+    """As compact as it can be."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:  # NaN, an infinity, or what holds itself
+        raise invalid(f"json cannot be sent as JSON: {error}") from error
 
 
 def _pairs(params: Params) -> Iterator[tuple[str, bytes]]:

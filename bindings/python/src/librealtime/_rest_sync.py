@@ -88,7 +88,8 @@ class RESTClient(Driven, BaseRESTClient):
         :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
             total is 0 while it is not known.
         :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
-            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's.
+            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's. A
+            longer ``timeout`` without a ``deadline`` is the deadline, too.
         :param idempotency_key: a key of your own, or True for a random UUID.
         :raises RealtimeError: when no answer came, or not all of it.
         """
@@ -137,7 +138,8 @@ class RESTClient(Driven, BaseRESTClient):
         """``with client.stream("GET", path) as response``: the answer while it comes.
 
         The parameters of ``request``; ``timeout`` is for the whole body here, too, so that a long
-        one needs a longer one, or None. A server that is faster than its reader is slowed down.
+        one needs a longer one, or None for no limit. A server that is faster than its reader is
+        slowed down.
         """
         call = self._start(method, path, RequestOptions(**options), True)
         try:

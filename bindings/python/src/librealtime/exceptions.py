@@ -25,6 +25,7 @@ __all__ = [
     "ConnectionClosed",
     "ConnectionClosedError",
     "ConnectionClosedOK",
+    "ConnectionLost",
     "ConnectionTimeout",
     "HTTPStatusError",
     "InvalidArgument",
@@ -100,7 +101,14 @@ class BufferFull(RealtimeError):
 
 
 class ConnectFailed(RealtimeError, ConnectionError):
-    """No connection could be made (name, TCP, TLS, proxy), or an exchange by HTTP broke."""
+    """No connection could be made (name, TCP, TLS, proxy), or who answers does not speak HTTP."""
+
+
+class ConnectionLost(RealtimeError, ConnectionError):
+    """A connection broke while it was in use.
+
+    What was sent may have arrived, or not; of an answer the rest is missing.
+    """
 
 
 class ProxyError(ConnectFailed):
@@ -227,7 +235,7 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_CONNECT: ConnectFailed,
     rt_status.ERROR_TLS: ConnectFailed,
     rt_status.ERROR_PROXY: ProxyError,
-    rt_status.ERROR_CONNECTION_LOST: ConnectFailed,
+    rt_status.ERROR_CONNECTION_LOST: ConnectionLost,
     rt_status.ERROR_PROTOCOL: ConnectFailed,
     rt_status.ERROR_TIMEOUT: ConnectionTimeout,
     rt_status.ERROR_HANDSHAKE: InvalidHandshake,
@@ -245,6 +253,14 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
 }
 
 
+_REFUSALS = (
+    rt_status.ERROR_HTTP_STATUS,
+    rt_status.ERROR_CONTENT_TYPE,
+    rt_status.ERROR_NO_CONTENT,
+    rt_status.ERROR_GONE,
+)
+
+
 def from_status(status: int, message: str, response: Response | None = None) -> RealtimeError:
     """The exception for a failure; the base class for a status this version does not know.
 
@@ -253,6 +269,15 @@ def from_status(status: int, message: str, response: Response | None = None) -> 
     if status == rt_status.ERROR_HTTP_STATUS and response is not None:
         return InvalidStatus(status, message, response)
     return _FAMILIES.get(status, RealtimeError)(status, message)
+
+
+def stream_failure(status: int, message: str, http_status: int) -> RealtimeError:
+    """The exception for a stream that was refused, lost or is over."""
+    if status in _REFUSALS:
+        return StreamRefused(status, message, http_status)
+    if status == rt_status.ERROR_CLOSED:
+        return StreamEnded(status, message)
+    return from_status(status, message)
 
 
 def check(status: int) -> None:

@@ -1,0 +1,136 @@
+"""What is wrong with a request, a client or its use is told, and nothing waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import librealtime
+from librealtime import sync
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
+
+from rest_server import RESTServer
+
+
+@pytest.fixture
+def rest_server() -> Iterator[RESTServer]:
+    with RESTServer() as running:
+        yield running
+
+
+def test_a_mapping_is_no_content(run: Any, rest_server: RESTServer) -> None:
+    """Its names alone would be sent."""
+
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url) as client:
+            with pytest.raises(TypeError, match="dict"):
+                await client.post("/echo", content={"a": "b"})
+
+    run(main())
+    with sync.RESTClient(rest_server.url) as client, pytest.raises(TypeError, match="dict"):
+        client.post("/echo", content={"a": "b"})
+
+
+def test_what_is_no_json(rest_server: RESTServer) -> None:
+    itself: list[Any] = []
+    itself.append(itself)
+    with sync.RESTClient(rest_server.url) as client:
+        for value in (float("nan"), {"a": float("inf")}, itself):
+            with pytest.raises(librealtime.InvalidArgument, match="JSON"):
+                client.post("/echo", json=value)
+        with pytest.raises(TypeError):
+            client.post("/echo", json={1, 2})
+    assert not rest_server.seen
+
+
+def test_another_asyncio_loop_is_told(run: Any, rest_server: RESTServer) -> None:
+    """Nothing would come there."""
+    client = librealtime.RESTClient(rest_server.url)
+
+    async def first() -> None:
+        assert (await client.get("/echo")).is_success
+
+    async def second() -> None:
+        with pytest.raises(librealtime.InvalidState, match="asyncio"):
+            await client.get("/echo")
+        with pytest.raises(librealtime.InvalidState, match="asyncio"):
+            async with client.stream("GET", "/echo"):
+                pass
+        await client.aclose()
+
+    run(first())
+    run(second())
+
+
+def test_a_longer_time_of_the_request_is_its_deadline_too(
+    run: Any, rest_server: RESTServer
+) -> None:
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url, deadline=0.05, attempts=1) as client:
+            for timeout in (None, 60):
+                async with client.stream("GET", "/slow/200", timeout=timeout) as response:
+                    assert await response.aread()
+            with pytest.raises(TimeoutError, match="deadline"):
+                await client.get("/slow/200", timeout=60, deadline=0.05)
+            with pytest.raises(TimeoutError):
+                await client.get("/slow/200", timeout=0.01)
+
+    run(main())
+    client = sync.RESTClient(rest_server.url, deadline=0.05)
+    with client, client.stream("GET", "/slow/200", timeout=None) as response:
+        assert response.read()
+
+
+@pytest.mark.parametrize("answer", [None, "bad"])
+def test_a_refusal_is_an_answer(run: Any, rest_server: RESTServer, answer: str | None) -> None:
+    """Whether there are no other credentials, or they are refused, too."""
+
+    async def fetch() -> str | None:
+        await asyncio.sleep(0)
+        return answer
+
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url, credentials=fetch) as client:
+            assert (await client.get("/token")).status_code == 401
+
+    run(main())
+    with sync.RESTClient(rest_server.url, credentials=lambda: answer) as client:
+        assert client.get("/token").status_code == 401
+
+
+def test_credentials_that_fail(run: Any, rest_server: RESTServer) -> None:
+    answers: list[Any] = [None, ZeroDivisionError]
+
+    async def fetch() -> None:
+        await asyncio.sleep(0)
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+
+    async def main() -> None:
+        failures = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: failures.append(context["exception"]))
+        async with librealtime.RESTClient(rest_server.url, credentials=fetch) as client:
+            assert (await client.get("/token")).status_code == 401
+            with pytest.raises(librealtime.AuthenticationFailed):
+                await client.get("/token")
+        assert [type(failure) for failure in failures] == [ZeroDivisionError]
+
+    run(main())
+
+
+def test_a_body_that_is_lost(rest_server: RESTServer) -> None:
+    """There was a connection: who takes a request for one that was never sent sends it twice."""
+    with sync.RESTClient(rest_server.url, attempts=1) as client:
+        for place in ("/short/a/1", "/reset/b/1"):
+            with pytest.raises(librealtime.ConnectionLost) as caught:
+                client.get(place)
+            assert isinstance(caught.value, ConnectionError)
+            assert not isinstance(caught.value, librealtime.ConnectFailed)
