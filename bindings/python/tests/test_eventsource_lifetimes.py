@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import queue
@@ -108,6 +109,91 @@ def test_close_ends_those_who_wait(run, events):
         return None
 
     run(main())
+
+
+@pytest.mark.parametrize("how", ["finally", "with", "recv", "break"])
+@pytest.mark.parametrize("face", ["asyncio", "blocking"])
+def test_an_event_whose_work_failed_comes_again(run, events, tmp_path, how, face):
+    """Its id is stored when the next is asked for, or a `with` ends in order; not by `close`."""
+    ids, url = tmp_path / "ids", events.url + "/count"
+
+    async def iterate(source):
+        async for event in source:
+            if event.id == "3":
+                return
+
+    async def main():
+        source = EventSource(url, id_file=ids)
+        try:
+            if how == "finally":
+                await iterate(source)
+            elif how == "recv":
+                while (await source.recv()).id != "3":
+                    pass
+            else:
+                with contextlib.suppress(ZeroDivisionError):
+                    async with source:
+                        await iterate(source)
+                        if how == "with":
+                            raise ZeroDivisionError
+        finally:
+            source.close()
+
+    def block():
+        source = sync.EventSource(url, id_file=ids)
+        try:
+            if how in ("finally", "recv"):
+                while source.recv().id != "3":
+                    pass
+            else:
+                with contextlib.suppress(ZeroDivisionError), source:
+                    for event in source:
+                        if event.id == "3":
+                            break
+                    if how == "with":
+                        raise ZeroDivisionError
+        finally:
+            source.close()
+
+    if face == "asyncio":
+        run(main())
+    else:
+        block()
+    with sync.EventSource(url, id_file=ids) as source:
+        assert source.recv().id == ("4" if how == "break" else "3")
+
+
+def test_another_asyncio_loop_is_told(run, events):
+    """Nothing would come there."""
+    kept = []
+
+    async def first():
+        kept.append(EventSource(events.url + "/three"))
+        assert (await kept[0].recv()).data == "1"
+
+    async def second():
+        source = kept.pop()
+        for use in (source.recv(), source.__aiter__().__anext__(), source.wait_closed()):
+            with pytest.raises(librealtime.InvalidState, match="asyncio"):
+                await use
+        source.close()
+
+    run(first())
+    run(second())
+
+
+def test_queries_are_nobodys_business(run, events):
+    async def main():
+        async with EventSource(events.url + "/held?token=secret") as source:
+            assert "secret" not in repr(source) and "/held?" in repr(source)
+            assert source.url.endswith("?token=secret")
+
+    run(main())
+    source = sync.LongPoll(events.url + "/poll?token=secret")
+    with pytest.warns(ResourceWarning) as caught:
+        del source
+        gc.collect()
+    assert "secret" not in str(caught[0].message)
 
 
 def test_blocking_wait_has_a_limit(events):

@@ -109,7 +109,12 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
         check(EVENTSOURCE.reset_stored_id(self._require_handle()))
 
     def close(self) -> None:
-        self._confirm()
+        """Ends it for good: no handler is called any more, what waits to be taken is forgotten.
+
+        The event that was taken last comes again in the next run, as its work may have failed; the
+        end of a ``with`` in order says that it has not.
+        """
+        self._taken_id = None
         self._confirms = False
         self._confirmed_handle = None
         super().close()

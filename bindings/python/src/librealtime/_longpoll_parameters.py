@@ -98,8 +98,8 @@ class Options(HTTPSourceOptions):
 
 
 class Parameters:
-    """It begins to poll when it is made; messages wait for the handler or the iteration, and no
-    further poll is made before they are taken.
+    """It begins to poll when it is made; messages wait for the handler or the iteration. Polls go
+    on while up to ``max_queue`` of them wait to be taken.
 
     Durations are in seconds, sizes in bytes; None switches off what it can be given for.
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ._reactor import Reactor
+from ._reactor import Reactor, elsewhere
 from ._registry import Handle
 from ._source_base import BaseSource, T
 from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
@@ -41,6 +41,7 @@ class AsyncSource(BaseSource[T]):
         return handle
 
     async def __aiter__(self) -> AsyncIterator[T]:
+        self._check_loop()
         inbox = self._inbox
         items = inbox.messages
         self._begin_taking()
@@ -55,7 +56,7 @@ class AsyncSource(BaseSource[T]):
                     self._confirm()
                 else:
                     yield item
-            if self._is_closed:
+            if self._is_over:
                 if self._failure is not None:
                     raise self._failure
                 return
@@ -66,12 +67,13 @@ class AsyncSource(BaseSource[T]):
 
         :raises StreamEnded: when it is closed and all were taken; or what was fatal.
         """
+        self._check_loop()
         inbox = self._inbox
         items = inbox.messages
         if self._confirms or not self._is_taken:
             self._begin_taking()
         while not items:
-            if self._is_closed:
+            if self._is_over:
                 raise self._end()
             await self._wait()
         item = items.popleft()
@@ -85,7 +87,8 @@ class AsyncSource(BaseSource[T]):
 
         :raises RealtimeError: what was fatal.
         """
-        while not self._is_closed:
+        self._check_loop()
+        while not self._is_over:
             await self._wait()
         if self._failure is not None:
             raise self._failure
@@ -99,14 +102,19 @@ class AsyncSource(BaseSource[T]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is not None:
-            # It comes again in the next run.
-            self._taken_id = None
+        if kind is None:
+            # Else it comes again in the next run.
+            self._confirm()
         self.close()
 
     def fail(self, error: RealtimeError) -> None:
         """The loop itself failed."""
         self._failed(ErrorEvent(error, 0, True, None, 0))
+
+    def _check_loop(self) -> None:
+        """On another loop nothing would come: ``asyncio.run`` makes one each time."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise elsewhere(self._kind.noun)
 
     async def _wait(self) -> None:
         """Waits for something to change; meanwhile the reactor keeps this object alive."""

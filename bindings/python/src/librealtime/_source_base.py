@@ -18,14 +18,7 @@ from ._registry import Handle, Registration
 from ._source_kind import Callback, Kind, read_text
 from ._source_options import ErrorEvent, OnError, OnOpen, SourceHandlers, SourceOptions
 from ._values import text, without_userinfo
-from .exceptions import RealtimeError, StreamEnded, StreamRefused, check, from_status
-
-_REFUSALS = (
-    rt_status.ERROR_HTTP_STATUS,
-    rt_status.ERROR_CONTENT_TYPE,
-    rt_status.ERROR_NO_CONTENT,
-    rt_status.ERROR_GONE,
-)
+from .exceptions import RealtimeError, StreamEnded, check, from_status, stream_failure
 
 
 class Item(Protocol):
@@ -169,12 +162,7 @@ class BaseSource(Generic[T]):
     def _erred(
         self, status: int, message: str, http_status: int, fatal: bool, delay_ms: int, attempt: int
     ) -> None:
-        if status in _REFUSALS:
-            error: RealtimeError = StreamRefused(status, message, http_status)
-        elif status == rt_status.ERROR_CLOSED:
-            error = StreamEnded(status, message)
-        else:
-            error = from_status(status, message)
+        error = stream_failure(status, message, http_status)
         delay = None if delay_ms < 0 else delay_ms / 1000
         self._failed(ErrorEvent(error, http_status, fatal, delay, attempt))
 
@@ -199,6 +187,11 @@ class BaseSource(Generic[T]):
             self._failed(ErrorEvent(error, 0, True, None, 0))
 
     # For the faces.
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether nothing comes any more."""
+        return self._is_closed
 
     def _join(self) -> Handle:
         """The library's loop that it is to live on."""

@@ -10,6 +10,7 @@ from ._reconnect import Attempt
 from ._source_base import BaseSource, T
 from ._source_kind import Callback
 from ._source_options import HTTPSourceHandlers, ReadyState
+from ._values import shown
 from .exceptions import check
 
 
@@ -101,4 +102,4 @@ class HTTPSource(BaseSource[T], Generic[T]):
             self._kind.credentials_ready(self._handle, is_fresh)
 
     def _describe(self) -> str:
-        return f"{self.ready_state.name} {self._url}"
+        return f"{self.ready_state.name} {shown(self._url)}"

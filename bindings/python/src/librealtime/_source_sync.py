@@ -45,9 +45,9 @@ class BlockingSource(Driven, BaseSource[T]):
             self._begin_taking()
         with self._lock:
             while not items:
-                if self._is_closed:
+                if self._is_over:
                     raise self._end()
-                if not self._drive(lambda: len(items) > 0 or self._is_closed, timeout):
+                if not self._drive(lambda: len(items) > 0 or self._is_over, timeout):
                     raise TimeoutError(f"no {self._kind.item} within {timeout} s")
             item = items.popleft()
             if inbox.paused and len(items) <= inbox.resume_at:
@@ -61,7 +61,7 @@ class BlockingSource(Driven, BaseSource[T]):
         :raises TimeoutError: when it is still open after `timeout` seconds.
         :raises RealtimeError: what was fatal.
         """
-        if not self._until(lambda: self._is_closed, timeout):
+        if not self._until(lambda: self._is_over, timeout):
             raise TimeoutError(f"the {self._kind.noun} is still open after {timeout} s")
         if self._failure is not None:
             raise self._failure
@@ -75,9 +75,9 @@ class BlockingSource(Driven, BaseSource[T]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is not None:
-            # It comes again in the next run.
-            self._taken_id = None
+        if kind is None:
+            # Else it comes again in the next run.
+            self._confirm()
         self.close()
 
     def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:

@@ -41,6 +41,12 @@ def without_userinfo(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
+def shown(url: str) -> str:
+    """For texts that others read: queries carry tokens."""
+    base, mark, _ = without_userinfo(url).partition("?")
+    return base + mark + ("…" if mark else "")
+
+
 def path(value: StrPath, what: str) -> bytes:
     name = os.fsencode(value)
     if b"\0" in name:
