@@ -15,6 +15,7 @@ from typing import Any, Callable, TypeVar
 
 import pytest
 import trustme
+from bots import BotServer
 from servers import WebSocketServer, answers, raw_server
 from streams import EventServer
 from websockets.asyncio.server import ServerConnection
@@ -95,6 +96,12 @@ def own_server() -> Iterator[WebSocketServer]:
 @pytest.fixture
 def events() -> Iterator[EventServer]:
     with EventServer() as running:
+        yield running
+
+
+@pytest.fixture
+def bots() -> Iterator[BotServer]:
+    with BotServer() as running:
         yield running
 
 

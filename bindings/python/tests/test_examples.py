@@ -111,3 +111,33 @@ def test_poll_tells_a_refusal(example, events):
     assert result.returncode == 1
     assert "FAILED: 127.0.0.1" in result.stderr and "an event stream" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(("path", "leg"), [("events", "sse"), ("poll", "poll")])
+def test_listen(example, bots, path, leg):
+    """The second run begins behind the last message of the first one."""
+    lines = []
+    for arguments in (["3"], ["2", "3"]):
+        result = example("listen.py", bots.url, path, *arguments)
+        assert result.returncode == 0, result.stderr
+        assert f"by {leg}" in result.stderr
+        lines += result.stdout.splitlines()
+    assert lines == [f"{number} number {number}" for number in range(1, 6)]
+
+
+def test_listen_tells_a_refusal(example, bots):
+    result = example("listen.py", bots.url, "nowhere")
+    assert result.returncode == 1
+    assert "FAILED: 127.0.0.1" in result.stderr and "404" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_request(example, bots):
+    result = example("request.py", bots.url + "/things", '{"a": 1}')
+    assert (result.returncode, result.stdout) == (0, '{"stored": true}\n'), result.stderr
+    assert bots.posts.get(timeout=30)[1] == b'{"a":1}'
+    result = example("request.py", bots.url + "/poll")
+    assert (result.returncode, result.stdout) == (0, "number 1\n"), result.stderr
+    result = example("request.py", bots.url + "/nowhere")
+    assert result.returncode == 1
+    assert "404" in result.stderr and "Traceback" not in result.stderr

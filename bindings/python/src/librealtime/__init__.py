@@ -9,6 +9,11 @@
         async for event in source:
             print(event.data)
 
+    async with librealtime.Spreadbot("https://example.org", access_token=token) as bot:
+        await bot.establish_connection("news")
+        async for message in bot:
+            print(message.text)
+
     async with librealtime.RESTClient("https://example.org/api") as client:
         user = (await client.get("users/1")).raise_for_status().json()
 
@@ -35,6 +40,9 @@ from ._response import Headers, Response
 from ._rest import RESTClient
 from ._rest_response import RESTResponse
 from ._source_options import ErrorEvent, ReadyState
+from ._spreadbot import Spreadbot
+from ._spreadbot_options import SpreadbotError, SpreadbotMessage
+from ._spreadbot_rest import SpreadbotREST
 from ._state import State
 from ._statistics import LoopStatistics, Statistics
 from .exceptions import (
@@ -108,6 +116,10 @@ __all__ = [
     "Response",
     "SecurityError",
     "ServerSentEvent",
+    "Spreadbot",
+    "SpreadbotError",
+    "SpreadbotMessage",
+    "SpreadbotREST",
     "State",
     "Statistics",
     "StoreError",

@@ -20,21 +20,31 @@ _logger = logging.getLogger("librealtime")
 _LONGEST_TURN_MS = 2**31 - 1
 
 
+class Wheel:
+    """Who drives a loop of the library's; shared by all objects that live on it."""
+
+    def __init__(self) -> None:
+        # A lock that cannot be nested: a turn gives it back wholly while the library waits.
+        self.lock = threading.Lock()
+        self.condition = threading.Condition(self.lock)
+        # The thread inside the library; the others wait for the condition.
+        self.driver: int | None = None
+        self.errors: list[BaseException] = []
+
+
 class Driven:
-    """What has a loop of its own, driven by whoever waits for it."""
+    """What lives on a loop that is driven by whoever waits for it."""
 
     _loop_handle: Handle | None
 
-    def _prepare_driving(self) -> None:
-        # A lock that cannot be nested: a turn gives it back wholly while the library waits.
-        self._lock = threading.Lock()
-        self._condition = threading.Condition(self._lock)
-        # The thread inside the library; the others wait for the condition.
-        self._driver: int | None = None
-        self._errors: list[BaseException] = []
+    def _prepare_driving(self, wheel: Wheel | None = None) -> None:
+        """:param wheel: of whoever else lives on the same loop."""
+        self._wheel = wheel = wheel or Wheel()
+        self._lock = wheel.lock
+        self._condition = wheel.condition
 
     def _is_inside_callback(self) -> bool:
-        return self._driver == threading.get_ident()
+        return self._wheel.driver == threading.get_ident()
 
     def _until(self, is_ready: Callable[[], bool], timeout: float | None = None) -> bool:
         """Drives the connection, or waits for the thread that does; False when time is up."""
@@ -50,7 +60,7 @@ class Driven:
                 raise InvalidState(
                     rt_status.ERROR_REENTRANT, "a callback cannot wait for its own connection"
                 )
-            if self._driver is not None:
+            if self._wheel.driver is not None:
                 self._condition.wait(left)
             elif left is None:
                 self._turn(-1)
@@ -64,30 +74,30 @@ class Driven:
         """One dispatch of the library's loop, with our lock given back meanwhile."""
         if self._loop_handle is None:
             return
-        self._driver = threading.get_ident()
+        self._wheel.driver = threading.get_ident()
         self._condition.release()
         try:
             # No name for it here: a traceback that is kept would keep the loop's descriptors.
             status = lib.rt_loop_dispatch(self._loop_handle, timeout_ms)
         finally:
             self._condition.acquire()
-            self._driver = None
+            self._wheel.driver = None
             self._condition.notify_all()
         # Another thread may have closed, and let the loop go, before the call or inside it.
         if self._loop_handle is not None:
             check(status)
-        if self._errors:
+        if self._wheel.errors:
             self._raise_errors()
 
     def _raise_errors(self) -> None:
         """Raises what a callback raised; further ones of the same turn are logged."""
-        errors, self._errors = self._errors, []
+        errors, self._wheel.errors = self._wheel.errors, []
         for error in errors[1:]:
             _logger.error("another callback of the same turn failed", exc_info=error)
         raise errors[0]
 
     def _keep(self, error: BaseException) -> None:
-        self._errors.append(error)
+        self._wheel.errors.append(error)
 
     def _ended(self) -> None:
         """Closed by a call, it has those who wait in another thread look around."""

@@ -32,7 +32,7 @@ def add(call: Call) -> int:
     return key
 
 
-def _answer(response: int) -> RESTResponse | None:
+def answer(response: int) -> RESTResponse | None:
     """What C shows; None when no answer came."""
     status = lib.rt_rest_response_status(response)
     if not status:
@@ -60,7 +60,7 @@ def _on_done(response: int, key: int) -> None:
         try:
             status = lib.rt_rest_response_error(response)
             message = "" if status == rt_status.OK else _message(response)
-            call.finished(status, message, _answer(response))
+            call.finished(status, message, answer(response))
         except BaseException as error:
             call.keep(error)
 
@@ -78,9 +78,9 @@ def _on_head(response: int, key: int) -> None:
     call = _calls.get(key)
     if call is not None:
         try:
-            answer = _answer(response)
-            assert answer is not None
-            call.begun(answer)
+            head = answer(response)
+            assert head is not None
+            call.begun(head)
         except BaseException as error:
             call.keep(error)
 

@@ -43,6 +43,9 @@ class Kind:
     :ivar item: and what it delivers.
     """
 
+    #: May be set where the chapter has another name for it.
+    close: Any
+
     def __init__(self, chapter: str, noun: str, item: str) -> None:
         self._prefix = f"rt_{chapter}_"
         self.noun = noun

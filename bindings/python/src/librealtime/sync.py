@@ -1,4 +1,4 @@
-"""The blocking face: ``connect``, ``EventSource`` and ``LongPoll``, named as the asyncio ones.
+"""The blocking face, whose names are those of the asyncio one.
 
 The thread that waits drives the connection, without holding the interpreter's lock; there is no
 thread behind it. So pings are answered and messages taken in while a call of the connection runs,
@@ -26,6 +26,8 @@ from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, iterable
 from ._registry import Handle, new_loop
 from ._rest_sync import RESTClient
+from ._spreadbot_rest_sync import SpreadbotREST
+from ._spreadbot_sync import Spreadbot
 from ._state import Handlers, State
 from .exceptions import BufferFull, ConnectionClosedOK, InvalidState, from_status
 
@@ -34,7 +36,16 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
-__all__ = ["Connection", "EventSource", "LongPoll", "RESTClient", "connect", "reconnect"]
+__all__ = [
+    "Connection",
+    "EventSource",
+    "LongPoll",
+    "RESTClient",
+    "Spreadbot",
+    "SpreadbotREST",
+    "connect",
+    "reconnect",
+]
 
 
 class Connection(Driven, BaseConnection):
@@ -212,7 +223,7 @@ class Connection(Driven, BaseConnection):
         if self._is_inside_callback():
             return
         with self._condition:
-            if self._driver is None and not self._is_closed:
+            if self._wheel.driver is None and not self._is_closed:
                 self._turn(0)
         limit = self._write_limit
         self._until(lambda: self._is_closed or self._buffered() <= limit)

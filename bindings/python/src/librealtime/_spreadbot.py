@@ -1,0 +1,265 @@
+"""The asyncio face of Spreadbot connections."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Awaitable
+from types import TracebackType
+from typing import Any
+
+from ._inbox import Inbox
+from ._payload import payload
+from ._rest_response import RESTResponse
+from ._source import AsyncSource, _current_task
+from ._source_options import SourceHandlers, SourceOptions
+from ._spreadbot_base import BaseSpreadbot
+from ._spreadbot_callbacks import SPREADBOT
+from ._spreadbot_options import SpreadbotMessage
+from ._spreadbot_rest import SharedREST, SpreadbotREST
+from .exceptions import RealtimeError, check
+
+Task = asyncio.Task[Any]
+
+
+class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
+    """Messages of a path, each once and in order, by whichever way works: a WebSocket, server-sent
+    events or long polls. What is sent arrives in order, or its sender is told.
+
+    ``async for message in bot`` gives a ``SpreadbotMessage`` each, ends after ``close_connection``
+    and raises what is fatal. It lives on the running asyncio loop, and belongs to that loop's
+    thread. Handlers may be coroutine functions, which are awaited one after the other.
+    """
+
+    def _begin(self, options: SourceOptions, handlers: SourceHandlers[SpreadbotMessage]) -> None:
+        self._rest: SharedREST | None = None
+        # Sends that are awaited, by their future: the number, and who awaits it.
+        self._senders: dict[asyncio.Future[RESTResponse | None], tuple[int, Task | None]] = {}
+        # Who took the last message.
+        self._taker: weakref.ref[Task] | None = None
+        # What handlers returned that is to be awaited, and who does.
+        self._awaited: Inbox[Awaitable[Any]] = Inbox(*options.queue_limits())
+        self._worker: Task | None = None
+        super()._begin(options, handlers)
+
+    @property
+    def rest(self) -> SpreadbotREST:
+        """Requests below the base URL that share the tokens; it ends with this object."""
+        if self._rest is None:
+            self._require_handle()
+            self._rest = SharedREST(self)
+        return self._rest
+
+    async def establish_connection(self, path: str, *, wait: bool = True) -> None:
+        """Connects to a path, in place of what is there, and waits until it is connected.
+
+        Cursor and tokens are kept; another path than before begins without a cursor. Without a
+        network it waits for one. Cancelling the wait does not end the connection.
+
+        :param path: below the base URL, maybe with a query; ``""`` for the base URL itself.
+        :param wait: False returns at once; ``on_open`` tells.
+        :raises RealtimeError: what was fatal; ``StreamEnded`` when it was closed meanwhile.
+        """
+        self._check_loop()
+        self._begin_establishing(path)
+        while wait and not self._is_open:
+            if self._is_over:
+                raise self._end()
+            await self._wait()
+
+    async def send_message_string(self, message: str) -> RESTResponse | None:
+        """Sends a text, behind those before it, and waits until the server has it: by the
+        WebSocket, else by a POST; without a network it waits. Cancelling the wait withdraws a
+        message that was not yet on its way.
+
+        :returns: the answer to the POST; None by the WebSocket.
+        :raises ConnectionLost: when the connection broke before the server confirmed it: it may
+            have arrived, or not.
+        :raises ConnectionClosedError: when nothing is established, or it was closed before.
+        :raises HTTPStatusError: when the server refused the POST.
+        :raises QueueFull: when ``queue_capacity`` messages wait.
+        :raises BufferFull: see ``max_queue``.
+        """
+        if not isinstance(message, str):
+            raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
+        return await self._send(True, payload(message)[1])
+
+    async def send_message_binary(
+        self, message: bytes | bytearray | memoryview
+    ) -> RESTResponse | None:
+        """Sends bytes; otherwise as ``send_message_string``."""
+        if isinstance(message, str):
+            raise TypeError("a binary message is a str; bytes are expected")
+        return await self._send(False, payload(message)[1])
+
+    async def _send(self, is_text: bool, data: bytes) -> RESTResponse | None:
+        self._check_loop()
+        future: asyncio.Future[RESTResponse | None] = self._loop.create_future()
+
+        def ended(error: RealtimeError | None, response: RESTResponse | None) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(response)
+            else:
+                future.set_exception(error)
+
+        number = self._submit(is_text, data, ended)
+        self._senders[future] = number, asyncio.current_task()
+        self._look_at_senders()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._withdraw(number)
+            raise
+        finally:
+            del self._senders[future]
+            self._hold()
+
+    async def close_connection(self) -> None:
+        """Ends the connection, a WebSocket by its closing handshake, and waits until it is over.
+
+        Sends that wait raise ``ConnectionClosedError``; messages that have come can still be taken.
+        It may be established again.
+        """
+        self._check_loop()
+        handle = self._handle
+        if handle is None or not self._is_established:
+            return
+        check(SPREADBOT.close(handle))
+        epoch = self._epoch
+        while self._is_established and self._epoch == epoch:
+            await self._wait()
+
+    async def aclose(self) -> None:
+        """``close_connection``, and gives it back, with ``rest``, after what handlers returned has
+        been awaited."""
+        try:
+            if asyncio.get_running_loop() is self._loop:
+                await self.close_connection()
+                worker = self._worker
+                if worker is not None and worker is not _current_task():
+                    await asyncio.wait([worker])
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Drops it without a closing handshake: no handler is called any more, what waits to be
+        taken is forgotten, sends under way raise ``ConnectionClosedError``."""
+        super().close()
+        if self._rest is not None:
+            self._rest._give_back()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    # Those who send, and those who take.
+
+    def _begin_taking(self) -> None:
+        task = asyncio.current_task()
+        if task is None or (self._taker is not None and self._taker() is task):
+            return
+        self._taker = weakref.ref(task)
+        me = weakref.ref(self)
+
+        def stopped(_: Task) -> None:
+            bot = me()
+            if bot is not None:
+                bot._look_at_senders()
+
+        # Of a sender that waits for it to go on.
+        task.add_done_callback(stopped)
+
+    def _another_takes(self, sender: object) -> bool:
+        takers = (self._taker() if self._taker is not None else None, self._worker)
+        return any(
+            taker is not None and taker is not sender and not taker.done() for taker in takers
+        )
+
+    def _look_at_senders(self) -> None:
+        for future, (number, task) in tuple(self._senders.items()):
+            if not future.done() and self._is_stuck(task):
+                self._withdraw(number)
+                future.set_exception(self._stuck())
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._inbox.paused or self._awaited.paused
+
+    def _took(self) -> None:
+        self._inbox.paused = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        handle = self._handle
+        if handle is not None and not self._is_paused:
+            check(SPREADBOT.resume(handle))
+
+    # Handlers that are coroutine functions.
+
+    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
+        if self._is_closed:
+            _forget(awaitable)
+            return
+        if self._awaited.add(awaitable, size):
+            self._pause()
+        if self._worker is None:
+            self._worker = self._loop.create_task(self._work())
+
+    async def _work(self) -> None:
+        awaited = self._awaited
+        try:
+            while awaited.messages:
+                awaitable = awaited.messages.popleft()
+                if awaited.paused and len(awaited.messages) <= awaited.resume_at:
+                    awaited.paused = False
+                    self._go_on()
+                try:
+                    await awaitable
+                except Exception as error:
+                    context = {
+                        "message": "a handler of a connection failed",
+                        "exception": error,
+                        "connection": self,
+                    }
+                    self._loop.call_exception_handler(context)
+        finally:
+            self._worker = None
+            self._forget_awaited()
+            self._hold()
+
+    # For the base.
+
+    @property
+    def _calls_back(self) -> bool:
+        return self._worker is not None or super()._calls_back
+
+    def _changed(self) -> None:
+        self._wake()
+        self._hold()
+
+    def _ended(self) -> None:
+        super()._ended()
+        worker = self._worker
+        if worker is not None and worker is not _current_task():
+            worker.cancel()
+        self._forget_awaited()
+
+    def _forget_awaited(self) -> None:
+        awaited = self._awaited
+        while awaited.messages:
+            _forget(awaited.messages.popleft())
+        if awaited.paused:
+            awaited.paused = False
+            self._go_on()
+
+
+def _forget(awaitable: Awaitable[Any]) -> None:
+    """A coroutine that is never awaited warns."""
+    if asyncio.iscoroutine(awaitable):
+        awaitable.close()

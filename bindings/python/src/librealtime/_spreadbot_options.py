@@ -1,0 +1,265 @@
+"""What a Spreadbot connection is given, and what it tells."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Callable, Literal, Optional, TypeVar, Union
+
+from ._abi import rt_spreadbot_phase, rt_spreadbot_state, rt_spreadbot_transport, rt_status
+from ._headers import Pairs
+from ._log import set_log_level
+from ._registry import Handle
+from ._rest_options import _OVERFLOWS, _named
+from ._source_kind import Kind
+from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
+from ._values import invalid, limit, milliseconds, number, strings, text
+from .exceptions import RealtimeError, check
+
+T = TypeVar("T")
+
+#: A way that messages come.
+Transport = Literal["websocket", "sse", "poll"]
+State = Literal["connecting", "connected", "disconnected"]
+Phase = Literal["none", "dialing", "backoff", "offline", "auth"]
+
+TRANSPORTS: dict[Transport, int] = {
+    "websocket": rt_spreadbot_transport.WEBSOCKET,
+    "sse": rt_spreadbot_transport.SSE,
+    "poll": rt_spreadbot_transport.POLL,
+}
+_TRANSPORT_NAMES: dict[int, Transport] = {value: name for name, value in TRANSPORTS.items()}
+STATES: dict[int, State] = {
+    rt_spreadbot_state.CONNECTING: "connecting",
+    rt_spreadbot_state.CONNECTED: "connected",
+    rt_spreadbot_state.DISCONNECTED: "disconnected",
+}
+PHASES: dict[int, Phase] = {
+    rt_spreadbot_phase.NONE: "none",
+    rt_spreadbot_phase.DIALING: "dialing",
+    rt_spreadbot_phase.BACKOFF: "backoff",
+    rt_spreadbot_phase.OFFLINE: "offline",
+    rt_spreadbot_phase.AUTH: "auth",
+}
+
+
+def transport_name(transport: int) -> Transport | None:
+    return _TRANSPORT_NAMES.get(transport)
+
+
+@dataclass(frozen=True)
+class SpreadbotMessage:
+    """A message, by whichever way it came.
+
+    :ivar id: how far the messages have come; ``""`` before there was an id. It serves
+        ``last_event_id``.
+    :ivar event: what the server named it, or the path.
+    :ivar data: its bytes.
+    :ivar had_id: whether it has an id of its own.
+    """
+
+    id: str
+    event: str
+    data: bytes
+    had_id: bool = False
+
+    @property
+    def text(self) -> str:
+        """The data as UTF-8; what is ill-formed is replaced."""
+        return self.data.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The data read as JSON."""
+        return json.loads(self.data)
+
+
+@dataclass(frozen=True)
+class SpreadbotError(ErrorEvent):
+    """A leg that failed or was lost, or tokens that were refused; for ``on_error``.
+
+    ``retry_in`` is the time until the next attempt, on this leg or another, and ``attempt`` its
+    number in a row on this leg, 0 when it is not counted.
+
+    :ivar transport: the leg; None when it was none.
+    """
+
+    transport: Transport | None
+
+
+#: What a handler returns: with asyncio it may be a coroutine function.
+Handled = Union[Awaitable[object], object]
+OnOpen = Optional[Callable[[Transport, bool], Handled]]
+OnTransport = Optional[Callable[[Optional[Transport]], Handled]]
+OnMessage = Optional[Callable[[SpreadbotMessage], Handled]]
+OnError = Optional[Callable[[SpreadbotError], Handled]]
+OnTokens = Optional[Callable[[str, str], Handled]]
+OnDisconnected = Optional[Callable[[Optional[RealtimeError]], Handled]]
+#: How a send ended: with None when the server has it.
+OnSent = Optional[Callable[[Optional[RealtimeError]], object]]
+
+
+@dataclass
+class Handlers(SourceHandlers[SpreadbotMessage]):
+    """The caller's functions, all called inside a dispatch."""
+
+    # These are called with other arguments than those of other sources.
+    on_open: OnOpen  # type: ignore[assignment]
+    on_error: OnError  # type: ignore[assignment]
+    on_transport: OnTransport
+    on_tokens: OnTokens
+    on_disconnected: OnDisconnected
+
+    @property
+    def take_items(self) -> bool:
+        # A WebSocket that is not read has its sends never confirmed: what comes is queued from the
+        # beginning.
+        return True
+
+    @property
+    def call_back(self) -> bool:
+        messages = (self.on_message, self.on_open, self.on_error)
+        others = (self.on_transport, self.on_tokens, self.on_disconnected)
+        return any(handler is not None for handler in messages + others)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Where to connect and as whom: also what a ``SpreadbotREST`` is given."""
+
+    base_url: str
+    auth_url: str | None
+    access_token: str
+    refresh_token: str
+    base64_credentials: str
+    token_query_param: str | None
+    queue_capacity: int
+    queue_overflow: str
+    http2: bool
+    log: bool
+
+    def apply(self, kind: Kind, spreadbot: Handle) -> None:
+        if self.auth_url is not None:
+            url = text(self.auth_url, "auth_url", rt_status.ERROR_INVALID_URL)
+            status = rt_status.ERROR_INVALID_HEADER
+            credentials = text(self.base64_credentials, "base64_credentials", status)
+            check(kind.set_auth(spreadbot, url, credentials))
+        set_tokens(kind, spreadbot, self.access_token, self.refresh_token)
+        if self.token_query_param is not None:
+            name = text(self.token_query_param, "token_query_param")
+            check(kind.set_token_query_parameter(spreadbot, name))
+        capacity = number(self.queue_capacity, "queue_capacity", 0, 2**31)
+        overflow = _named(self.queue_overflow, _OVERFLOWS, "queue_overflow")
+        check(kind.set_queue(spreadbot, capacity, overflow))
+        check(kind.set_http2(spreadbot, bool(self.http2)))
+        if self.log:
+            write_log()
+
+
+def set_tokens(kind: Kind, spreadbot: Handle, access_token: str, refresh_token: str) -> None:
+    status = rt_status.ERROR_INVALID_HEADER
+    access = text(access_token, "access_token", status)
+    check(kind.set_tokens(spreadbot, access, text(refresh_token, "refresh_token", status)))
+
+
+def write_log() -> None:
+    """The library's log from INFO on, on standard error where the program has no place for it."""
+    logger = logging.getLogger("librealtime")
+    if not logger.hasHandlers():
+        logger.addHandler(logging.StreamHandler())
+    if not logger.isEnabledFor(logging.INFO):
+        logger.setLevel(logging.INFO)
+    set_log_level("INFO")
+
+
+@dataclass(frozen=True)
+class Options(SourceOptions):
+    """What a Spreadbot connection was given, the same for both faces."""
+
+    config: Config
+    transports: Iterable[Transport] = ("websocket", "sse", "poll")
+    transport_urls: Mapping[Transport, str] | None = None
+    send_url: str | None = None
+    id_query_param: str | None = None
+    last_event_id: str = ""
+    max_reconnects: int = 3
+    # Durations in seconds; None for none.
+    max_delay: float = 30
+    stable_time: float = 10
+    upgrade_interval: float | None = 300
+    max_upgrade_interval: float = 3600
+    connect_timeout: float | None = 10
+    answer_timeout: float | None = 5
+    ping_interval: float | None = 20
+    poll_interval: float = 15
+    poll_timeout: float | None = 60
+    max_size: int | None = 2**26
+
+    def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
+        super().apply(kind, source, loop)
+        self.config.apply(kind, source)
+        self._apply_legs(kind, source)
+        if self.id_query_param is not None:
+            name = text(self.id_query_param, "id_query_param")
+            check(kind.set_id_query_parameter(source, name))
+        check(kind.set_last_event_id(source, text(self.last_event_id, "last_event_id")))
+        count = number(self.max_reconnects, "max_reconnects", 0, 2**32 - 1)
+        check(kind.set_max_reconnects(source, count))
+        self._apply_delays(kind, source, "max_delay", "stable_time", "poll_interval")
+        interval = milliseconds(self.upgrade_interval, "upgrade_interval")
+        longest = milliseconds(self.max_upgrade_interval, "max_upgrade_interval")
+        check(kind.set_upgrade_interval_ms(source, interval, longest))
+        limits = ("connect_timeout", "answer_timeout", "ping_interval", "poll_timeout")
+        self._apply_limits(kind, source, *limits)
+        check(kind.set_max_message_bytes(source, limit(self.max_size, "max_size")))
+
+    def _apply_legs(self, kind: Kind, source: Handle) -> None:
+        names = strings(self.transports, "transports")
+        legs = [_named(name, TRANSPORTS, "a transport") for name in names]
+        check(kind.set_transports(source, (ctypes.c_int32 * len(legs))(*legs), len(legs)))
+        for name, url in (self.transport_urls or {}).items():
+            leg = _named(name, TRANSPORTS, "a transport of transport_urls")
+            where = text(url, f"the URL of {name}", rt_status.ERROR_INVALID_URL)
+            check(kind.set_transport_url(source, leg, where))
+        if self.send_url is not None:
+            where = text(self.send_url, "send_url", rt_status.ERROR_INVALID_URL)
+            check(kind.set_send_url(source, where))
+
+    def pairs(self) -> Pairs:
+        if not isinstance(self.config.base_url, str):
+            kind = type(self.config.base_url).__name__
+            raise TypeError(f"base_url is a {kind}; a str is expected")
+        return super().pairs()
+
+
+#: The original's names, and what they are here.
+_NAMES = {
+    "baseURL": "base_url",
+    "authURL": "auth_url",
+    "accessToken": "access_token",
+    "refreshToken": "refresh_token",
+    "base64Credentials": "base64_credentials",
+    "log": "log",
+}
+
+
+def keywords(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that a configuration by the original's names stands for.
+
+    :raises InvalidArgument: for a name that is none of them, or without a baseURL.
+    """
+    if not isinstance(config, Mapping):
+        raise TypeError(f"config is a {type(config).__name__}; a mapping is expected")
+    for name, value in config.items():
+        if name not in _NAMES:
+            known = ", ".join(_NAMES)
+            raise invalid(f"the configuration has {name!r}; {known} are known")
+        wanted = bool if name == "log" else str
+        if value is not None and not isinstance(value, wanted):
+            kind = type(value).__name__
+            raise TypeError(f"{name} is a {kind}; a {wanted.__name__} is expected")
+    if not config.get("baseURL"):
+        raise invalid("the configuration has no baseURL")
+    return {_NAMES[name]: value for name, value in config.items() if value is not None}

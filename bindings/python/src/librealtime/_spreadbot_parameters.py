@@ -1,0 +1,179 @@
+"""The parameters of a Spreadbot connection, the same for both faces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeVar
+
+from ._network import Network, chosen_network
+from ._options import HeadersLike
+from ._reachability import Reachability
+from ._rest_options import Overflow
+from ._spreadbot_options import (
+    Config,
+    Handlers,
+    OnDisconnected,
+    OnError,
+    OnMessage,
+    OnOpen,
+    OnTokens,
+    OnTransport,
+    Options,
+    Transport,
+    keywords,
+)
+from ._values import StrPath
+
+Self = TypeVar("Self", bound="Parameters")
+
+
+class Parameters:
+    """Nothing is sent before ``establish_connection``. A WebSocket is tried first, then server-sent
+    events, then long polls; what fails is tried again, what does not work here is left, and while
+    a lower leg is in use the WebSocket is asked for from time to time. Each leg begins behind the
+    last message of the one before.
+
+    Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+
+    :param base_url: ``http://`` or ``https://`` without a query; paths are appended to it.
+    :param access_token: sent as ``Authorization: Bearer``; ``""``, the default, sends none.
+    :param refresh_token: for ``auth_url``. Default ``""``.
+    :param auth_url: where a refused access token is refreshed (RFC 6749 §6), once for all that wait
+        for it. Default None: a refusal is fatal.
+    :param base64_credentials: base64 of "client:secret", for ``auth_url``. Default ``""``.
+
+    :param on_open: called with the leg (``"websocket"``, ``"sse"``, ``"poll"``) and whether it
+        began behind the last id, so that nothing is missing: when it is connected, and again.
+    :param on_transport: called with the leg in use when another one is; with None when it is over.
+    :param on_error: called with a ``SpreadbotError`` when a leg fails or is lost.
+    :param on_message: called with each ``SpreadbotMessage``, in the place of an iteration.
+    :param on_tokens: called with access and refresh token when they were refreshed, before they are
+        used: keep them for the next run.
+    :param on_disconnected: called when it is over: with None after ``close_connection``, else with
+        the fatal error. It may be established again, here too.
+
+    :param transports: which legs are tried, in this order. Default
+        ``("websocket", "sse", "poll")``.
+    :param transport_urls: whole URLs of legs, in the place of base URL and path. Default none.
+    :param send_url: where sends are posted while there is no WebSocket. Default None: to base URL
+        and path.
+    :param token_query_param: a query parameter that the access token is sent as, too. Default None.
+    :param id_query_param: a query parameter that the last id is sent as, too. Default None.
+    :param last_event_id: begins behind the message with this id. Default ``""``.
+    :param headers: of every request and handshake: a mapping or pairs. Default None.
+    :param log: sends the library's log to the logger ``librealtime``, from INFO on, and to standard
+        error where the program has set up no logging. Default False.
+
+    :param max_reconnects: attempts in a row on one leg after one that failed, before the next leg.
+        Default 3.
+    :param max_delay: the longest delay between them, which begin at 0.5 to 1 s and double. Default
+        30.
+    :param stable_time: how long a connection must hold to count as one, without a message. Default
+        10.
+    :param upgrade_interval: when the WebSocket is tried again from a lower leg; it doubles up to
+        ``max_upgrade_interval``. None for never. Default 300.
+    :param max_upgrade_interval: default 3600.
+    :param connect_timeout: to a connection that stands. Default 10.
+    :param answer_timeout: from there to the head of the answer, by WebSocket and SSE: then the next
+        leg is tried. Default 5.
+    :param ping_interval: between the pings that keep a WebSocket alive. Default 20.
+    :param poll_interval: between polls that the server answers at once with nothing. Default 15.
+    :param poll_timeout: how long a poll may be held. Default 60.
+
+    :param queue_capacity: sends that may wait for a connection. Default 100.
+    :param queue_overflow: ``"reject_new"`` (the default): the next one raises ``QueueFull``; or
+        ``"drop_oldest"``: the one that has waited longest does.
+    :param max_redirects: 0 to 20. Default 20.
+    :param compression: offers permessage-deflate, and asks for compressed answers. Default True.
+    :param http2: offers HTTP/2 over TLS, to all but the WebSocket. Default True.
+    :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
+    :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
+        network's. Default None.
+    :param proxy: the URL of a proxy, or None for no proxy; goes before the network's. Default True:
+        as the network says.
+    :param reachability: a ``Reachability``: while it is offline no attempt is made and none is
+        counted. Default None: as the kernel tells.
+    :param max_size: the largest message. Default 64 MiB.
+    :param max_queue: how many messages may wait to be taken before receiving pauses. Default 1024.
+        A WebSocket confirms a send behind what it sent before: while receiving pauses, a send by
+        the task that takes the messages, or with nobody to take them, raises ``BufferFull``. A
+        program that wants no messages gives an ``on_message`` that forgets them.
+    :param max_queue_bytes: the same by their size. Default 8 MiB.
+    """
+
+    def __init_subclass__(cls) -> None:
+        """``help`` shows the parameters with each of them."""
+        cls.__doc__ = f"{cls.__doc__}\n    {Parameters.__doc__}"
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        access_token: str = "",
+        refresh_token: str = "",
+        auth_url: str | None = None,
+        base64_credentials: str = "",
+        on_open: OnOpen = None,
+        on_transport: OnTransport = None,
+        on_error: OnError = None,
+        on_message: OnMessage = None,
+        on_tokens: OnTokens = None,
+        on_disconnected: OnDisconnected = None,
+        # Where, and from where on.
+        transports: Iterable[Transport] = ("websocket", "sse", "poll"),
+        transport_urls: Mapping[Transport, str] | None = None,
+        send_url: str | None = None,
+        token_query_param: str | None = None,
+        id_query_param: str | None = None,
+        last_event_id: str = "",
+        headers: HeadersLike | None = None,
+        log: bool = False,
+        # Attempts.
+        max_reconnects: int = 3,
+        max_delay: float = 30,
+        stable_time: float = 10,
+        upgrade_interval: float | None = 300,
+        max_upgrade_interval: float = 3600,
+        connect_timeout: float | None = 10,
+        answer_timeout: float | None = 5,
+        ping_interval: float | None = 20,
+        poll_interval: float = 15,
+        poll_timeout: float | None = 60,
+        # The network and limits.
+        queue_capacity: int = 100,
+        queue_overflow: Overflow = "reject_new",
+        max_redirects: int = 20,
+        compression: bool = True,
+        http2: bool = True,
+        network: Network | None = None,
+        ca_file: StrPath | None = None,
+        proxy: str | Literal[True] | None = True,
+        reachability: Reachability | None = None,
+        max_size: int | None = 2**26,
+        max_queue: int | None = 1024,
+        max_queue_bytes: int | None = 2**23,
+    ) -> None:
+        options = Options(
+            base_url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
+            reachability, max_queue, max_queue_bytes,
+            Config(base_url, auth_url, access_token, refresh_token, base64_credentials,
+                   token_query_param, queue_capacity, queue_overflow, http2, log),
+            transports, transport_urls, send_url, id_query_param, last_event_id,
+            max_reconnects, max_delay, stable_time, upgrade_interval, max_upgrade_interval,
+            connect_timeout, answer_timeout, ping_interval, poll_interval, poll_timeout, max_size,
+        )  # fmt: skip
+        handlers = Handlers(on_open, on_error, on_message, on_transport, on_tokens, on_disconnected)
+        self._make(options, handlers)
+
+    @classmethod
+    def from_config(cls: type[Self], config: Mapping[str, Any], **options: Any) -> Self:
+        """From a mapping by the original's names: ``baseURL``, ``authURL``, ``accessToken``,
+        ``refreshToken``, ``base64Credentials`` and ``log``.
+
+        :param options: further parameters, by the names here.
+        :raises InvalidArgument: for another name, or without a baseURL.
+        """
+        return cls(**{**keywords(config), **options})
+
+    def _make(self, options: Options, handlers: Handlers) -> None:
+        raise NotImplementedError

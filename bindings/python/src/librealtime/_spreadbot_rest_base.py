@@ -1,0 +1,192 @@
+"""What the asyncio and the blocking ``SpreadbotREST`` share."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, NoReturn, TypeVar
+
+from ._abi import rt_status
+from ._loader import lib
+from ._network import Network, chosen_network
+from ._options import HeadersLike
+from ._reachability import Reachability
+from ._registry import Handle, Registration
+from ._rest_base import BaseRESTClient
+from ._rest_options import Overflow
+from ._source_kind import read_text
+from ._spreadbot_callbacks import ON_TOKENS, SPREADBOT
+from ._spreadbot_options import Config, OnTokens, Options, keywords, set_tokens
+from ._values import StrPath, text
+from .exceptions import InvalidState, check
+
+Self = TypeVar("Self", bound="BaseSpreadbotREST")
+
+
+class BaseSpreadbotREST(BaseRESTClient):
+    """
+    Each request is tried up to three times, a POST by an Idempotency-Key that is the same in all
+    attempts; without a network they wait. An access token that is refused is refreshed once for all
+    that wait for it, and they go out again.
+
+    Durations are in seconds, sizes in bytes.
+
+    :param base_url: ``http://`` or ``https://`` without a query; paths are appended to it.
+    :param access_token: sent as ``Authorization: Bearer``; ``""``, the default, sends none.
+    :param refresh_token: for ``auth_url``. Default ``""``.
+    :param auth_url: where a refused access token is refreshed (RFC 6749 §6). Default None: a
+        refusal raises ``AuthenticationFailed``.
+    :param base64_credentials: base64 of "client:secret", for ``auth_url``. Default ``""``.
+    :param on_tokens: called with access and refresh token when they were refreshed, before they are
+        used: keep them for the next run.
+    :param headers: of every request: a mapping or pairs. Default None.
+    :param log: sends the library's log to the logger ``librealtime``, from INFO on, and to standard
+        error where the program has set up no logging. Default False.
+    :param queue_capacity: requests that may wait. Default 100.
+    :param queue_overflow: ``"reject_new"`` (the default): the next one raises ``QueueFull``; or
+        ``"drop_oldest"``: the one that has waited longest does.
+    :param max_redirects: 0 to 20. Default 20.
+    :param compression: asks for compressed answers. Default True.
+    :param http2: offers HTTP/2 over TLS. Default True.
+    :param network: a ``Network``. Default None: its defaults.
+    :param ca_file: short for ``Network(ca_file=…)``.
+    :param proxy: short for ``Network(proxy=…)``.
+    :param reachability: who says whether there is a network. Default None: the kernel.
+    """
+
+    # Who has the tokens; None before the first use, and at the end.
+    _owner: Handle | None = None
+
+    def __init_subclass__(cls) -> None:
+        """``help`` shows the parameters with each of them."""
+        cls.__doc__ = f"{cls.__doc__}\n    {BaseSpreadbotREST.__doc__}"
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        access_token: str = "",
+        refresh_token: str = "",
+        auth_url: str | None = None,
+        base64_credentials: str = "",
+        on_tokens: OnTokens = None,
+        headers: HeadersLike | None = None,
+        log: bool = False,
+        queue_capacity: int = 100,
+        queue_overflow: Overflow = "reject_new",
+        max_redirects: int = 20,
+        compression: bool = True,
+        http2: bool = True,
+        network: Network | None = None,
+        ca_file: StrPath | None = None,
+        proxy: str | Literal[True] | None = True,
+        reachability: Reachability | None = None,
+    ) -> None:
+        self._on_tokens = on_tokens
+        self._setup = Options(
+            base_url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
+            reachability, None, None,
+            Config(base_url, auth_url, access_token, refresh_token, base64_credentials, None,
+                   queue_capacity, queue_overflow, http2, log),
+        )  # fmt: skip
+        super().__init__(base_url)
+
+    @classmethod
+    def from_config(cls: type[Self], config: Mapping[str, Any], **options: Any) -> Self:
+        """From a mapping by the original's names: ``baseURL``, ``authURL``, ``accessToken``,
+        ``refreshToken``, ``base64Credentials`` and ``log``.
+
+        :param options: further parameters, by the names here.
+        :raises InvalidArgument: for another name, or without a baseURL.
+        """
+        return cls(**{**keywords(config), **options})
+
+    def _make(self, loop: Handle) -> Handle:
+        url = text(self._setup.url, "base_url", rt_status.ERROR_INVALID_URL)
+        owner = SPREADBOT.make(loop, url)
+        SPREADBOT.add_headers(owner, self._setup.pairs())
+        self._setup.apply(SPREADBOT, owner, loop)
+        setter, trampoline = ON_TOKENS
+        Registration(self).set(setter, owner, trampoline)
+        made = sharing(owner)
+        self._owner = owner
+        return made
+
+    @property
+    def access_token(self) -> str:
+        """The one in use, which a refresh may have changed."""
+        owner, config = self._owner, self._setup.config
+        return config.access_token if owner is None else _read("access", owner)
+
+    @property
+    def refresh_token(self) -> str:
+        """The one to be spent next."""
+        owner, config = self._owner, self._setup.config
+        return config.refresh_token if owner is None else _read("refresh", owner)
+
+    def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
+        """Sets tokens in the place of those there are, from the next request on."""
+        if self._is_closed:
+            raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
+        if self._owner is not None:
+            set_tokens(SPREADBOT, self._owner, access_token, refresh_token)
+        else:
+            self._note_tokens(access_token, refresh_token)
+
+    def _note_tokens(self, access_token: str, refresh_token: str) -> None:
+        was = self._setup.config
+        config = replace(was, access_token=access_token, refresh_token=refresh_token)
+        self._setup = replace(self._setup, config=config)
+
+    @property
+    def on_tokens(self) -> OnTokens:
+        return self._on_tokens
+
+    @on_tokens.setter
+    def on_tokens(self, handler: OnTokens) -> None:
+        self._on_tokens = handler
+
+    def set_bearer_token(self, token: str | None) -> NoReturn:
+        """The tokens are ``set_tokens``'."""
+        raise InvalidState(rt_status.ERROR_STATE, "tokens are set by set_tokens")
+
+    def set_auth(self, user: str, password: str) -> NoReturn:
+        """The tokens are ``set_tokens``'."""
+        raise InvalidState(rt_status.ERROR_STATE, "tokens are set by set_tokens")
+
+    def _close(self) -> None:
+        super()._close()
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            self._note_tokens(_read("access", owner), _read("refresh", owner))
+
+    # Inside a dispatch.
+
+    def _refreshed(self, access_token: str, refresh_token: str) -> None:
+        if self._on_tokens is not None:
+            result = self._on_tokens(access_token, refresh_token)
+            if hasattr(result, "__await__"):
+                self._await(result)
+
+    def _await(self, awaitable: Any) -> None:
+        """Has what the handler returned be awaited."""
+        raise NotImplementedError
+
+
+def sharing(spreadbot: Handle) -> Handle:
+    """A client of the C interface's with the tokens of a connection."""
+    out = ctypes.c_void_p()
+    check(SPREADBOT.new_rest(spreadbot, ctypes.byref(out)))
+    return Handle(out.value, lib.rt_rest_free)
+
+
+def body(payload: Any) -> dict[str, Any]:
+    """How `payload` is sent: a str or bytes as they are, all else as JSON."""
+    if isinstance(payload, (str, bytes, bytearray, memoryview)):
+        return {"content": payload}
+    return {"json": payload}
+
+
+def _read(which: str, owner: Handle) -> str:
+    return read_text(getattr(SPREADBOT, f"get_{which}_token"), owner)
