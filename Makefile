@@ -4,7 +4,7 @@ PYTHON := build/venv/bin/python
 SO := build/librealtime.so
 
 .PHONY: help demo test build lint format autobahn fuzz \
-	simulate sanitize soak bench wheel abi install clean sse-contract-service
+	simulate sanitize soak bench wheel abi install clean sse-contract-service hops
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ abi: ## Prints the header and the bindings' tables anew from Sources/RealtimeABI
 autobahn: build ## All 517 cases of the Autobahn test suite, through C and through Python
 	$(PYTHON) Tests/Integration/autobahn --face c
 	$(PYTHON) Tests/Integration/autobahn --face python
+
+hops: build ## Spreadbot over 40 legs and 200 messages, SEEDS=n FROM=m, five seconds each
+	$(PYTHON) Tests/Integration/hops --seeds $(or $(SEEDS),20) --from $(or $(FROM),1)
 
 sse-contract-service: build ## Event sources by HTTP on PORT, for a contract-test harness
 	$(PYTHON) Tests/Support/sse-contract-service $(or $(PORT),8000)

@@ -271,14 +271,19 @@ def tokens_of_the_application(build: Build, server: LadderServer, tokens: TokenS
 
 
 def tokens_that_end_soon(build: Build, server: LadderServer, tokens: TokenServer) -> None:
-    """They are refreshed before the next attempt, and nothing is refused."""
-    tokens.plan(lambda exchange: tokens.give(exchange, expires_in=29))
-    server.plan("/", {Leg.SSE: [status(401), stream(holds=False), stream()]})
+    """In the last part of their life they are refreshed before an attempt, and none is refused."""
+
+    def stand(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.connection.settimeout(0.6)
+        exchange.hold()
+
+    tokens.plan(lambda exchange: tokens.give(exchange, expires_in=1))
+    server.plan("/", {Leg.SSE: [status(401), stand, stream()]})
     with Bot(build, server.origin, transports=2, **NO_PROBES, **tokens.options) as bot:
         bot.expect("error RT_ERROR_HTTP_STATUS 2 401 -1 0", f"tokens {SECRET}-a1 .*")
-        # Which the next attempt sees to as well: they have no 30 seconds.
-        bot.expect(f"tokens {SECRET}-a2 .*", "transport 2", "open 2 0")
-        bot.expect(rf"error {ANY} 2 \d+ {DELAY} 1", "open 2 0")
+        bot.expect("transport 2", "open 2 0", rf"error {ANY} 2 \d+ {DELAY} 1")
+        bot.expect(f"tokens {SECRET}-a2 .*", "open 2 0")
         bot.end()
     expect(tokens.refreshes == 2, f"{tokens.refreshes} refreshes")
 

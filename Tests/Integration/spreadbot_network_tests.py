@@ -60,7 +60,7 @@ def cable(
 
 def link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Nchan) -> None:
     """Its pings find out; nothing is tried, nothing is counted, and what came meanwhile comes."""
-    with cable(build, servers, nchan, ping=300) as (wire, gate, channel, bot):
+    with cable(build, servers, nchan, ping=150) as (wire, gate, channel, bot):
         bot.expect("transport 1", "open 1 0")
         for number in range(2):
             nchan.publish(channel, f"before {number}")
@@ -105,7 +105,7 @@ def link_goes_under_a_lower_leg(leg: int, build: Build, servers: Servers, nchan:
 
 def link_goes_while_legs_are_cut(build: Build, servers: Servers, nchan: Nchan) -> None:
     """Each of 200 messages comes once and in order, over 40 legs and four ends of the network."""
-    options = {**QUICKLY, "ping": 300, "poll_timeout": 500}
+    options = {**QUICKLY, "ping": 150, "poll_timeout": 500}
     with cable(build, servers, nchan, **options) as (wire, gate, channel, bot):
         ladder = Ladder(bot, gate, random.Random(6))
 
