@@ -188,3 +188,34 @@ def test_it_ends_with_its_loop(run, bots):
 
     run(first())
     run(second())
+
+
+def test_an_outbox_outlives_who_posts(run, bots, tmp_path):
+    network = librealtime.Reachability("manual")
+    network.set_online(False)
+    options = {"outbox": tmp_path / "outbox", "access_token": "good"}
+
+    async def main():
+        async with SpreadbotREST(bots.url, reachability=network, **options) as rest:
+            with pytest.raises(librealtime.InvalidArgument, match="timeout"):
+                await rest.post_data("things", 1, timeout=1)
+            with pytest.raises(librealtime.InvalidArgument):
+                await rest.post_data("things", float("nan"))
+            posts = [asyncio.ensure_future(rest.post_data("things", each)) for each in (1, "2")]
+            await asyncio.sleep(0)
+            posts[1].cancel()
+        with pytest.raises(librealtime.ConnectionClosedError):
+            await posts[0]
+        async with SpreadbotREST(bots.url, **options) as rest:
+            assert (await rest.post_data("things", b"3")).json() == {"stored": True}
+            with pytest.raises(librealtime.HTTPStatusError) as caught:
+                await rest.post_data("forbidden", 4)
+            assert caught.value.response.status_code == 403
+
+    run(main())
+    with sync.SpreadbotREST(bots.url, **options) as rest:
+        assert rest.post_data("things", [5]).status_code == 201
+        with pytest.raises(librealtime.HTTPStatusError):
+            rest.post_data("forbidden", 6)
+    bodies = [bots.posts.get(timeout=30)[1] for _ in range(6)]
+    assert bodies == [b"1", b"2", b"3", b"4", b"[5]", b"6"]

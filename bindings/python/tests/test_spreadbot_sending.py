@@ -183,3 +183,51 @@ def test_a_send_behind_messages_that_nobody_takes(run, bots):
         bot.on_message = lambda message: None
         for _ in range(5):
             bot.send_message_string("more")
+
+
+@pytest.mark.parametrize("face", ["asyncio", "blocking"])
+def test_an_outbox_outlives_who_sends(run, bots, tmp_path, face):
+    network = librealtime.Reachability("manual")
+    network.set_online(False)
+    options = {"outbox": tmp_path / "outbox", "transports": ["sse"]}
+
+    async def main():
+        async with Spreadbot(bots.url, reachability=network, **options) as bot:
+            with pytest.raises(librealtime.ConnectionClosedError):
+                await bot.send_message_string("too early")
+            with pytest.raises(librealtime.InvalidState):
+                Spreadbot(bots.url, **options)
+            await bot.establish_connection("events", wait=False)
+            bot.send_nowait("1")
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(bot.send_message_binary(b"2"), 0.01)
+            posts = asyncio.ensure_future(bot.rest.post_data("things", {"a": 3}))
+            await asyncio.sleep(0)
+        with pytest.raises(librealtime.ConnectionClosedError):
+            await posts
+
+    if face == "asyncio":
+        run(main())
+    else:
+        with sync.Spreadbot(bots.url, reachability=network, **options) as bot:
+            bot.establish_connection("events", wait=False)
+            bot.send_nowait("1")
+            with pytest.raises(TimeoutError):
+                bot.send_message_binary(b"2", timeout=0.01)
+            thread = threading.Thread(target=post, args=(bot.rest,))
+            thread.start()
+            while len(bot._sends) < 2:
+                pass
+        thread.join(30)
+    with sync.Spreadbot(bots.url, **options) as bot:
+        bot.establish_connection("events")
+        assert bot.send_message_string("4", timeout=30).status_code == 201
+    posted = [bots.posts.get(timeout=30)[:2] for _ in range(4)]
+    assert posted == [
+        ("events", b"1"), ("events", b"2"), ("things", b'{"a":3}'), ("events", b"4"),
+    ]  # fmt: skip
+
+
+def post(rest):
+    with pytest.raises(librealtime.ConnectionClosedError):
+        rest.post_data("things", {"a": 3})

@@ -258,7 +258,7 @@ class RequestOptions:
         if (self.json is not DEFAULT) + (content is not None) + (self.data is not None) > 1:
             raise invalid("json, data and content are all the body; give one of them")
         if self.json is not DEFAULT:
-            content, kind = encode(_json(self.json), "json"), kind or "application/json"
+            content, kind = encode(json_text(self.json), "json"), kind or "application/json"
         elif self.data is not None:
             if isinstance(self.data, (str, bytes)):
                 kind = type(self.data).__name__
@@ -277,7 +277,7 @@ class RequestOptions:
         return True
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """As compact as it can be."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

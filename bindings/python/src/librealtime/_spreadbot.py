@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from types import TracebackType
 from typing import Any
 
+from . import _spreadbot_sends as sends
 from ._inbox import Inbox
 from ._payload import payload
 from ._rest_response import RESTResponse
@@ -17,7 +18,7 @@ from ._spreadbot_base import BaseSpreadbot
 from ._spreadbot_callbacks import SPREADBOT
 from ._spreadbot_options import SpreadbotMessage
 from ._spreadbot_rest import SharedREST, SpreadbotREST
-from .exceptions import RealtimeError, check
+from .exceptions import check
 
 Task = asyncio.Task[Any]
 
@@ -70,7 +71,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     async def send_message_string(self, message: str) -> RESTResponse | None:
         """Sends a text, behind those before it, and waits until the server has it: by the
         WebSocket, else by a POST; without a network it waits. Cancelling the wait withdraws a
-        message that was not yet on its way.
+        message that was not given to a WebSocket.
 
         :returns: the answer to the POST; None by the WebSocket.
         :raises ConnectionLost: when the connection broke before the server confirmed it: it may
@@ -79,10 +80,11 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         :raises HTTPStatusError: when the server refused the POST.
         :raises QueueFull: when ``queue_capacity`` messages wait.
         :raises BufferFull: see ``max_queue``.
+        :raises StoreError: when it cannot be written to the outbox.
         """
         if not isinstance(message, str):
             raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
-        return await self._send(True, payload(message)[1])
+        return await self._send(sends.message(True, payload(message)[1]))
 
     async def send_message_binary(
         self, message: bytes | bytearray | memoryview
@@ -90,27 +92,18 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         """Sends bytes; otherwise as ``send_message_string``."""
         if isinstance(message, str):
             raise TypeError("a binary message is a str; bytes are expected")
-        return await self._send(False, payload(message)[1])
+        return await self._send(sends.message(False, payload(message)[1]))
 
-    async def _send(self, is_text: bool, data: bytes) -> RESTResponse | None:
+    async def _send(self, send: sends.Send) -> RESTResponse | None:
         self._check_loop()
         future: asyncio.Future[RESTResponse | None] = self._loop.create_future()
-
-        def ended(error: RealtimeError | None, response: RESTResponse | None) -> None:
-            if future.done():
-                return
-            if error is None:
-                future.set_result(response)
-            else:
-                future.set_exception(error)
-
-        number = self._submit(is_text, data, ended)
+        number = self._submit(send, sends.ending(future))
         self._senders[future] = number, asyncio.current_task()
         self._look_at_senders()
         try:
             return await future
         except asyncio.CancelledError:
-            self._withdraw(number)
+            self._sends.withdraw(number, self._handle)
             raise
         finally:
             del self._senders[future]
@@ -127,6 +120,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         if handle is None or not self._is_established:
             return
         check(SPREADBOT.close(handle))
+        del handle
         epoch = self._epoch
         while self._is_established and self._epoch == epoch:
             await self._wait()
@@ -184,7 +178,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     def _look_at_senders(self) -> None:
         for future, (number, task) in tuple(self._senders.items()):
             if not future.done() and self._is_stuck(task):
-                self._withdraw(number)
+                self._sends.withdraw(number, self._handle)
                 future.set_exception(self._stuck())
 
     @property

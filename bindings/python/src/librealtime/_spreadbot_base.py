@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-import threading
 from collections.abc import Awaitable
 from typing import Any, Callable, cast
 
+from . import _spreadbot_sends as sends
 from ._abi import rt_spreadbot_state, rt_status
 from ._payload import Data, payload
 from ._registry import Handle
@@ -45,11 +44,9 @@ from ._spreadbot_options import (
     transport_name,
 )
 from ._spreadbot_parameters import Parameters
+from ._spreadbot_sends import Sends
 from ._values import text
 from .exceptions import BufferFull, InvalidState, RealtimeError, check, from_status
-
-#: What is told of a send's end: an error when the server does not have it, or may not.
-Ended = Callable[["RealtimeError | None", "RESTResponse | None"], None]
 
 
 class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
@@ -66,9 +63,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
         # Counts calls of establish_connection: who waits for the end of one waits for no other.
         self._epoch = 0
         self._fatal: RealtimeError | None = None
-        self._sends: dict[int, Ended] = {}
-        # Its number is known before its end can be told, by another thread.
-        self._sending = threading.Lock()
+        self._is_durable = options.config.outbox is not None
+        self._sends = Sends(self._is_durable)
         self._begin(options, handlers)
         message = "establish_connection was not called"
         self._failure = self._unused = InvalidState(rt_status.ERROR_STATE, message)
@@ -198,7 +194,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
             if on_sent is not None:
                 on_sent(error)
 
-        self._submit(is_text, data, ended)
+        self._submit(sends.message(is_text, data), ended)
 
     def _begin_establishing(self, path: str) -> None:
         handle = self._require_handle()
@@ -214,25 +210,13 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
         self._epoch += 1
         self._changed()
 
-    def _submit(self, is_text: bool, data: bytes, ended: Ended) -> int:
-        """Sends a message, whose end `ended` is told once."""
+    def _submit(self, send: sends.Send, ended: sends.Ended) -> int:
         handle = self._handle
         if handle is None:
             raise self._closed()
-        number = ctypes.c_uint64()
-        send = SPREADBOT.send_text if is_text else SPREADBOT.send_binary
-        with self._sending:
-            check(send(handle, data, len(data), ctypes.byref(number)))
-            self._sends[number.value] = ended
+        number = self._sends.submit(handle, send, ended)
         self._changed()
-        return number.value
-
-    def _withdraw(self, number: int) -> None:
-        """Nobody waits for the end of this send any more; one that waits is not sent."""
-        self._sends.pop(number, None)
-        handle = self._handle
-        if handle is not None:
-            check(SPREADBOT.cancel(handle, number))
+        return number
 
     # Called by the trampolines.
 
@@ -282,11 +266,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
     def _sent(
         self, number: int, error: RealtimeError | None, response: RESTResponse | None
     ) -> None:
-        with self._sending:
-            ended = self._sends.pop(number, None)
-        if ended is not None:
-            ended(error, response)
-            self._changed()
+        self._sends.ended(number, error, response)
+        self._changed()
 
     def _disconnected(self, error: RealtimeError | None) -> None:
         fatal, self._fatal = self._fatal, None
@@ -360,19 +341,14 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
 
     @property
     def _calls_back(self) -> bool:
-        return bool(self._sends) or (self._is_established and self._handlers.call_back)
+        return len(self._sends) > 0 or (self._is_established and self._handlers.call_back)
 
     def _ended(self) -> None:
         self._is_established = self._is_open = False
         if self._failure is self._unused:
             self._failure = None
         super()._ended()
-        while self._sends:
-            try:
-                _, ended = self._sends.popitem()
-            except KeyError:  # another thread took the last one
-                break
-            ended(self._closed(), None)
+        self._sends.end_all(self._closed())
 
     def _remember(self, handle: Handle) -> None:
         super()._remember(handle)

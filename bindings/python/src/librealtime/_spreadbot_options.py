@@ -16,7 +16,7 @@ from ._registry import Handle
 from ._rest_options import _OVERFLOWS, _named
 from ._source_kind import Kind
 from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
-from ._values import invalid, limit, milliseconds, number, strings, text
+from ._values import StrPath, invalid, limit, milliseconds, number, path, strings, text
 from .exceptions import RealtimeError, check
 
 T = TypeVar("T")
@@ -139,6 +139,7 @@ class Config:
     queue_overflow: str
     http2: bool
     log: bool
+    outbox: StrPath | None
 
     def apply(self, kind: Kind, spreadbot: Handle) -> None:
         if self.auth_url is not None:
@@ -154,6 +155,8 @@ class Config:
         overflow = _named(self.queue_overflow, _OVERFLOWS, "queue_overflow")
         check(kind.set_queue(spreadbot, capacity, overflow))
         check(kind.set_http2(spreadbot, bool(self.http2)))
+        if self.outbox is not None:
+            check(kind.set_outbox(spreadbot, path(self.outbox, "outbox")))
         if self.log:
             write_log()
 

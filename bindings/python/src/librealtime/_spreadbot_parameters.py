@@ -83,6 +83,11 @@ class Parameters:
     :param queue_capacity: sends that may wait for a connection. Default 100.
     :param queue_overflow: ``"reject_new"`` (the default): the next one raises ``QueueFull``; or
         ``"drop_oldest"``: the one that has waited longest does.
+    :param outbox: a file that keeps sends until the server has them: one whose call has begun to
+        wait, or has returned, is sent after a crash of the process, too, by the next object with
+        this outbox, once that is used; in the moment of a crash maybe twice, a POST with the same
+        Idempotency-Key. Cancelling a wait withdraws nothing, and what was sent before anything was
+        established is refused. Default None: they are kept in memory.
     :param max_redirects: 0 to 20. Default 20.
     :param compression: offers permessage-deflate, and asks for compressed answers. Default True.
     :param http2: offers HTTP/2 over TLS, to all but the WebSocket. Default True.
@@ -142,6 +147,7 @@ class Parameters:
         # The network and limits.
         queue_capacity: int = 100,
         queue_overflow: Overflow = "reject_new",
+        outbox: StrPath | None = None,
         max_redirects: int = 20,
         compression: bool = True,
         http2: bool = True,
@@ -157,7 +163,7 @@ class Parameters:
             base_url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
             reachability, max_queue, max_queue_bytes,
             Config(base_url, auth_url, access_token, refresh_token, base64_credentials,
-                   token_query_param, queue_capacity, queue_overflow, http2, log),
+                   token_query_param, queue_capacity, queue_overflow, http2, log, outbox),
             transports, transport_urls, send_url, id_query_param, last_event_id,
             max_reconnects, max_delay, stable_time, upgrade_interval, max_upgrade_interval,
             connect_timeout, answer_timeout, ping_interval, poll_interval, poll_timeout, max_size,

@@ -13,7 +13,8 @@ from ._rest import RESTClient
 from ._rest_options import RequestKeywords
 from ._rest_response import RESTResponse
 from ._spreadbot_options import OnTokens
-from ._spreadbot_rest_base import BaseSpreadbotREST, body, sharing
+from ._spreadbot_rest_base import BaseSpreadbotREST, body, durable, sharing
+from ._spreadbot_sends import Send, ending
 from .exceptions import InvalidState
 
 if TYPE_CHECKING:
@@ -43,9 +44,36 @@ class SpreadbotREST(BaseSpreadbotREST, RESTClient):
     ) -> RESTResponse:
         """Posts a payload; raises as ``get_data`` does.
 
+        With an outbox it is on the disk before this waits, in one order with what the connection
+        sends, and has no `options`.
+
         :param payload: sent as JSON; a str and bytes are sent as they are.
         """
+        if self._is_durable:
+            answer = await self._post_durably(durable(path, payload, options))
+            assert answer is not None
+            return answer
         return (await self.post(path, **body(payload), **options)).raise_for_status()
+
+    async def _post_durably(self, send: Send) -> RESTResponse | None:
+        self._live()
+        owner, reactor = self._owner, self._reactor
+        if owner is None or reactor is None:
+            raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
+        future: asyncio.Future[RESTResponse | None] = reactor.loop.create_future()
+        number = self._sends.submit(owner, send, ending(future))
+        # A traceback that is kept would keep the outbox, and the loop's descriptors.
+        del owner
+        # Nobody else may refer to it.
+        reactor.hold(self)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._sends.withdraw(number, self._owner)
+            raise
+        finally:
+            if not len(self._sends):
+                reactor.let_go(self)
 
     def _await(self, awaitable: Any) -> None:
         tasks = self.__dict__.setdefault("_tasks", set())
@@ -82,6 +110,13 @@ class SharedREST(SpreadbotREST):
 
     def _make(self, loop: Handle) -> Handle:
         return sharing(self._owning()._require_handle())
+
+    @property
+    def _is_durable(self) -> bool:
+        return self._owning()._is_durable
+
+    async def _post_durably(self, send: Send) -> RESTResponse | None:
+        return await self._owning()._send(send)
 
     @property
     def access_token(self) -> str:

@@ -14,12 +14,14 @@ from ._options import HeadersLike
 from ._reachability import Reachability
 from ._registry import Handle, Registration
 from ._rest_base import BaseRESTClient
-from ._rest_options import Overflow
+from ._rest_options import Overflow, json_text
+from ._rest_response import RESTResponse
 from ._source_kind import read_text
-from ._spreadbot_callbacks import ON_TOKENS, SPREADBOT
+from ._spreadbot_callbacks import ON_SENT, ON_TOKENS, SPREADBOT
 from ._spreadbot_options import Config, OnTokens, Options, keywords, set_tokens
-from ._values import StrPath, text
-from .exceptions import InvalidState, check
+from ._spreadbot_sends import Send, Sends, posting
+from ._values import StrPath, encode, invalid, text
+from .exceptions import InvalidState, RealtimeError, check, from_status
 
 Self = TypeVar("Self", bound="BaseSpreadbotREST")
 
@@ -46,6 +48,10 @@ class BaseSpreadbotREST(BaseRESTClient):
     :param queue_capacity: requests that may wait. Default 100.
     :param queue_overflow: ``"reject_new"`` (the default): the next one raises ``QueueFull``; or
         ``"drop_oldest"``: the one that has waited longest does.
+    :param outbox: a file that keeps what ``post_data`` sends until the server has it: what has
+        begun to wait is sent after a crash of the process, too, by the next object with this
+        outbox; in the moment of a crash maybe twice, with the same Idempotency-Key. Default None:
+        it is kept in memory.
     :param max_redirects: 0 to 20. Default 20.
     :param compression: asks for compressed answers. Default True.
     :param http2: offers HTTP/2 over TLS. Default True.
@@ -75,6 +81,7 @@ class BaseSpreadbotREST(BaseRESTClient):
         log: bool = False,
         queue_capacity: int = 100,
         queue_overflow: Overflow = "reject_new",
+        outbox: StrPath | None = None,
         max_redirects: int = 20,
         compression: bool = True,
         http2: bool = True,
@@ -84,11 +91,13 @@ class BaseSpreadbotREST(BaseRESTClient):
         reachability: Reachability | None = None,
     ) -> None:
         self._on_tokens = on_tokens
+        # What `post_data` sends by the outbox.
+        self._sends = Sends(is_durable=True)
         self._setup = Options(
             base_url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
             reachability, None, None,
             Config(base_url, auth_url, access_token, refresh_token, base64_credentials, None,
-                   queue_capacity, queue_overflow, http2, log),
+                   queue_capacity, queue_overflow, http2, log, outbox),
         )  # fmt: skip
         super().__init__(base_url)
 
@@ -107,8 +116,9 @@ class BaseSpreadbotREST(BaseRESTClient):
         owner = SPREADBOT.make(loop, url)
         SPREADBOT.add_headers(owner, self._setup.pairs())
         self._setup.apply(SPREADBOT, owner, loop)
-        setter, trampoline = ON_TOKENS
-        Registration(self).set(setter, owner, trampoline)
+        registration = Registration(self)
+        for setter, trampoline in (ON_TOKENS, ON_SENT):
+            registration.set(setter, owner, trampoline)
         made = sharing(owner)
         self._owner = owner
         return made
@@ -160,8 +170,23 @@ class BaseSpreadbotREST(BaseRESTClient):
         owner, self._owner = self._owner, None
         if owner is not None:
             self._note_tokens(_read("access", owner), _read("refresh", owner))
+        message = "the client is closed; the next one with this outbox goes on"
+        self._sends.end_all(from_status(rt_status.ERROR_CLOSED, message))
+
+    @property
+    def _is_durable(self) -> bool:
+        return self._setup.config.outbox is not None
+
+    def fail(self, error: RealtimeError) -> None:
+        super().fail(error)
+        self._sends.end_all(error)
 
     # Inside a dispatch.
+
+    def _sent(
+        self, number: int, error: RealtimeError | None, response: RESTResponse | None
+    ) -> None:
+        self._sends.ended(number, error, response)
 
     def _refreshed(self, access_token: str, refresh_token: str) -> None:
         if self._on_tokens is not None:
@@ -186,6 +211,18 @@ def body(payload: Any) -> dict[str, Any]:
     if isinstance(payload, (str, bytes, bytearray, memoryview)):
         return {"content": payload}
     return {"json": payload}
+
+
+def durable(path: str, payload: Any, options: Mapping[str, Any]) -> Send:
+    """A POST that the outbox keeps."""
+    if options:
+        names = ", ".join(options)
+        raise invalid(f"with an outbox a post has no options of its own, as {names}")
+    if isinstance(payload, str):
+        return posting(path, "text/plain; charset=utf-8", encode(payload, "the payload"))
+    if isinstance(payload, (bytes, bytearray, memoryview)):
+        return posting(path, "application/octet-stream", bytes(payload))
+    return posting(path, "application/json", encode(json_text(payload), "the payload"))
 
 
 def _read(which: str, owner: Handle) -> str:

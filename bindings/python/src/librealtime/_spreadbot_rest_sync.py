@@ -12,7 +12,8 @@ from ._rest_options import RequestKeywords
 from ._rest_response import RESTResponse
 from ._rest_sync import RESTClient
 from ._spreadbot_options import OnTokens
-from ._spreadbot_rest_base import BaseSpreadbotREST, body, sharing
+from ._spreadbot_rest_base import BaseSpreadbotREST, body, durable, sharing
+from ._spreadbot_sends import Send, Waiting
 from .exceptions import InvalidState
 
 if TYPE_CHECKING:
@@ -40,9 +41,36 @@ class SpreadbotREST(BaseSpreadbotREST, RESTClient):
     ) -> RESTResponse:
         """Posts a payload; raises as ``get_data`` does.
 
+        With an outbox it is on the disk before this waits, in one order with what the connection
+        sends, and has no `options`.
+
         :param payload: sent as JSON; a str and bytes are sent as they are.
         """
+        if self._is_durable:
+            answer = self._post_durably(durable(path, payload, options))
+            assert answer is not None
+            return answer
         return self.post(path, **body(payload), **options).raise_for_status()
+
+    def _post_durably(self, send: Send) -> RESTResponse | None:
+        self._live()
+        owner, waiting = self._owner, Waiting()
+        if owner is None:
+            raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
+        number = self._sends.submit(owner, send, waiting.ended)
+        # A traceback that is kept would keep the outbox, and the loop's descriptors.
+        del owner
+        try:
+            self._until(lambda: waiting.is_over)
+        finally:
+            if not waiting.is_over:
+                self._sends.withdraw(number, self._owner)
+            self._let_go()
+        return waiting.result()
+
+    def _let_go(self) -> None:
+        if not len(self._sends):
+            super()._let_go()
 
     def _await(self, awaitable: Any) -> None:
         if hasattr(awaitable, "close"):
@@ -71,6 +99,13 @@ class SharedREST(SpreadbotREST):
         if bot is None:
             raise InvalidState(rt_status.ERROR_STATE, "the connection of this client is gone")
         return bot
+
+    @property
+    def _is_durable(self) -> bool:
+        return self._owning()._is_durable
+
+    def _post_durably(self, send: Send) -> RESTResponse | None:
+        return self._owning()._send(send, None)
 
     @property
     def access_token(self) -> str:

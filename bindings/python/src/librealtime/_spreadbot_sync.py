@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from types import TracebackType
 from typing import Any
 
+from . import _spreadbot_sends as sends
 from ._abi import rt_status
 from ._payload import payload
 from ._rest_response import RESTResponse
@@ -16,19 +17,7 @@ from ._spreadbot_base import BaseSpreadbot
 from ._spreadbot_callbacks import SPREADBOT
 from ._spreadbot_options import SpreadbotMessage
 from ._spreadbot_rest_sync import SharedREST, SpreadbotREST
-from .exceptions import InvalidState, RealtimeError, check
-
-
-class _Send:
-    """One that is waited for."""
-
-    is_over = False
-    error: RealtimeError | None = None
-    response: RESTResponse | None = None
-
-    def ended(self, error: RealtimeError | None, response: RESTResponse | None) -> None:
-        self.error, self.response = error, response
-        self.is_over = True
+from .exceptions import InvalidState, check
 
 
 class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
@@ -85,18 +74,19 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         WebSocket, else by a POST; without a network it waits.
 
         :returns: the answer to the POST; None by the WebSocket.
-        :raises TimeoutError: when that is not known after `timeout` seconds; one that was not yet
-            on its way is withdrawn.
+        :raises TimeoutError: when that is not known after `timeout` seconds; one that was not given
+            to a WebSocket is withdrawn.
         :raises ConnectionLost: when the connection broke before the server confirmed it: it may
             have arrived, or not.
         :raises ConnectionClosedError: when nothing is established, or it was closed before.
         :raises HTTPStatusError: when the server refused the POST.
         :raises QueueFull: when ``queue_capacity`` messages wait.
         :raises BufferFull: see ``max_queue``.
+        :raises StoreError: when it cannot be written to the outbox.
         """
         if not isinstance(message, str):
             raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
-        return self._send(True, payload(message)[1], timeout)
+        return self._send(sends.message(True, payload(message)[1]), timeout)
 
     def send_message_binary(
         self, message: bytes | bytearray | memoryview, timeout: float | None = None
@@ -104,17 +94,17 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         """Sends bytes; otherwise as ``send_message_string``."""
         if isinstance(message, str):
             raise TypeError("a binary message is a str; bytes are expected")
-        return self._send(False, payload(message)[1], timeout)
+        return self._send(sends.message(False, payload(message)[1]), timeout)
 
-    def _send(self, is_text: bool, data: bytes, timeout: float | None) -> RESTResponse | None:
+    def _send(self, what: sends.Send, timeout: float | None) -> RESTResponse | None:
         self._check_waiting(True)
-        me, send = threading.current_thread(), _Send()
-        number = self._submit(is_text, data, send.ended)
+        me, send = threading.current_thread(), sends.Waiting()
+        number = self._submit(what, send.ended)
         try:
             done = self._until(lambda: send.is_over or self._is_stuck(me), timeout)
         finally:
             if not send.is_over:
-                self._withdraw(number)
+                self._sends.withdraw(number, self._handle)
         if send.error is not None:
             raise send.error
         if not done:
