@@ -99,16 +99,30 @@ struct Console: Sendable {
         }
     }
 
-    /// Without a reader there is nothing more to do: the process ends, as others do in a pipe.
+    /// Has `write` see what has no reader: the signal comes to some threads and not to others.
+    static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
+
+    /// Without a reader, or room, there is nothing more to do: the process ends, as others do in a
+    /// pipe.
     static func write(_ bytes: [UInt8], to descriptor: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 if errno == EINTR || errno == EAGAIN { continue }
-                exit(ExitStatus.other.rawValue)
+                cannotWrite(descriptor, errno)
             }
             rest = rest.dropFirst(count)
         }
+    }
+
+    private static func cannotWrite(_ descriptor: Int32, _ number: Int32) -> Never {
+        if descriptor == STDOUT_FILENO {
+            if number == EPIPE { exit(ExitStatus.unread.rawValue) }
+            let cause = String(cString: strerror(number))
+            let text = "realtime: standard output cannot be written: \(cause)\n"
+            write(Array(text.utf8), to: STDERR_FILENO)
+        }
+        exit(ExitStatus.other.rawValue)
     }
 }

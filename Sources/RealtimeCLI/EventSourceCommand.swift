@@ -46,7 +46,7 @@ struct EventSourceCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        shared.startLog()
+        shared.prepare()
         do {
             let source = try EventSource(url, options: options(), start: false)
             let completion = Completion()

@@ -13,6 +13,8 @@ enum ExitStatus: Int32, Error, CaseIterable {
     case closedWithError = 6
     case usage = 64
     case interrupted = 130
+    /// As of a process that SIGPIPE ended.
+    case unread = 141
 
     private var meaning: String {
         switch self {
@@ -25,6 +27,7 @@ enum ExitStatus: Int32, Error, CaseIterable {
         case .closedWithError: "the peer closed with a code that is an error"
         case .usage: "an argument that cannot be"
         case .interrupted: "Ctrl-C, after closing in order"
+        case .unread: "nobody reads standard output any more"
         }
     }
 

@@ -75,7 +75,7 @@ struct ListenCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        shared.startLog()
+        shared.prepare()
         do {
             let (base, path) = ListenCommand.split(url)
             let spreadbot = try Spreadbot(config: configuration(base))

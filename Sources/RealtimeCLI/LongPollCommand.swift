@@ -54,7 +54,7 @@ struct LongPollCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        shared.startLog()
+        shared.prepare()
         do {
             let poll = try LongPoll(url, options: options(), start: false)
             let completion = Completion()

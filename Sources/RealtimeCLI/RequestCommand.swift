@@ -114,7 +114,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
     }
 
     func run() async throws {
-        shared.startLog()
+        shared.prepare()
         let work = Task { try await transfer() }
         let interruption = Interruption { work.cancel() }
         do {
@@ -146,7 +146,9 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         }
         try sink.end(answer)
         if include || !(200...299).contains(answer.status) {
-            console.note("\(answer.url) answered \(answer.status) \(answer.reason)")
+            // A query may have a token in it.
+            let place = answer.url.prefix { $0 != "?" }
+            console.note("\(place) answered \(answer.status) \(answer.reason)")
         }
         if !(200...299).contains(answer.status) { throw ExitStatus.refused }
     }

@@ -57,7 +57,9 @@ struct SharedOptions: ParsableArguments {
         return String(decoding: line, as: UTF8.self)
     }
 
-    func startLog() {
+    /// What every command does first.
+    func prepare() {
+        Console.ignoreBrokenPipes()
         guard verbose else { return }
         Log.send(upTo: .debug) { level, line in
             Console.write(Array("realtime: \(level): \(line)\n".utf8), to: 2)

@@ -53,7 +53,7 @@ struct WebSocketCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        shared.startLog()
+        shared.prepare()
         do {
             let conversation = Conversation(shared.console, count: count)
             let interruption = Interruption { conversation.close(.goingAway) }

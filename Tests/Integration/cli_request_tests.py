@@ -13,6 +13,7 @@ from command_line import (
     OTHER,
     REFUSED,
     UNREACHABLE,
+    UNREAD,
     USAGE,
     Terminal,
     Tool,
@@ -35,6 +36,7 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
         answers_are_written,
         answers_as_json,
         answers_into_a_file,
+        nobody_reads_the_answer,
         errors_are_told,
         data_is_sent,
         what_fails_is_tried_again,
@@ -132,10 +134,29 @@ def answers_into_a_file(tool: Tool, servers: Servers) -> None:
         expect("no/body" in said and "No such file" in said, said)
 
 
+def nobody_reads_the_answer(tool: Tool, servers: Servers) -> None:
+    size = 8 << 20
+    url = http(servers.script(says(OK, f"Content-Length: {size}", body="x" * size)))
+    with running(tool, "get", url) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        ends(process, UNREAD)
+        said = process.stderr.read()
+        expect(said == b"", f"said {said!r}")
+    with open("/dev/full", "wb") as full, running(tool, "get", url, stdout=full) as process:
+        _, said = process.communicate(timeout=PATIENCE_S)
+        expect(
+            said == b"realtime: standard output cannot be written: No space left on device\n", ""
+        )
+        ends(process, OTHER)
+
+
 def errors_are_told(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says("HTTP/1.1 404 Not Found", "Content-Length: 4", body="none")))
-    result = tool.run("get", url, status=REFUSED)
+    result = tool.run("get", url + "a?token=secret", status=REFUSED)
     expect(result.stdout == "none" and "404 Not Found" in result.stderr, result.stderr)
+    expect("/a answered" in result.stderr and "secret" not in result.stderr, result.stderr)
     said = tool.run("get", "http://127.0.0.1:1/", "--attempts", "1", status=UNREACHABLE).stderr
     expect("127.0.0.1:1" in said and "whether the server runs" in said, said)
 

@@ -17,6 +17,7 @@ from command_line import (
     OTHER,
     REFUSED,
     UNREACHABLE,
+    UNREAD,
     UNTRUSTED,
     USAGE,
     Terminal,
@@ -51,6 +52,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         interrupted_while_connecting,
         interrupted_twice,
         reader_goes_away,
+        output_has_no_room,
         terminal,
         terminal_interrupted,
         terminal_is_not_given_control,
@@ -73,7 +75,7 @@ async def echo(peer: Peer) -> None:
 
 def help_tells_the_exit_codes(tool: Tool, _: Servers) -> None:
     text = tool.run("--help").stdout
-    for status in (DONE, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED):
+    for status in (DONE, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED, UNREAD):
         expect(
             re.search(rf"^ +{status}  \S", text, re.M) is not None, f"{status} is not in: {text}"
         )
@@ -351,8 +353,20 @@ def reader_goes_away(tool: Tool, servers: Servers) -> None:
         line_of(process)
         assert process.stdout is not None
         process.stdout.close()
-        code = process.wait(PATIENCE_S)
-        expect(code != 0, "it ended as if all were well")
+        ends(process, UNREAD)
+        assert process.stderr is not None
+        said = process.stderr.read()
+        expect(said == b"realtime: connected\n", f"said {said!r}")
+
+
+def output_has_no_room(tool: Tool, servers: Servers) -> None:
+    with open("/dev/full", "wb") as full:
+        process = tool.start("ws", servers.echo(), stdout=full)
+        _, said = process.communicate(b"line\n", PATIENCE_S)
+        ends(process, OTHER)
+    lines = said.decode().splitlines()
+    expected = "realtime: standard output cannot be written: No space left on device"
+    expect(lines[1:] == [expected], f"said {lines}")
 
 
 # Through a terminal

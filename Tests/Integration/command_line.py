@@ -16,8 +16,8 @@ from typing import Any
 from harness import PATIENCE_S, Build, Failed, expect
 from servers import Peer
 
-DONE, OTHER, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED = (
-    0, 1, 2, 3, 4, 5, 6, 64, 130,
+DONE, OTHER, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED, UNREAD = (
+    0, 1, 2, 3, 4, 5, 6, 64, 130, 141,
 )  # fmt: skip
 
 Script = Callable[[Peer], Any]
