@@ -26,6 +26,8 @@ final class CallbackQueue: Sendable {
         case .task(let executor):
             Task(executorPreference: executor) {
                 while let job = try? await mailbox.next(onResume: onResume) { job.run() }
+                // The preference alone does not keep it alive.
+                withExtendedLifetime(executor) {}
             }
         }
     }
