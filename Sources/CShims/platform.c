@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/rand.h>
+#include <openssl/crypto.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -95,8 +95,7 @@ ssize_t rt_send(int fd, const void *data, size_t length) {
 }
 
 void rt_random_bytes(void *buffer, size_t length) {
-  if (RAND_bytes(buffer, (int)length) == 1) return;
-  // Without libcrypto's generator every byte is the kernel's.
+  // The kernel's: libcrypto's generator is gone once exit() has begun, and loops still run then.
   for (size_t filled = 0; filled < length;) {
     ssize_t count = getrandom((char *)buffer + filled, length - filled, 0);
     if (count > 0) filled += (size_t)count;
@@ -153,7 +152,12 @@ void rt_thread_detach(uintptr_t thread) { pthread_detach((pthread_t)thread); }
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static CURLcode curl_result;
 
-static void init_curl(void) { curl_result = curl_global_init(CURL_GLOBAL_DEFAULT); }
+static void init_curl(void) {
+  // A process may end while a loop's thread uses libcrypto, which must not be torn down then. One
+  // who has initialized it before has decided otherwise.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+  curl_result = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
 
 CURLcode rt_curl_global_init(void) {
   pthread_once(&curl_once, init_curl);

@@ -35,15 +35,43 @@ static void child(const char *server, bool inside) {
   pause();
 }
 
+static void on_event(
+    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
+    size_t data_length, bool had_id, void *user) {
+  (void)id, (void)id_length, (void)event, (void)event_length, (void)data, (void)data_length;
+  (void)had_id, (void)user;
+  atomic_fetch_add(&messages, 1);
+}
+
+/* The same while streams end and are come back to on the other thread, all the time. */
+static void stream(const char *server) {
+  char url[256];
+  rt_loop *loop = new_loop();
+  rt_eventsource *source;
+  int64_t end_ms = now_ms() + 10000;
+  snprintf(url, sizeof url, "http%s/events/1", server + 2);
+  for (int i = 0; i < 8; i++) {
+    CHECK_OK(rt_eventsource_new(loop, url, &source));
+    CHECK_OK(rt_eventsource_set_reconnection_time_ms(source, 1));
+    CHECK_OK(rt_eventsource_set_max_delay_ms(source, 1));
+    CHECK_OK(rt_eventsource_on_any(source, on_event, NULL, NULL));
+    CHECK_OK(rt_eventsource_start(source));
+  }
+  CHECK_OK(rt_loop_start(loop));
+  while (atomic_load(&messages) < 16) CHECK(now_ms() < end_ms);
+  exit(0);
+}
+
 int main(int argc, char **argv) {
   int round;
   CHECK(argc == 2);
-  for (round = 0; round < 20; round++) {
+  for (round = 0; round < 60; round++) {
     int status = -1;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
       alarm(20);
+      if (round >= 20) stream(argv[1]);
       child(argv[1], round % 2 == 1);
     }
     CHECK(waitpid(pid, &status, 0) == pid);

@@ -216,7 +216,7 @@ static void the_network_is_waited_for(rt_loop *loop, const char *server) {
   settle(loop);
   CHECK(rt_spreadbot_get_phase(spreadbot) == RT_SPREADBOT_PHASE_OFFLINE);
   CHECK(rt_spreadbot_get_state(spreadbot) == RT_SPREADBOT_CONNECTING && h.errors == 0);
-  for (int i = 0; i < 4; i++) CHECK_OK(rt_spreadbot_send_text(spreadbot, "x", 1, &number));
+  for (int i = 0; i < 3; i++) CHECK_OK(rt_spreadbot_send_text(spreadbot, "x", 1, &number));
   TURN_UNTIL(loop, h.sent == 1);
   CHECK(h.last_sent == RT_ERROR_QUEUE_FULL);
   CHECK_OK(rt_spreadbot_cancel(spreadbot, number - 1));

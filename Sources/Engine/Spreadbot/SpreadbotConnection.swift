@@ -39,6 +39,8 @@ package final class SpreadbotConnection: @unchecked Sendable {
     var clients: [ClientReference] = []
     /// The number that `sender` knows the request under way by.
     var posting: UInt64?
+    /// Counts requests that were begun for sends.
+    var lastPost: UInt64 = 0
     /// Answers that are told with the end of their send.
     var results: [SpreadbotSend.ID: RESTResult] = [:]
     /// Who is told of the end of one send, before the sent handler.

@@ -52,9 +52,12 @@ extension SpreadbotConnection {
     ) {
         guard leg === self.leg, !isClosed, session.received(leg.number, id: id) else { return }
         let hasID = id.map { !$0.isEmpty } ?? false
-        if let id, hasID {
-            set(&idText, id)
-            publish { $0.lastEventID = session.lastEventID }
+        if hasID {
+            // As the session took it: one that fits no header is no cursor.
+            let cursor = session.lastEventID
+            var text = cursor
+            text.withUTF8 { set(&idText, UnsafeRawBufferPointer($0)) }
+            publish { $0.lastEventID = cursor }
         }
         guard let handle = handlers.message else { return }
         if let event { set(&eventText, event) }

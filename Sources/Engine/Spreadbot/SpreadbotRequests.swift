@@ -13,7 +13,11 @@ extension SpreadbotConnection {
             let builder = try RESTRequestBuilder(client, "POST", url.text)
             try builder.setBody(send.payload, type: type)
             try builder.setHeader("Idempotency-Key", send.key)
+            lastPost += 1
+            let attempt = lastPost
             builder.handlers.done = { [self] result in
+                // One that was cancelled may be under way again, under the same id.
+                guard attempt == lastPost, posting != nil else { return }
                 posting = nil
                 results[send.id] = result
                 let error = result.outcome.error
