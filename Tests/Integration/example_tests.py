@@ -8,6 +8,7 @@ import threading
 
 from harness import ROOT, Build, Suite, expect
 from nchan import Nchan
+from rest_server import RESTServer
 from servers import Servers
 
 COUNT = 50
@@ -51,6 +52,8 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
     for scheme in ("ws", "wss"):
         test = functools.partial(subscribes_in_swift, build, nchan, scheme)
         suite.add(f"example subscribe in Swift: Nchan {scheme}", test)
+    suite.add("example events in Swift", functools.partial(reads_events_in_swift, build, nchan))
+    suite.add("example request in Swift", functools.partial(requests_in_swift, build))
     suite.add("example poll in Swift", functools.partial(polls, build, nchan, "swift"))
     suite.add("example poll in Swift: refused", functools.partial(is_refused, build))
     suite.add("example listen in Swift", functools.partial(listens, build, nchan, "swift"))
@@ -106,6 +109,36 @@ def reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
         expect(all(event == "message" for _, event, _ in lines), f"printed {result.stdout!r}")
         data += [text for _, _, text in lines]
     expect(data == [f"number {number}" for number in range(5)], f"received {data}")
+
+
+def reads_events_in_swift(build: Build, nchan: Nchan) -> None:
+    """The second run begins behind the last event of the first one."""
+    program = build.swift_example("events")
+    for number in range(5):
+        nchan.publish("events_swift", f"number {number}")
+    url, last, data = nchan.url("/ps/events_swift", "http"), "", []
+    for count in (3, 2):
+        result = build.run(program, url, str(count), *([last] if last else []))
+        expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+        lines = [line.split(" ", 2) for line in result.stdout.splitlines()]
+        expect(all(event == "message" for _, event, _ in lines), f"printed {result.stdout!r}")
+        data += [text for _, _, text in lines]
+        last = lines[-1][0]
+    expect(data == [f"number {number}" for number in range(5)], f"received {data}")
+    result = build.run(program, nchan.url("/nowhere", "http"), "1")
+    expect(result.returncode == 1 and "404" in result.stderr, f"said {result.stderr!r}")
+
+
+def requests_in_swift(build: Build) -> None:
+    program = build.swift_example("request")
+    with RESTServer() as server:
+        result = build.run(program, server.url + "/flaky/x/1")
+        expect(result.returncode == 0 and '"GET"' in result.stdout, result.stderr)
+        expect("200 in attempt 2" in result.stderr, result.stderr)
+        result = build.run(program, server.url + "/echo", '{"a":1}')
+        expect(result.returncode == 0 and "application/json" in result.stdout, result.stderr)
+        result = build.run(program, server.url + "/status/404")
+        expect(result.returncode == 1 and "404" in result.stderr, result.stderr)
 
 
 def polls(build: Build, nchan: Nchan, language: str, grind: bool = False) -> None:
