@@ -1,0 +1,103 @@
+"""Spreadbot's Python faces against Nchan, while its legs are cut and refused."""
+
+import asyncio
+import functools
+import itertools
+from typing import Any
+
+import librealtime
+import librealtime.sync
+from fault_proxy import Then
+from harness import PATIENCE_S, Suite, expect
+from leg_gate import Leg, LegGate, Treat
+from nchan import Nchan
+from servers import Servers
+
+MESSAGES = 60
+QUICKLY: dict[str, Any] = {
+    "max_delay": 0.02,
+    "upgrade_interval": 0.02,
+    "max_upgrade_interval": 0.02,
+}
+
+_channels = itertools.count(1)
+
+
+def add(suite: Suite, servers: Servers, nchan: Nchan) -> None:
+    for face in ("asyncio", "blocking"):
+        test = functools.partial(each_once, face, servers, nchan)
+        suite.add(f"spreadbot in Python, {face}: each once and in order", test)
+
+
+class Course:
+    """What is published, and done to the legs meanwhile."""
+
+    def __init__(self, gate: LegGate, nchan: Nchan) -> None:
+        self.gate = gate
+        self.nchan = nchan
+        self.channel = f"python{next(_channels)}"
+        self.legs: list[str | None] = []
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {**QUICKLY, "on_transport": self.legs.append}
+
+    def publish(self, number: int) -> None:
+        gate = self.gate
+        if number == 10:
+            gate.cut(Then.RESET)
+        elif number == 20:
+            gate.set(Leg.WEBSOCKET, to=404)
+            gate.cut(Then.CUT)
+        elif number == 30:
+            gate.set(Leg.SSE, to=Treat.CLOSE)
+            gate.cut(Then.CUT)
+        elif number == 40:
+            gate.set(Leg.WEBSOCKET, to=Treat.PASS)
+        elif number == 50:
+            gate.cut(Then.CUT)
+        self.nchan.publish(self.channel, str(number))
+
+    def check(self, texts: list[str]) -> None:
+        expect(texts == [str(number) for number in range(MESSAGES)], f"received {texts}")
+        met = set(self.legs)
+        expect(met >= {"websocket", "sse", "poll"}, f"legs {self.legs}")
+
+
+def each_once(face: str, servers: Servers, nchan: Nchan) -> None:
+    course = Course(LegGate(servers, "127.0.0.1", nchan.port), nchan)
+    if face == "blocking":
+        block(course)
+    else:
+        asyncio.run(asyncio.wait_for(listen(course), PATIENCE_S))
+
+
+async def listen(course: Course) -> None:
+    texts = []
+    async with librealtime.Spreadbot(course.gate.url, **course.options) as bot:
+        await bot.establish_connection(f"ps/{course.channel}")
+        for number in range(MESSAGES):
+            await asyncio.to_thread(course.publish, number)
+            message = await bot.recv()
+            expect(message.had_id and message.id == bot.last_event_id, f"{message}")
+            texts.append(message.text)
+        course.check(texts)
+        while bot.transport != "websocket" or bot.state != "connected":
+            await asyncio.sleep(0.001)
+        await bot.send_message_string("by the WebSocket")
+        expect((await bot.recv()).text == "by the WebSocket", "it did not come back")
+        answer = await bot.rest.post_data(f"ps/{course.channel}", "by a request")
+        expect(answer.is_success, f"{answer}")
+        expect((await bot.recv()).text == "by a request", "it did not come back")
+
+
+def block(course: Course) -> None:
+    texts = []
+    with librealtime.sync.Spreadbot(course.gate.url, **course.options) as bot:
+        bot.establish_connection(f"ps/{course.channel}", timeout=PATIENCE_S)
+        for number in range(MESSAGES):
+            course.publish(number)
+            texts.append(bot.recv(PATIENCE_S).text)
+        course.check(texts)
+        bot.send_message_string("last", timeout=PATIENCE_S)
+        expect(bot.recv(PATIENCE_S).text == "last", "it did not come back")
