@@ -129,8 +129,8 @@ async def proxy_refuses() -> None:
         try:
             named = f"the proxy 127.0.0.1:{proxy.port}, asked for name.invalid:80, answered 407"
             await watch.fails("RT_ERROR_HTTP_STATUS", named, 407)
-            path = proxy.request().path
-            expect(path == "http://name.invalid/x?y", path)
+            target = proxy.request().target
+            expect(target == "http://name.invalid/x?y", target)
         finally:
             watch.source.close()
 
