@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import librealtime
 from librealtime import sync
+from librealtime._loader import lib
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
 
@@ -85,6 +87,33 @@ def test_a_longer_time_of_the_request_is_its_deadline_too(
     client = sync.RESTClient(rest_server.url, deadline=0.05)
     with client, client.stream("GET", "/slow/200", timeout=None) as response:
         assert response.read()
+
+
+def test_a_request_that_meets_the_end(
+    rest_server: RESTServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread closes between its submission and its wait."""
+    client = sync.RESTClient(rest_server.url)
+    send = lib.rt_rest_request_send
+
+    def meet(*arguments: Any) -> int:
+        status = send(*arguments)
+        client.close()
+        return status
+
+    monkeypatch.setattr(lib, "rt_rest_request_send", meet)
+    ends = []
+
+    def wait() -> None:
+        try:
+            client.get("/silent/a/1")
+        except librealtime.ConnectionClosedError as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert len(ends) == 1
 
 
 @pytest.mark.parametrize("answer", [None, "bad"])

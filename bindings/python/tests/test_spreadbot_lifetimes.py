@@ -12,6 +12,8 @@ import pytest
 
 import librealtime
 from librealtime import Spreadbot, sync
+from librealtime._source_base import BaseSource
+from librealtime._spreadbot_callbacks import SPREADBOT
 
 NOWHERE = "http://127.0.0.1:1"
 
@@ -171,6 +173,32 @@ def test_the_end_wakes_threads_that_wait(bots):
     assert sorted(map(str, ends)) == sorted(map(str, expected))
 
 
+def test_a_send_that_meets_the_end(bots, monkeypatch):
+    """Another thread closes between its submission and its wait."""
+    bot = sync.Spreadbot(bots.url)
+    bot.establish_connection("deaf")
+    send = SPREADBOT.send_text
+
+    def meet(*arguments):
+        status = send(*arguments)
+        BaseSource.close(bot)
+        return status
+
+    monkeypatch.setattr(SPREADBOT, "send_text", meet)
+    ends = []
+
+    def wait():
+        try:
+            bot.send_message_string("x")
+        except librealtime.ConnectionClosedError as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert len(ends) == 1
+
+
 def test_cancelling_withdraws_what_was_not_sent(run, bots):
     async def main():
         network = librealtime.Reachability("manual")
@@ -298,6 +326,39 @@ def test_closed_in_a_handler(run, bots):
     bot = sync.Spreadbot(bots.url, on_message=lambda message: bot.close())
     bot.establish_connection("flood", wait=False)
     bot.wait_closed(timeout=30)
+
+
+def test_closing_waits_for_no_backlog(run, bots):
+    """What handlers of messages returned is forgotten, what those of tokens and the end did not."""
+
+    async def main():
+        told, begun = [], asyncio.Event()
+
+        async def take(message):
+            begun.set()
+            await asyncio.sleep(0.01)
+            bot.send_nowait("more")
+
+        async def over(error):
+            with pytest.raises(librealtime.StreamEnded):
+                await bot.establish_connection("flood")
+            await asyncio.sleep(0.01)
+            told.append(error)
+
+        bot = Spreadbot(bots.url, on_message=take, on_disconnected=over)
+        async with bot:
+            await bot.establish_connection("flood")
+            await begun.wait()
+            while len(bot._awaited.messages) < 1000:
+                bot.send_nowait("more")
+                await asyncio.sleep(0.001)
+            was = len(bot._awaited.messages)
+            await bot.aclose()
+            assert told == [None] and was >= 1000 and not bot._awaited.messages
+            with pytest.raises(librealtime.StreamEnded):
+                await bot.establish_connection("flood")
+
+    run(main())
 
 
 def test_waiting_in_a_handler_is_refused(bots):

@@ -176,11 +176,13 @@ class BaseRESTClient:
         raise NotImplementedError
 
     def _live(self) -> Handle:
-        if self._is_closed:
-            raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
-        if self._handle is None:
-            self._handle = self._join()
-        return self._handle
+        handle = self._handle
+        if handle is None or self._is_closed:
+            # Another thread that closes it says so before it takes the handle.
+            if self._is_closed:
+                raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
+            self._handle = handle = self._join()
+        return handle
 
     def set_bearer_token(self, token: str | None) -> None:
         """For all requests that have no Authorization of their own, from their next exchange on."""
@@ -221,10 +223,15 @@ class BaseRESTClient:
             c._calls.pop(key, None)
             raise
         number = ctypes.c_uint64()
-        # From here on its destroy gives the key back, also when it fails.
-        check(lib.rt_rest_request_send(request, c.DONE, key, c.DESTROY, ctypes.byref(number)))
-        call.id = number.value
+        # Before it is sent: while there is one, another thread that closes does not take the loop.
         self._calls.add(call)
+        try:
+            # From here on its destroy gives the key back, also when it fails.
+            check(lib.rt_rest_request_send(request, c.DONE, key, c.DESTROY, ctypes.byref(number)))
+        except BaseException:
+            self._calls.discard(call)
+            raise
+        call.id = number.value
 
     def _set_callbacks(self, request: Handle, call: Call, key: int, streams: bool) -> None:
         none = c.NO_DESTROY

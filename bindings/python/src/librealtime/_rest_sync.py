@@ -170,7 +170,11 @@ class RESTClient(Driven, BaseRESTClient):
 
     def _start(self, method: str, path: str, options: RequestOptions, streams: bool) -> Call:
         call = self._new_call(lambda: None, options.on_progress)
-        self._send(call, method, path, options, streams)
+        try:
+            self._send(call, method, path, options, streams)
+        except BaseException:
+            self._let_go()
+            raise
         return call
 
     def _end(self, call: Call) -> None:

@@ -278,6 +278,7 @@ class BaseSource(Generic[T]):
 
     def _end(self) -> RealtimeError:
         """For whoever wants more of one that is closed."""
-        if self._failure is not None:
-            return self._failure
+        return self._closed_in_order() if self._failure is None else self._failure
+
+    def _closed_in_order(self) -> RealtimeError:
         return StreamEnded(rt_status.ERROR_CLOSED, f"the {self._kind.noun} is closed")

@@ -39,8 +39,9 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         # Who took the last message.
         self._taker: weakref.ref[Task] | None = None
         # What handlers returned that is to be awaited, and who does.
-        self._awaited: Inbox[Awaitable[Any]] = Inbox(*options.queue_limits())
+        self._awaited: Inbox[tuple[Awaitable[Any], bool]] = Inbox(*options.queue_limits())
         self._worker: Task | None = None
+        self._is_closing = False
         super()._begin(options, handlers)
 
     @property
@@ -62,6 +63,8 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         :raises RealtimeError: what was fatal; ``StreamEnded`` when it was closed meanwhile.
         """
         self._check_loop()
+        if self._is_closing:
+            raise self._closed_in_order()
         self._begin_establishing(path)
         while wait and not self._is_open:
             if self._is_over:
@@ -126,11 +129,13 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
             await self._wait()
 
     async def aclose(self) -> None:
-        """``close_connection``, and gives it back, with ``rest``, after what handlers returned has
-        been awaited."""
+        """``close_connection``, and gives it back, with ``rest``. What handlers returned is awaited
+        before, except of messages."""
+        self._is_closing = True
         try:
             if asyncio.get_running_loop() is self._loop:
                 await self.close_connection()
+                self._forget_awaited(messages=True)
                 worker = self._worker
                 if worker is not None and worker is not _current_task():
                     await asyncio.wait([worker])
@@ -197,10 +202,11 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     # Handlers that are coroutine functions.
 
     def _await(self, awaitable: Awaitable[Any], size: int) -> None:
-        if self._is_closed:
+        is_message = size > 0
+        if self._is_closed or (self._is_closing and is_message):
             _forget(awaitable)
             return
-        if self._awaited.add(awaitable, size):
+        if self._awaited.add((awaitable, is_message), size):
             self._pause()
         if self._worker is None:
             self._worker = self._loop.create_task(self._work())
@@ -209,7 +215,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         awaited = self._awaited
         try:
             while awaited.messages:
-                awaitable = awaited.messages.popleft()
+                awaitable, _ = awaited.messages.popleft()
                 if awaited.paused and len(awaited.messages) <= awaited.resume_at:
                     awaited.paused = False
                     self._go_on()
@@ -244,10 +250,19 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
             worker.cancel()
         self._forget_awaited()
 
-    def _forget_awaited(self) -> None:
+    def _forget_awaited(self, messages: bool = False) -> None:
+        """
+        :param messages: alone.
+        """
         awaited = self._awaited
+        kept = []
         while awaited.messages:
-            _forget(awaited.messages.popleft())
+            awaitable, is_message = awaited.messages.popleft()
+            if messages and not is_message:
+                kept.append((awaitable, is_message))
+            else:
+                _forget(awaitable)
+        awaited.messages.extend(kept)
         if awaited.paused:
             awaited.paused = False
             self._go_on()

@@ -215,6 +215,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
         if handle is None:
             raise self._closed()
         number = self._sends.submit(handle, send, ended)
+        if self._handle is None:  # closed by another thread, before there was anything to end
+            self._sends.end_all(self._closed())
         self._changed()
         return number
 
@@ -239,7 +241,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
         message = SpreadbotMessage(id_, event, data, had_id)
         size = len(data) + len(id_) + len(event)
         if self._handlers.on_message is not None:
-            self._call(self._handlers.on_message, message, size=size)
+            # What it returns counts even if the message is empty.
+            self._call(self._handlers.on_message, message, size=size + 1)
         else:
             self._queue(message, size)
 

@@ -56,14 +56,10 @@ class SpreadbotREST(BaseSpreadbotREST, RESTClient):
         return (await self.post(path, **body(payload), **options)).raise_for_status()
 
     async def _post_durably(self, send: Send) -> RESTResponse | None:
-        self._live()
-        owner, reactor = self._owner, self._reactor
-        if owner is None or reactor is None:
-            raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
-        future: asyncio.Future[RESTResponse | None] = reactor.loop.create_future()
-        number = self._sends.submit(owner, send, ending(future))
-        # A traceback that is kept would keep the outbox, and the loop's descriptors.
-        del owner
+        future: asyncio.Future[RESTResponse | None] = asyncio.get_running_loop().create_future()
+        number = self._submit(send, ending(future))
+        reactor = self._reactor
+        assert reactor is not None
         # Nobody else may refer to it.
         reactor.hold(self)
         try:

@@ -19,7 +19,7 @@ from ._rest_response import RESTResponse
 from ._source_kind import read_text
 from ._spreadbot_callbacks import ON_SENT, ON_TOKENS, SPREADBOT
 from ._spreadbot_options import Config, OnTokens, Options, keywords, set_tokens
-from ._spreadbot_sends import Send, Sends, posting
+from ._spreadbot_sends import Ended, Send, Sends, posting
 from ._values import StrPath, encode, invalid, text
 from .exceptions import InvalidState, RealtimeError, check, from_status
 
@@ -170,8 +170,22 @@ class BaseSpreadbotREST(BaseRESTClient):
         owner, self._owner = self._owner, None
         if owner is not None:
             self._note_tokens(_read("access", owner), _read("refresh", owner))
+        self._end_sends()
+
+    def _end_sends(self) -> None:
         message = "the client is closed; the next one with this outbox goes on"
         self._sends.end_all(from_status(rt_status.ERROR_CLOSED, message))
+
+    def _submit(self, send: Send, ended: Ended) -> int:
+        """Posts by the outbox."""
+        self._live()
+        owner = self._owner
+        if owner is None:
+            raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
+        number = self._sends.submit(owner, send, ended)
+        if self._owner is None:  # closed by another thread, before there was anything to end
+            self._end_sends()
+        return number
 
     @property
     def _is_durable(self) -> bool:

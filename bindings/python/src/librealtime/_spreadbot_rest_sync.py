@@ -53,13 +53,8 @@ class SpreadbotREST(BaseSpreadbotREST, RESTClient):
         return self.post(path, **body(payload), **options).raise_for_status()
 
     def _post_durably(self, send: Send) -> RESTResponse | None:
-        self._live()
-        owner, waiting = self._owner, Waiting()
-        if owner is None:
-            raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
-        number = self._sends.submit(owner, send, waiting.ended)
-        # A traceback that is kept would keep the outbox, and the loop's descriptors.
-        del owner
+        waiting = Waiting()
+        number = self._submit(send, waiting.ended)
         try:
             self._until(lambda: waiting.is_over)
         finally:
