@@ -3588,8 +3588,10 @@ rt_status rt_spreadbot_establish(rt_spreadbot *spreadbot, const char *path);
 
 /**
  * Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that wait
- * end with RT_ERROR_CLOSED, no error is told, and the disconnected callback is the last one. No
- * callback comes inside this call. When nothing is established, nothing happens. Any thread.
+ * end with RT_ERROR_CLOSED, no error is told, and no message is delivered any more; the
+ * disconnected callback tells the end. Requests of `rt_spreadbot_post` and of an outbox need no
+ * connection and go on. No callback comes inside this call. When nothing is established, nothing
+ * happens. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -3676,8 +3678,10 @@ rt_status rt_spreadbot_set_tokens(
 rt_status rt_spreadbot_new_rest(rt_spreadbot *spreadbot, rt_rest **out);
 
 /**
- * Stops delivering; what comes waits, and the server with it. Any thread; from another than the
- * loop's one message may still come.
+ * Stops delivering; what comes waits, and the server with it, except the rest of a batch of
+ * messages that one poll brought. A frame that is sent counts as the server's once it is written,
+ * since the answer that would confirm it is not read. Any thread; from another than the loop's one
+ * message may still come.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -3776,7 +3780,8 @@ typedef void (*rt_spreadbot_message_fn)(
 /**
  * A leg failed or was lost, or tokens were refused. When `fatal` is false another attempt follows,
  * on this leg or another: `retry_in_ms` is the time until it, -1 when it waits for a network or for
- * tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. When `fatal` is
+ * tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. A request of an
+ * outbox that failed and is tried again is told with RT_SPREADBOT_TRANSPORT_NONE. When `fatal` is
  * true the disconnected callback follows. `http_status` is the answer's, 0 without one. `message`
  * names host and cause, valid until the callback returns. Since 0.1.
  */

@@ -5,12 +5,23 @@ import Synchronization
 final class CallbackQueue: Sendable {
     struct Job: MailboxElement {
         let count: Int
+        let isOwed: Bool
         let run: @Sendable () -> Void
 
-        static var taken: Job { Job(count: 0) {} }
+        static var taken: Job { Job(count: 0, isOwed: false) {} }
     }
 
     private let mailbox: Mailbox<Job>
+    private let gate = Gate()
+
+    /// Apart, since the task that runs jobs must not hold the queue.
+    private final class Gate: Sendable {
+        let isClosed = Atomic<Bool>(false)
+
+        func run(_ job: Job) {
+            if job.isOwed || !isClosed.load(ordering: .acquiring) { job.run() }
+        }
+    }
 
     /// - Parameter onResume: called when there is room again.
     init(
@@ -22,10 +33,10 @@ final class CallbackQueue: Sendable {
         switch executor {
         case .loop: break
         case .actor(let actor):
-            Task { await CallbackQueue.run(mailbox, on: actor, onResume) }
+            Task { [gate] in await CallbackQueue.run(mailbox, gate, on: actor, onResume) }
         case .task(let executor):
-            Task(executorPreference: executor) {
-                while let job = try? await mailbox.next(onResume: onResume) { job.run() }
+            Task(executorPreference: executor) { [gate] in
+                while let job = try? await mailbox.next(onResume: onResume) { gate.run(job) }
                 // The preference alone does not keep it alive.
                 withExtendedLifetime(executor) {}
             }
@@ -33,17 +44,22 @@ final class CallbackQueue: Sendable {
     }
 
     private static func run(
-        _ mailbox: Mailbox<Job>, on actor: isolated any Actor, _ onResume: @Sendable () -> Void
+        _ mailbox: Mailbox<Job>, _ gate: Gate, on actor: isolated any Actor,
+        _ onResume: @Sendable () -> Void
     ) async {
-        while let job = try? await mailbox.next(onResume: onResume) { job.run() }
+        while let job = try? await mailbox.next(onResume: onResume) { gate.run(job) }
     }
 
     /// - Returns: whether the loop should deliver no more for now.
-    func put(count: Int, _ run: @escaping @Sendable () -> Void) -> Bool {
-        mailbox.put(Job(count: count, run: run))
+    func put(count: Int, isOwed: Bool, _ run: @escaping @Sendable () -> Void) -> Bool {
+        mailbox.put(Job(count: count, isOwed: isOwed, run: run))
     }
 
     var isPaused: Bool { mailbox.isPaused }
 
-    func close() { mailbox.finish(.normal, discarding: true) }
+    /// Only what is owed is run from here on.
+    func close() { gate.isClosed.store(true, ordering: .releasing) }
+
+    /// Nothing is put any more: the task ends behind what waits.
+    func finish() { mailbox.finish(.normal) }
 }

@@ -83,7 +83,7 @@ public final class Spreadbot: Sendable {
     let connection: SpreadbotConnection
     /// Held, since the last reference to a loop ends it and all that is on it.
     let loop: Loop
-    private let desk: SpreadbotDesk
+    fileprivate let desk: SpreadbotDesk
     private let maxBufferedMessages: Int
     private let maxBufferedBytes: Int
 
@@ -106,7 +106,7 @@ public final class Spreadbot: Sendable {
 
     deinit {
         connection.close()
-        desk.close()
+        desk.close(loop)
     }
 
     // MARK: Handlers; the last one set counts
@@ -132,6 +132,8 @@ public final class Spreadbot: Sendable {
                 }
             }
         }
+        // An iteration before may have paused it.
+        try? connection.resume()
     }
 
     /// Another leg is in use; nil when it is over.
@@ -184,11 +186,13 @@ public final class Spreadbot: Sendable {
         try await withTaskCancellationHandler {
             try Task.checkCancellation()
             try await withCheckedThrowingContinuation { continuation in
-                desk.wait(ticket, continuation)
                 do throws(RealtimeError) {
-                    try connection.establish(path: path)
+                    try connection.establish(path: path) { epoch in
+                        desk.wait(ticket, for: epoch, continuation)
+                    }
                 } catch {
-                    desk.stopWaiting(ticket, error)
+                    // It was refused before it had a number.
+                    continuation.resume(throwing: error)
                 }
                 // It may have been cancelled before it waited.
                 if Task.isCancelled { desk.stopWaiting(ticket, CancellationError()) }
@@ -204,19 +208,23 @@ public final class Spreadbot: Sendable {
     /// task that iterates ends the connection.
     public func messages(path: String) throws(RealtimeError) -> Messages {
         let mailbox = Mailbox<Message>(maxBufferedMessages, maxBufferedBytes)
-        let old = desk.world.withLock { world in
-            defer { world.mailbox = mailbox }
-            return world.mailbox
-        }
-        old?.finish(.normal)
-        set { [unowned connection] in
-            $0.message = { message in
-                guard mailbox.put(Message(message)) else { return }
-                try? connection.pause()
-                if !mailbox.isPaused { try? connection.resume() }
+        var old: Mailbox<Message>?
+        try connection.establish(path: path) { epoch in
+            old = desk.world.withLock { world in
+                defer { (world.mailbox, world.mailboxEpoch) = (mailbox, epoch) }
+                return world.mailbox
+            }
+            set { [unowned connection] in
+                $0.message = { message in
+                    guard mailbox.put(Message(message)) else { return }
+                    try? connection.pause()
+                    if !mailbox.isPaused { try? connection.resume() }
+                }
             }
         }
-        try connection.establish(path: path)
+        old?.finish(.normal)
+        // The one before may have been full.
+        try? connection.resume()
         return Messages(spreadbot: self, mailbox: mailbox)
     }
 
@@ -233,7 +241,9 @@ public final class Spreadbot: Sendable {
             do {
                 return try await mailbox.next { try? connection.resume() }
             } catch let error as CancellationError {
-                try? connection.disconnect()
+                // Another iteration may have taken the connection over.
+                let isCurrent = spreadbot.desk.world.withLock { $0.mailbox === mailbox }
+                if isCurrent { try? connection.disconnect() }
                 throw error
             }
         }
@@ -245,14 +255,14 @@ public final class Spreadbot: Sendable {
 
     /// The same, and waits until it is closed.
     public func closeConnection() async {
-        closeNow()
         await withCheckedContinuation { continuation in
-            connection.whenDisconnected { continuation.resume() }
+            do {
+                try connection.disconnect { continuation.resume() }
+            } catch {
+                continuation.resume()
+            }
         }
     }
-
-    /// `closeConnection` without its twin that waits.
-    private func closeNow() { try? connection.disconnect() }
 
     // MARK: Sending
 
@@ -290,7 +300,7 @@ public final class Spreadbot: Sendable {
         let done = completion.map { completion in
             { [desk] (sent: SpreadbotSent) in
                 let result = sent.outcome
-                desk.run { completion(result) }
+                desk.run(isOwed: true) { completion(result) }
             }
         }
         do {

@@ -11,9 +11,16 @@ final class SpreadbotDesk: Sendable {
         var error: (@Sendable (Spreadbot.ErrorEvent) -> Void)?
         var disconnected: (@Sendable (RealtimeError?) -> Void)?
         /// Those who wait for the connection.
-        var waiters: [UInt64: CheckedContinuation<Void, any Error>] = [:]
+        var waiters: [UInt64: Waiter] = [:]
         var lastTicket: UInt64 = 0
         var mailbox: Mailbox<Spreadbot.Message>?
+        /// The establishment that the mailbox is of.
+        var mailboxEpoch: UInt64 = 0
+    }
+
+    struct Waiter {
+        var epoch: UInt64
+        var continuation: CheckedContinuation<Void, any Error>
     }
 
     let world = Mutex(World())
@@ -45,35 +52,48 @@ final class SpreadbotDesk: Sendable {
     }
 
     /// Runs a handler where the user wants it.
-    func run(_ count: Int = 0, _ body: @escaping @Sendable () -> Void) {
+    /// - Parameter isOwed: also when the `Spreadbot` is gone.
+    func run(
+        _ count: Int = 0, isOwed: Bool = false, _ body: @escaping @Sendable () -> Void
+    ) {
         guard let queue else { return body() }
-        guard queue.put(count: count, body) else { return }
+        guard queue.put(count: count, isOwed: isOwed, body) else { return }
         try? connection.pause()
         // Those who emptied the queue meanwhile called resume before there was a pause.
         if !queue.isPaused { try? connection.resume() }
     }
 
     private func opened(_ transport: Spreadbot.Transport, _ resumed: Bool) {
+        let epoch = connection.currentEpoch
         let (handler, waiters) = world.withLock { world in
-            defer { world.waiters = [:] }
-            return (world.open, world.waiters)
+            (world.open, SpreadbotDesk.take(&world.waiters, upTo: epoch))
         }
-        for waiter in waiters.values { waiter.resume() }
+        for waiter in waiters { waiter.resume() }
         if let handler { run { handler(transport, resumed) } }
     }
 
     private func over(_ error: RealtimeError?) {
+        let epoch = connection.endedEpoch
         let (handler, waiters, mailbox) = world.withLock { world in
-            defer {
-                world.waiters = [:]
-                world.mailbox = nil
-            }
-            return (world.disconnected, world.waiters, world.mailbox)
+            // Those of an establishment that follows wait for its own end.
+            let mailbox = world.mailboxEpoch <= epoch ? world.mailbox : nil
+            if mailbox != nil { world.mailbox = nil }
+            return (
+                world.disconnected, SpreadbotDesk.take(&world.waiters, upTo: epoch), mailbox
+            )
         }
         let closed = RealtimeError(.closed, "the connection was closed")
-        for waiter in waiters.values { waiter.resume(throwing: error ?? closed) }
+        for waiter in waiters { waiter.resume(throwing: error ?? closed) }
         mailbox?.finish(error.map { .failed($0) } ?? .normal)
         if let handler { run { handler(error) } }
+    }
+
+    private static func take(
+        _ waiters: inout [UInt64: Waiter], upTo epoch: UInt64
+    ) -> [CheckedContinuation<Void, any Error>] {
+        let taken = waiters.filter { $0.value.epoch <= epoch }
+        for ticket in taken.keys { waiters[ticket] = nil }
+        return taken.values.map(\.continuation)
     }
 
     // MARK: Those who wait for the connection
@@ -85,18 +105,30 @@ final class SpreadbotDesk: Sendable {
         }
     }
 
-    func wait(_ ticket: UInt64, _ continuation: CheckedContinuation<Void, any Error>) {
-        world.withLock { $0.waiters[ticket] = continuation }
+    func wait(
+        _ ticket: UInt64, for epoch: UInt64,
+        _ continuation: CheckedContinuation<Void, any Error>
+    ) {
+        world.withLock { $0.waiters[ticket] = Waiter(epoch: epoch, continuation: continuation) }
     }
 
     /// One that waits no longer, or never did, is left alone.
     func stopWaiting(_ ticket: UInt64, _ error: any Error) {
-        world.withLock { $0.waiters.removeValue(forKey: ticket) }?.resume(throwing: error)
+        let waiter = world.withLock { $0.waiters.removeValue(forKey: ticket) }
+        waiter?.continuation.resume(throwing: error)
     }
 
-    /// The connection is given back: nothing comes any more.
-    func close() {
-        queue?.close()
+    /// The connection is given back: of what waits for its executor the ends of sends are told.
+    func close(_ loop: Loop) {
+        if let queue {
+            queue.close()
+            // Behind the ends that the connection's own end brings.
+            do {
+                try loop.post { queue.finish() }
+            } catch {
+                queue.finish()
+            }
+        }
         world.withLock { $0.mailbox }?.finish(.normal, discarding: true)
     }
 }

@@ -99,9 +99,10 @@ public func rt_spreadbot_establish(
 }
 
 /// Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that wait
-/// end with RT_ERROR_CLOSED, no error is told, and the disconnected callback is the last one. No
-/// callback comes inside this call. When nothing is established, nothing happens. Any thread. Since
-/// 0.1.
+/// end with RT_ERROR_CLOSED, no error is told, and no message is delivered any more; the
+/// disconnected callback tells the end. Requests of `rt_spreadbot_post` and of an outbox need no
+/// connection and go on. No callback comes inside this call. When nothing is established, nothing
+/// happens. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_disconnect")
 public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
@@ -207,8 +208,10 @@ public func rt_spreadbot_new_rest(
     }
 }
 
-/// Stops delivering; what comes waits, and the server with it. Any thread; from another than the
-/// loop's one message may still come. Since 0.1.
+/// Stops delivering; what comes waits, and the server with it, except the rest of a batch of
+/// messages that one poll brought. A frame that is sent counts as the server's once it is written,
+/// since the answer that would confirm it is not read. Any thread; from another than the loop's one
+/// message may still come. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_pause")
 public func rt_spreadbot_pause(_ spreadbot: rt_spreadbot?) -> rt_status {

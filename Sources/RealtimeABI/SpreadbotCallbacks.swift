@@ -31,7 +31,8 @@ public typealias rt_spreadbot_message_fn =
 
 /// A leg failed or was lost, or tokens were refused. When `fatal` is false another attempt follows,
 /// on this leg or another: `retry_in_ms` is the time until it, -1 when it waits for a network or
-/// for tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. When
+/// for tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. A request
+/// of an outbox that failed and is tried again is told with RT_SPREADBOT_TRANSPORT_NONE. When
 /// `fatal` is true the disconnected callback follows. `http_status` is the answer's, 0 without one.
 /// `message` names host and cause, valid until the callback returns. Since 0.1.
 public typealias rt_spreadbot_error_fn =

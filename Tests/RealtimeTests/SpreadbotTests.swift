@@ -25,6 +25,11 @@ private actor Place {
     func note(_ text: String) { told.append(text) }
 }
 
+/// Where the form that does not wait is meant.
+private func establish(_ spreadbot: Spreadbot) {
+    try? spreadbot.establishConnection(path: "echo")
+}
+
 /// Runs jobs on a queue of its own.
 private final class Line: TaskExecutor {
     private static let key = DispatchSpecificKey<Bool>()
@@ -229,6 +234,68 @@ private final class Line: TaskExecutor {
         #expect(throws: RealtimeError.self) { try SpreadbotREST(config: config) }
         let text = try String(contentsOf: URL(filePath: file), encoding: .isoLatin1)
         #expect(text.contains("early"))
+    }
+
+    @Test func anEndIsNotThatOfTheNextConnection() async throws {
+        let spreadbot = try spreadbot()
+        for _ in 0..<20 {
+            try await spreadbot.establishConnection(path: "echo")
+            close(spreadbot)
+            try await spreadbot.establishConnection(path: "echo")
+            close(spreadbot)
+            // Also when the one before was not taken whole.
+            var count = 0
+            for try await _ in try spreadbot.messages(path: "events/9") {
+                count += 1
+                if count == 3 { break }
+            }
+            #expect(count == 3)
+        }
+        let again = Mutex(0)
+        spreadbot.onDisconnected { [weak spreadbot] _ in
+            guard again.withLock({ $0 += 1; return $0 }) == 1, let spreadbot else { return }
+            establish(spreadbot)
+        }
+        await spreadbot.closeConnection()
+        #expect(spreadbot.state != .disconnected)
+        await spreadbot.closeConnection()
+    }
+
+    @Test func aFullBoxHoldsNoSendBack() async throws {
+        let spreadbot = try spreadbot { $0.maxBufferedMessages = 2 }
+        let messages = try spreadbot.messages(path: "echo")
+        try await spreadbot.establishConnection(path: "echo")
+        // More echoes than the box takes, and nobody takes them.
+        for number in 0..<20 { try await spreadbot.sendMessageString(message: "\(number)") }
+        withExtendedLifetime(messages) {}
+        // Another iteration is not held back by it.
+        for try await message in try spreadbot.messages(path: "events/1") {
+            #expect(message.id == "1")
+            break
+        }
+    }
+
+    @Test func endsOfSendsAreOwed() async throws {
+        let place = Place()
+        let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
+        for _ in 0..<5 {
+            var spreadbot: Spreadbot? = try spreadbot { $0.executor = .actor(place) }
+            try await spreadbot?.establishConnection(path: "echo")
+            keepSending(spreadbot) { continuation.yield() }
+            spreadbot = nil
+        }
+        var count = 0
+        for await _ in ends {
+            count += 1
+            if count == 5 { break }
+        }
+    }
+
+    // The forms that do not wait.
+    private func close(_ spreadbot: Spreadbot) { spreadbot.closeConnection() }
+
+    private func keepSending(_ spreadbot: Spreadbot?, _ told: @escaping @Sendable () -> Void) {
+        try? spreadbot?.sendMessageString(message: "last") { _ in told() }
     }
 
     @Test func dictionariesAreChecked() throws {

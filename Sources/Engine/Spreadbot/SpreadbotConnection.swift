@@ -19,6 +19,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     private let sharedHandlers = Mutex(SpreadbotHandlers())
     private let shared: Mutex<Shared>
     private let lastNumber = Atomic<UInt64>(0)
+    private let lastEpoch = Atomic<UInt64>(0)
 
     // The loop's owner only.
     @exclusivity(unchecked) var handlers = SpreadbotHandlers()
@@ -30,7 +31,12 @@ package final class SpreadbotConnection: @unchecked Sendable {
     var isActing = false
     var isScheduled = false
     var isResident = false
-    var endObservers: [() -> Void] = []
+    var hasBegun = false
+    /// Establishments whose end is still to be told, by number, and the last one that was told.
+    var epochs: [UInt64] = []
+    package internal(set) var endedEpoch: UInt64 = 0
+    /// Who waits for the end of an establishment.
+    var endObservers: [(epoch: UInt64, tell: () -> Void)] = []
     /// Posts messages; its requests wait for tokens with the session.
     var sender: RESTClient?
     /// Spends refresh tokens.
@@ -113,6 +119,9 @@ package final class SpreadbotConnection: @unchecked Sendable {
 
     private var isUsed: Bool { isStarted.load(ordering: .acquiring) }
 
+    /// The establishment that events are of; the loop's owner only.
+    package var currentEpoch: UInt64 { epochs.last ?? endedEpoch }
+
     /// Whether it was given back, as it is with its loop.
     var isClosed: Bool {
         gate.load(ordering: .acquiring) & Gate.closed != 0
@@ -176,33 +185,37 @@ package final class SpreadbotConnection: @unchecked Sendable {
 
     /// Connects to a path below the base, in place of what is there. Cursor and tokens are kept;
     /// another path than before begins without a cursor.
-    package func establish(path: String) throws(RealtimeError) {
+    /// - Parameter assigned: told the number of this establishment before anything of it is told.
+    package func establish(
+        path: String, assigned: (UInt64) -> Void = { _ in }
+    ) throws(RealtimeError) {
         try checkOpen()
         for transport in configuration.transports {
             _ = try configuration.url(of: transport, path: path)
         }
         start()
         publish { $0.path = path }
-        loop.perform { [self] in establishNow(path) }
+        let epoch = lastEpoch.add(1, ordering: .relaxed).newValue
+        assigned(epoch)
+        perform { [self] in establishNow(path, epoch) }
     }
 
     /// Ends the connection; the disconnected handler tells when. It may be established again.
-    package func disconnect() throws(RealtimeError) {
+    /// - Parameter ended: called on the loop's thread once that was told, at once when nothing is
+    ///   established.
+    package func disconnect(ended: (@Sendable () -> Void)? = nil) throws(RealtimeError) {
         try checkOpen()
-        guard isUsed else { return }
-        loop.perform { [self] in
+        guard isUsed else {
+            ended?()
+            return
+        }
+        perform { [self] in
+            if let ended {
+                guard let epoch = epochs.last, !isClosed else { return ended() }
+                endObservers.append((epoch, ended))
+            }
             session.disconnect(now: Loop.now())
             schedule()
-        }
-    }
-
-    /// Has `body` called on the loop's thread once nothing is established any more.
-    package func whenDisconnected(_ body: @escaping @Sendable () -> Void) {
-        loop.enqueue { [self] in
-            // What the end has still to tell is told before.
-            act()
-            if session.isIdle || isClosed { return body() }
-            endObservers.append(body)
         }
     }
 
@@ -215,7 +228,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         var probe = configuration
         try probe.setTokens(access: access, refresh: refresh)
         publish { ($0.accessToken, $0.refreshToken) = (access, refresh) }
-        loop.perform { [self] in
+        perform { [self] in
             session.setTokens(access: access, refresh: refresh, now: Loop.now())
             // Requests that follow this call carry them.
             setCredential(session.credential)
@@ -287,7 +300,12 @@ package final class SpreadbotConnection: @unchecked Sendable {
         assigned(number)
         let send = SpreadbotSend(
             number: number, kind: kind, payload: payload, path: path, key: key, entry: entry)
-        loop.perform { [self] in
+        perform { [self] in
+            guard !isClosed else {
+                let error = RealtimeError(.closed, "the connection was given back")
+                done?(SpreadbotSent(number: number, error: error, result: nil))
+                return
+            }
             if let done { completions[number] = done }
             session.submit(send, now: Loop.now())
             schedule()
@@ -301,7 +319,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     /// was given to the WebSocket is left alone.
     package func cancel(_ number: UInt64) throws(RealtimeError) {
         try checkOpen()
-        loop.perform { [self] in
+        perform { [self] in
             session.cancel(number)
             schedule()
         }
@@ -312,18 +330,27 @@ package final class SpreadbotConnection: @unchecked Sendable {
     package func pause() throws(RealtimeError) {
         try checkOpen()
         let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused == 0 { loop.perform { [self] in leg?.pause() } }
+        if old & Gate.paused == 0 { perform { [self] in pauseNow() } }
     }
 
     package func resume() throws(RealtimeError) {
         try checkOpen()
         let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused != 0 { loop.perform { [self] in leg?.resume() } }
+        if old & Gate.paused != 0 { perform { [self] in leg?.resume() } }
     }
 
     func start() {
         guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        loop.perform { [self] in begin() }
+        perform {}
+    }
+
+    /// Runs on the loop's thread, behind the beginning.
+    private func perform(_ work: @escaping () -> Void) {
+        loop.perform { [self] in
+            // Another thread's call may come before that of the one that started.
+            if !hasBegun { begin() }
+            work()
+        }
     }
 
     func checkOpen() throws(RealtimeError) {

@@ -7,6 +7,7 @@ import Wire
 // session wants done. Requests are in SpreadbotRequests.swift.
 extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, LoopResident {
     func begin() {
+        hasBegun = true
         guard !isClosed else { return }
         takeHandlers()
         session = SpreadbotSession(configuration)
@@ -23,8 +24,11 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         schedule()
     }
 
-    func establishNow(_ path: String) {
+    func establishNow(_ path: String, _ epoch: UInt64) {
         guard !isClosed else { return }
+        // What is replaced while it lives has no end of its own.
+        if session.state != .disconnected { _ = epochs.popLast() }
+        epochs.append(epoch)
         pathText = ContiguousArray(path.utf8) + [0]
         session.establish(path: path, now: Loop.now())
         takeID()
@@ -108,7 +112,9 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         case .refresh(let token): refresh(token)
         case .refreshed(let error): tellClients(error)
         case .credential(let credential): setCredential(credential)
-        case .write(let send): leg?.write(send)
+        case .write(let send):
+            results[send.id] = nil
+            leg?.write(send)
         case .confirm(let id): confirm(id)
         case .post(let send): post(send)
         case .cancelPost: cancelPost()
@@ -136,6 +142,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             end(send, SpreadbotSent(number: send.number, error: error, result: result))
         case .disconnected(let error):
             Log.write(.info, "\(name): disconnected")
+            if !epochs.isEmpty { endedEpoch = epochs.removeFirst() }
             handlers.disconnected?(error)
             tellEnd()
         default: break
@@ -221,6 +228,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         }
         handlers.message = { [self] kind, bytes in receive(frame: bytes, kind, leg) }
         handlers.error = { leg.failure = $0 }
+        handlers.drained = { [self] in drained(leg) }
         handlers.close = { [self, unowned connection] code, reason, isClean in
             guard leg === self.leg else { return }
             if session.state == .disconnected {
@@ -301,6 +309,8 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 
     private func confirm(_ id: SpreadbotSend.ID) {
         guard let leg, case .webSocket(let connection) = leg.kind else { return }
+        // No pong is read in a pause: what is written must do then.
+        if isPaused { return connection.oweDrained() }
         // One that is closing answers no more, and its end says what arrived.
         try? connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) { [self] _ in
             guard leg === self.leg else { return }
@@ -308,6 +318,20 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             session.confirmed(leg.number, id, now: Loop.now())
             act()
         }
+    }
+
+    func pauseNow() {
+        leg?.pause()
+        if let leg, case .webSocket(let connection) = leg.kind { connection.oweDrained() }
+    }
+
+    /// All frames are written.
+    private func drained(_ leg: SpreadbotLeg) {
+        guard leg === self.leg, isPaused, leg.written > 0 else { return }
+        let id = leg.written
+        leg.confirmed(id)
+        session.confirmed(leg.number, id, now: Loop.now())
+        act()
     }
 
     private func closeWebSocket(_ number: UInt64) {
@@ -329,7 +353,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         refresher?.close()
         leaveClients()
         dropHandlers()
-        tellEnd()
+        tellEnd(isOver: true)
         abandonSends()
         if isResident {
             isResident = false
@@ -344,10 +368,11 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         handlers.sent?(sent)
     }
 
-    private func tellEnd() {
-        let observers = endObservers
-        endObservers = []
-        for observer in observers { observer() }
+    /// - Parameter isOver: nothing follows any more.
+    private func tellEnd(isOver: Bool = false) {
+        let ended = endObservers.filter { isOver || $0.epoch <= endedEpoch }
+        endObservers.removeAll { isOver || $0.epoch <= endedEpoch }
+        for observer in ended { observer.tell() }
     }
 
     /// Nothing is told once the loop is freed.
@@ -356,7 +381,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         leg = nil
         probe = nil
         dropHandlers()
-        tellEnd()
+        tellEnd(isOver: true)
         abandonSends()
     }
 

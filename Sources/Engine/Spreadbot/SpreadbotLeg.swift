@@ -96,7 +96,8 @@ extension SpreadbotConfiguration {
             fields.append(HeaderField(name: "Authorization", value: bearer))
             if let name = tokenQueryParameter { url = url.withQuery(name, attempt.accessToken) }
         }
-        if let name = idQueryParameter, !attempt.cursor.isEmpty {
+        // A poll's own moves with its answers.
+        if let name = idQueryParameter, !attempt.cursor.isEmpty, attempt.transport != .poll {
             url = url.withQuery(name, attempt.cursor)
         }
         return (url, fields)
@@ -123,6 +124,8 @@ extension SpreadbotConfiguration {
             $0.pongTimeout = pingInterval
             $0.compression.enabled = compression
             $0.limits.messageBytes = maxMessageBytes
+            // The session bounds what is under way; a ping must never be refused.
+            $0.sendLimit = 0
         }
         return connection
     }
@@ -159,6 +162,7 @@ extension SpreadbotConfiguration {
             for field in fields { try $0.addHeader(name: field.name, value: field.value) }
             try $0.setCursor(.headerID)
             $0.sendsValidatorsToo = true
+            $0.secondIDParameter = idQueryParameter
             try $0.setLastEventID(attempt.cursor)
             $0.network = network
             $0.redirects = redirects

@@ -7,6 +7,8 @@ extension SpreadbotConnection {
     // MARK: Sends
 
     func post(_ send: SpreadbotSend) {
+        // Of an attempt before.
+        results[send.id] = nil
         do throws(RealtimeError) {
             let client = try sendingClient()
             let (url, type) = try place(of: send)
@@ -21,8 +23,10 @@ extension SpreadbotConnection {
                 posting = nil
                 results[send.id] = result
                 let error = result.outcome.error
+                let status = result.outcome.head?.status ?? 0
                 session.posted(
-                    send.id, error, mayPass: error.map(SpreadbotConnection.mayPass) ?? false,
+                    send.id, error,
+                    mayPass: error.map { SpreadbotConnection.mayPass($0, status) } ?? false,
                     now: Loop.now(), random: randomFraction())
                 schedule()
             }
@@ -33,10 +37,9 @@ extension SpreadbotConnection {
     }
 
     /// Whether another attempt, later, may end better.
-    private static func mayPass(_ error: RealtimeError) -> Bool {
+    private static func mayPass(_ error: RealtimeError, _ status: Int) -> Bool {
         switch error.code {
-        case .httpStatus:
-            error.response.map { $0.status >= 500 || [408, 425, 429].contains($0.status) } ?? false
+        case .httpStatus: status >= 500 || [408, 425, 429].contains(status)
         case .resolve, .connect, .tls, .proxy, .timeout, .connectionLost, .deadline, .system, .auth,
             .protocolViolation, .closed, .cancelled:
             true

@@ -22,6 +22,8 @@ package struct LongPollConfiguration: Sendable {
     package private(set) var cursorMode = LongPollCursorMode.validators
     /// The validators of the latest answer go along with an id.
     package var sendsValidatorsToo = false
+    /// A query parameter that an id is sent as, too.
+    package var secondIDParameter: String?
     package private(set) var lastEventID: String?
     package private(set) var idQueryParameter = "last_event_id"
 

@@ -133,6 +133,9 @@ package struct LongPollSession: Sendable {
         cursor.apply(
             to: &request, configuration.cursorMode, parameter: configuration.idQueryParameter)
         if configuration.sendsValidatorsToo { cursor.applyValidators(to: &request) }
+        if let name = configuration.secondIDParameter {
+            cursor.apply(to: &request, .queryID, parameter: name)
+        }
     }
 
     /// An answer's head has come.
