@@ -253,7 +253,11 @@ private final class Line: TaskExecutor {
         }
         let again = Mutex(0)
         spreadbot.onDisconnected { [weak spreadbot] _ in
-            guard again.withLock({ $0 += 1; return $0 }) == 1, let spreadbot else { return }
+            let count = again.withLock { again in
+                again += 1
+                return again
+            }
+            guard count == 1, let spreadbot else { return }
             establish(spreadbot)
         }
         await spreadbot.closeConnection()
