@@ -36,6 +36,7 @@ def add(suite: Suite, build: Build) -> None:
         events,
         polls,
         polls_in_batches,
+        polls_move_the_id_in_their_query,
         polls_in_parts,
         a_cursor_for_all_legs,
         what_was_delivered_is_not_again,
@@ -211,6 +212,18 @@ def polls_in_batches(build: Build, server: LadderServer) -> None:
         bot.end()
     ids = [one.headers.get("last-event-id") for one in server.of("/p", Leg.POLL)]
     expect(ids[:2] == [None, "2"], f"ids {ids}")
+
+
+def polls_move_the_id_in_their_query(build: Build, server: LadderServer) -> None:
+    """For servers that look at nothing else."""
+    scripts = [polled(b"%d" % number, f"Last-Event-ID: {number}") for number in (1, 2, 3)]
+    server.plan("/p", {Leg.POLL: [*scripts, silence]})
+    with Bot(build, server.origin, "p", transports=3, poll_interval=10, id_query="i") as bot:
+        bot.expect("transport 3", "open 3 0")
+        tells(bot, *((str(number), True, "p", str(number)) for number in (1, 2, 3)))
+        bot.end()
+    queries = [one.query for one in server.of("/p", Leg.POLL)]
+    expect(queries[:3] == ["", "i=1", "i=2"], f"queries {queries}")
 
 
 def polls_in_parts(build: Build, server: LadderServer) -> None:

@@ -25,6 +25,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
     test = functools.partial(killed_again_and_again, build, servers)
     suite.add(f"spreadbot outbox: {ROUNDS} times killed", test)
     suite.add("spreadbot outbox: in use", functools.partial(in_use, build, servers))
+    suite.add("spreadbot outbox: refused for now", functools.partial(refused, build, servers))
 
 
 class Receiver:
@@ -34,6 +35,8 @@ class Receiver:
         self.came: list[int] = []
         self.changed = threading.Condition()
         self.handshakes = 0
+        #: How many requests are answered with 503 before one is taken.
+        self.refuses = 0
 
     def take(self, text: str) -> None:
         with self.changed:
@@ -68,6 +71,9 @@ class Receiver:
         return web.Response(status=500)
 
     async def post(self, request: web.Request) -> web.Response:
+        if self.refuses:
+            self.refuses -= 1
+            return web.Response(status=503)
         self.take(await request.text())
         return web.Response(status=202)
 
@@ -135,3 +141,14 @@ def in_use(build: Build, servers: Servers) -> None:
         other = build.run(program, url, str(path), "1")
         expect(other.returncode == 3 and str(path) in other.stderr, other.stderr)
         expect(path.read_text() == "no outbox\n", "it was overwritten")
+
+
+def refused(build: Build, servers: Servers) -> None:
+    """For longer than a request is tried: it is kept, and tried again."""
+    receiver, url = receive(servers)
+    receiver.refuses = 4
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+        process = start(build, url, f"{folder}/outbox", "3", "1")
+        receiver.wait_for({3})
+        process.communicate(timeout=PATIENCE_S)
+    expect(receiver.came == [3] and not receiver.refuses, f"{receiver.came}")

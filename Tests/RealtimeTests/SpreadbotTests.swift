@@ -279,6 +279,14 @@ private final class Line: TaskExecutor {
         }
     }
 
+    @Test func messagesBeyondTheBufferAreConfirmed() async throws {
+        let spreadbot = try spreadbot()
+        try await spreadbot.establishConnection(path: "sink")
+        try await spreadbot.sendMessageBinary(
+            message: [UInt8](repeating: 7, count: (64 << 20) + 1))
+        try await spreadbot.sendMessageString(message: "behind it")
+    }
+
     @Test func endsOfSendsAreOwed() async throws {
         let place = Place()
         let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
