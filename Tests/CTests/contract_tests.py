@@ -13,6 +13,8 @@ ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
 MEMCHECK = [
     "valgrind",
     "--quiet",
+    # Threads take turns: one that is always ready would keep the others out.
+    "--fair-sched=yes",
     "--error-exitcode=9",
     "--leak-check=full",
     "--show-leak-kinds=definite",
