@@ -171,6 +171,42 @@ static void sends_are_confirmed(rt_loop *loop, const char *server) {
   rt_spreadbot_free(spreadbot);
 }
 
+static void a_pause_keeps_options_and_sends(rt_loop *loop, const char *server) {
+  static uint8_t much[16 << 20];
+  const int32_t events[] = {RT_SPREADBOT_TRANSPORT_SSE};
+  heard h;
+  rt_websocket *release;
+  rt_spreadbot *spreadbot = listen(&h, loop, server);
+  /* Before it is used, none of these begins anything. */
+  CHECK_OK(rt_spreadbot_pause(spreadbot));
+  CHECK_OK(rt_spreadbot_resume(spreadbot));
+  CHECK_OK(rt_spreadbot_cancel(spreadbot, 7));
+  CHECK_OK(rt_spreadbot_set_transports(spreadbot, events, 1));
+  h.disconnect_at = 1;
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "events/1"));
+  TURN_UNTIL(loop, h.disconnected);
+  CHECK(strcmp(h.legs, "20") == 0 && h.errors == 0);
+  rt_spreadbot_free(spreadbot);
+
+  /* Sent in a pause, and not written before its end. */
+  spreadbot = listen(&h, loop, server);
+  CHECK_OK(rt_spreadbot_set_compression(spreadbot, false));
+  CHECK_OK(rt_spreadbot_establish(spreadbot, "stall"));
+  TURN_UNTIL(loop, h.opens == 1);
+  CHECK_OK(rt_spreadbot_pause(spreadbot));
+  CHECK_OK(rt_spreadbot_send_binary(spreadbot, much, sizeof much, NULL));
+  settle(loop);
+  CHECK_OK(rt_spreadbot_resume(spreadbot));
+  settle(loop);
+  CHECK(h.sent == 0);
+  release = new_websocket(loop, server, "/release");
+  CHECK_OK(rt_websocket_start(release));
+  TURN_UNTIL(loop, h.sent == 1);
+  CHECK(h.last_sent == RT_OK);
+  rt_websocket_free(release);
+  rt_spreadbot_free(spreadbot);
+}
+
 static void tokens_are_needed(rt_loop *loop, const char *server) {
   heard h;
   rt_rest *rest = NULL;
@@ -331,6 +367,7 @@ int main(int argc, char **argv) {
   loop = new_loop();
   the_ladder_is_climbed_down(loop, argv[1]);
   sends_are_confirmed(loop, argv[1]);
+  a_pause_keeps_options_and_sends(loop, argv[1]);
   tokens_are_needed(loop, argv[1]);
   callbacks_may_free(loop, argv[1]);
   the_network_is_waited_for(loop, argv[1]);

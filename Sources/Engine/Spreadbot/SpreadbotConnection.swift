@@ -336,7 +336,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     package func resume() throws(RealtimeError) {
         try checkOpen()
         let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused != 0 { perform { [self] in leg?.resume() } }
+        if old & Gate.paused != 0 { perform { [self] in resumeNow() } }
     }
 
     func start() {
@@ -344,11 +344,11 @@ package final class SpreadbotConnection: @unchecked Sendable {
         perform {}
     }
 
-    /// Runs on the loop's thread, behind the beginning.
-    private func perform(_ work: @escaping () -> Void) {
+    /// Runs on the loop's thread, behind the beginning once it was started.
+    func perform(_ work: @escaping () -> Void) {
         loop.perform { [self] in
             // Another thread's call may come before that of the one that started.
-            if !hasBegun { begin() }
+            if !hasBegun, isUsed { begin() }
             work()
         }
     }

@@ -310,7 +310,10 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     private func confirm(_ id: SpreadbotSend.ID) {
         guard let leg, case .webSocket(let connection) = leg.kind else { return }
         // No pong is read in a pause: what is written must do then.
-        if isPaused { return connection.oweDrained() }
+        if isPaused {
+            leg.owedPing = id
+            return connection.oweDrained()
+        }
         // One that is closing answers no more, and its end says what arrived.
         try? connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) { [self] _ in
             guard leg === self.leg else { return }
@@ -325,9 +328,18 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         if let leg, case .webSocket(let connection) = leg.kind { connection.oweDrained() }
     }
 
+    func resumeNow() {
+        guard let leg else { return }
+        leg.resume()
+        guard let id = leg.owedPing, !isPaused else { return }
+        leg.owedPing = nil
+        confirm(id)
+    }
+
     /// All frames are written.
     private func drained(_ leg: SpreadbotLeg) {
         guard leg === self.leg, isPaused, leg.written > 0 else { return }
+        leg.owedPing = nil
         let id = leg.written
         leg.confirmed(id)
         session.confirmed(leg.number, id, now: Loop.now())

@@ -17,6 +17,8 @@ final class SpreadbotLeg {
     var failure: RealtimeError?
     /// Frames carry headers, by Nchan's subprotocol.
     var hasMeta = false
+    /// The frame that a ping is owed behind, since none was sent in a pause.
+    var owedPing: SpreadbotSend.ID?
     /// Where each frame ends in what was written, in order.
     private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []
 

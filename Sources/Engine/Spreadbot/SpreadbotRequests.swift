@@ -90,7 +90,7 @@ extension SpreadbotConnection {
         let token = tokens.access
         if !token.isEmpty { try client.setCredential(HeaderField.bearerAuthorization(token)) }
         start()
-        loop.perform { [self] in join(client) }
+        perform { [self] in join(client) }
         return client
     }
 
