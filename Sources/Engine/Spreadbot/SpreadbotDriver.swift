@@ -32,6 +32,8 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         pathText = ContiguousArray(path.utf8) + [0]
         session.establish(path: path, now: Loop.now())
         takeID()
+        // Whoever is told of the end before, which this may be inside of, finds it connecting.
+        publishState()
         schedule()
     }
 
