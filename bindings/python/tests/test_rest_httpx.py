@@ -17,6 +17,8 @@ import pytest
 
 import librealtime
 from librealtime import sync
+from librealtime._abi import rt_status
+from librealtime._rest_call import Call
 from librealtime._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
@@ -260,6 +262,43 @@ def test_a_closed_client_has_no_descriptors(server: Server) -> None:
         assert client.is_closed
     # Each would have kept its own; one or two may be of what other tests have left to threads.
     assert polls() < before + 10
+
+
+def test_whoever_sees_the_end_sees_all_of_it() -> None:
+    """Another thread may look at a request while the one that drives ends it."""
+    seen: list[bool] = []
+
+    def refused() -> bool:
+        seen.append(call.is_over)
+        return False
+
+    call = Call(lambda: seen.append(call.is_over), lambda error: None)
+    call.is_refused = refused
+    answer = librealtime.RESTResponse(401, "", librealtime.Headers(), "", 11)
+    call.finished(rt_status.ERROR_AUTH, "refused", answer)
+    assert seen == [False, True]
+    with pytest.raises(librealtime.RealtimeError):
+        call.result()
+
+
+def test_one_thread_drives_what_another_takes(client: sync.RESTClient) -> None:
+    """Nothing is lost at the end, and a pause is never the last word."""
+    sizes = [3_000_000, 1, 70_000] * 4
+    stopped = threading.Event()
+
+    def drive() -> None:
+        while not stopped.is_set():
+            client.get("/slow/1")
+
+    driver = threading.Thread(target=drive)
+    driver.start()
+    try:
+        for size in sizes:
+            with client.stream("GET", f"/bytes/{size}", timeout=60) as response:
+                assert sum(map(len, response.iter_bytes())) == size
+    finally:
+        stopped.set()
+        driver.join(60)
 
 
 def test_encodings(client: sync.RESTClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import io
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -90,10 +91,12 @@ class Call:
         self.pieces: collections.deque[bytes] = collections.deque()
         self.waiting = 0
         self.is_paused = False
+        # Of these three: one thread may take what another receives. While nobody drives the loop,
+        # going on after a pause may receive in the middle of taking.
+        self._lock = threading.RLock()
         self.pause: Callable[[bool], None] = lambda paused: None
 
     def finished(self, status: int, message: str, response: RESTResponse | None) -> None:
-        self.is_over = True
         self.elapsed = timedelta(seconds=time.monotonic() - self._began_at)
         if response is not None:
             response._elapsed = self.elapsed
@@ -103,11 +106,14 @@ class Call:
             is_answered = self.is_refused()
         if not is_answered:
             self.error = self.error or _failure(status, message, response)
+        # The last, as whoever waits in another thread may look at any time.
+        self.is_over = True
         self.changed()
 
     def failed(self, error: RealtimeError) -> None:
         """The loop itself failed."""
-        self.is_over, self.error = True, self.error or error
+        self.error = self.error or error
+        self.is_over = True
         self.changed()
 
     def begun(self, response: RESTResponse) -> None:
@@ -115,21 +121,23 @@ class Call:
         self.changed()
 
     def came(self, data: bytes) -> None:
-        self.pieces.append(data)
-        self.waiting += len(data)
-        if self.waiting >= HIGH_WATER and not self.is_paused:
-            self.is_paused = True
-            self.pause(True)
+        with self._lock:
+            self.pieces.append(data)
+            self.waiting += len(data)
+            if self.waiting >= HIGH_WATER and not self.is_paused:
+                self.is_paused = True
+                self.pause(True)
         self.changed()
 
     def take(self) -> bytes:
         """The next piece of a streamed answer, of which there is one."""
-        data = self.pieces.popleft()
-        self.waiting -= len(data)
-        if self.is_paused and self.waiting < HIGH_WATER // 2:
-            self.is_paused = False
-            self.pause(False)
-        return data
+        with self._lock:
+            data = self.pieces.popleft()
+            self.waiting -= len(data)
+            if self.is_paused and self.waiting < HIGH_WATER // 2:
+                self.is_paused = False
+                self.pause(False)
+            return data
 
     def progressed(self, sent: int, to_send: int, received: int, to_receive: int) -> None:
         if self.on_progress is not None:

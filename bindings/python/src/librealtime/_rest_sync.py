@@ -37,11 +37,11 @@ class StreamedResponse(StreamedAnswer):
             return
         call, client = self._call, self._client
         while True:
+            # Asked before its pieces: another thread may receive the last ones and the end.
+            is_over = call.is_over
             while call.pieces:
-                with client._condition:
-                    data = call.take()
-                yield data
-            if call.is_over:
+                yield call.take()
+            if is_over:
                 call.result()
                 return
             client._until(lambda: call.is_over or bool(call.pieces))
