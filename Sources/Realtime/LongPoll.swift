@@ -54,7 +54,7 @@ public final class LongPoll: Sendable, AsyncSequence {
 
         public var description: String { error.description }
 
-        init(_ failure: LongPollSession.Failure) {
+        init(_ failure: HTTPSourceFailure) {
             error = failure.error
             httpStatus = failure.status
             isFatal = failure.isFatal

@@ -53,12 +53,12 @@ private struct Driver {
             head, canAuthorize: canAuthorize, now: now, wallClock: wallClock, random: random)
     }
 
-    mutating func end(_ failure: HTTPFailure? = nil) -> EventSourceSession.Failure {
+    mutating func end(_ failure: HTTPFailure? = nil) -> HTTPSourceFailure {
         session.ended(failure, now: now, random: random)
     }
 }
 
-private func failure(_ answer: EventSourceSession.Answer) -> EventSourceSession.Failure? {
+private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? {
     if case .failed(let failure) = answer { return failure }
     return nil
 }

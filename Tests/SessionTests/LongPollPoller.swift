@@ -46,7 +46,7 @@ struct Poller {
             Issue.record("no poll is due")
             return
         }
-        session.beginPoll(configuration, now: now)
+        session.beginAttempt(configuration, now: now)
     }
 
     /// Polls, and is answered after a while.

@@ -4,7 +4,7 @@ import Wire
 
 /// Options that any thread sets and a loop's thread works with: callers change what is staged here,
 /// and the loop's thread takes a copy when an attempt begins. So neither sees the other's half.
-struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
+final class StagedOptions<Configuration: Sendable>: Sendable {
     struct State: Sendable {
         var configuration: Configuration
         /// nil for the loop's own.
@@ -17,10 +17,13 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
     private let state: Mutex<State>
     /// What the options are of, for messages.
     private let owner: String
+    private let begun: String
 
-    init(_ configuration: Configuration, of owner: String) {
+    /// - Parameter begun: what ends the time for options.
+    init(_ configuration: Configuration, of owner: String, until begun: String = "started") {
         state = Mutex(State(configuration: configuration))
         self.owner = owner
+        self.begun = begun
     }
 
     /// Changes options.
@@ -32,7 +35,7 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
         defer { withExtendedLifetime(old) {} }
         try state.withLock { state in
             guard !state.isStarted || isAsked || state.awaitsCredentials else {
-                throw RealtimeError(.state, "an option must be set before the \(owner) is started")
+                throw RealtimeError(.state, "an option must be set before the \(owner) is \(begun)")
             }
             old = state
             try change(&state)
@@ -42,6 +45,15 @@ struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
     func read<Result>(_ body: (State) -> Result) -> Result { state.withLock { body($0) } }
 
     var isStarted: Bool { state.withLock { $0.isStarted } }
+
+    /// For what begins with its first use.
+    /// - Returns: whether this was the first call.
+    func start() -> Bool {
+        state.withLock { state in
+            defer { state.isStarted = true }
+            return !state.isStarted
+        }
+    }
 
     /// - Parameter prepare: what is made of the options; when it fails nothing has begun.
     /// - Throws: `.state` the second time.

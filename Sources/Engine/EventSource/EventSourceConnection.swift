@@ -13,12 +13,10 @@ package final class EventSourceConnection: @unchecked Sendable {
     // Any thread.
     let options: StagedOptions<EventSourceConfiguration>
     private let stateNumber = Atomic<Int32>(EventSourceState.connecting.rawValue)
-    /// Why nothing may be delivered; 0 when something may.
-    let gate = Atomic<UInt8>(0)
+    let gate = DeliveryGate()
     /// The loop's thread is about to look whether it is paused.
     let isPauseNoted = Atomic<Bool>(false)
-    private let sharedHandlers = Mutex(EventSourceHandlers())
-    let handlersVersion = Atomic<UInt64>(0)
+    private let sharedHandlers = SharedHandlers(EventSourceHandlers())
     private let shared = Mutex(Shared())
     /// Ids are kept when the caller confirms them.
     private let confirms = Atomic<Bool>(false)
@@ -37,16 +35,11 @@ package final class EventSourceConnection: @unchecked Sendable {
     let parser: UnsafeMutablePointer<EventStreamParser>
     var transfer: HTTPTransfer?
     let timer = LoopTimer()
-    /// The head that asked for credentials.
-    var refused: ResponseHead?
+    var upkeep = HTTPSourceUpkeep()
     /// Bytes that came and were not wanted then, by a pause.
     @exclusivity(unchecked) var held = ByteBuffer()
     /// The stream ended behind what is held.
     var heldEnd: HeldEnd?
-    /// In a handler where options may be changed.
-    var mayReconfigure = false
-    /// An error that nobody has heard yet.
-    var untold: EventSourceSession.Failure?
     /// Grows with each transfer that is dropped: bytes of an older one are not read on.
     @exclusivity(unchecked) var attemptNumber = 0
     @exclusivity(unchecked) var hasDispatched = false
@@ -57,7 +50,6 @@ package final class EventSourceConnection: @unchecked Sendable {
     var endsBody = false
     var store: EventIDStore?
     var unstored = Unstored()
-    var reachability: Reachability?
 
     struct HeldEnd {
         var failure: HTTPFailure?
@@ -78,11 +70,6 @@ package final class EventSourceConnection: @unchecked Sendable {
         var lastEventID = ""
         var origin = ""
         var reconnectionTime: Int64 = 0
-    }
-
-    enum Gate {
-        static let paused: UInt8 = 1
-        static let closed: UInt8 = 2
     }
 
     package init(url: String, on loop: Loop) throws(RealtimeError) {
@@ -144,13 +131,10 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     /// Whether it was closed, or given back, as it is with its loop.
     var isClosed: Bool {
-        gate.load(ordering: .acquiring) & Gate.closed != 0
-            || loop.isClosed.load(ordering: .acquiring)
+        gate.isClosed || loop.isClosed.load(ordering: .acquiring)
     }
 
-    var mayDeliver: Bool {
-        gate.load(ordering: .acquiring) == 0 && !loop.isClosed.load(ordering: .acquiring)
-    }
+    var mayDeliver: Bool { gate.isOpen && !loop.isClosed.load(ordering: .acquiring) }
 
     // MARK: Options and handlers
 
@@ -175,7 +159,7 @@ package final class EventSourceConnection: @unchecked Sendable {
         _ change: (inout StagedOptions<EventSourceConfiguration>.State) throws -> Void
     ) throws {
         try loop.checkUsable()
-        try options.change(isAsked: loop.isOwner && mayReconfigure, change)
+        try options.change(isAsked: loop.isOwner && upkeep.mayReconfigure, change)
     }
 
     /// Changes where the next attempt goes; as `configure`.
@@ -198,24 +182,18 @@ package final class EventSourceConnection: @unchecked Sendable {
         _ change: (inout EventSourceHandlers) -> Result
     ) throws(RealtimeError) -> Result {
         try loop.checkUsable()
-        // What is replaced is released outside the lock: its user data's destroy may call us.
-        var old: EventSourceHandlers?
-        let result = sharedHandlers.withLock { handlers in
-            old = handlers
-            return change(&handlers)
-        }
-        handlersVersion.add(1, ordering: .releasing)
-        withExtendedLifetime(old) {}
+        let result = sharedHandlers.change(change)
         loop.perform { [self] in handlersChanged() }
         return result
     }
 
     /// Types with a listener, each once, sorted bytewise.
-    package var listenedTypes: [[UInt8]] { sharedHandlers.withLock { $0.types } }
+    package var listenedTypes: [[UInt8]] { sharedHandlers.current.types }
 
     /// The handlers as they are now, for the loop's thread.
     func takeHandlers() {
-        handlers = sharedHandlers.withLock { $0 }
+        handlers = sharedHandlers.current
+        parser.pointee.tellsComments = handlers.comment != nil
         onMessage = handlers.message
         onAny = handlers.any
         onEvent = handlers.sink
@@ -224,10 +202,8 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     /// Lets go of all handlers: nothing is told any more.
     func dropHandlers() {
-        let old = sharedHandlers.withLock { handlers -> EventSourceHandlers in
-            defer { handlers = EventSourceHandlers() }
-            return handlers
-        }
+        let old = handlers
+        sharedHandlers.change { $0 = EventSourceHandlers() }
         takeHandlers()
         withExtendedLifetime(old) {}
     }
@@ -257,10 +233,7 @@ package final class EventSourceConnection: @unchecked Sendable {
     ) throws(RealtimeError) {
         try checkRunning()
         // In the next turn: what fails at once would be told inside this call.
-        loop.enqueue { [self] in
-            guard !isClosed else { return }
-            if fresh { authorize() } else { refuseCredentials(because: cause) }
-        }
+        loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
     }
 
     private func checkRunning() throws(RealtimeError) {
@@ -272,9 +245,9 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// Ends it for good, without a callback. Closing again changes nothing.
     package func close() {
         guard !loop.isForked else { return }
-        let old = gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing).oldValue
+        let isFirst = gate.close()
         setState(.closed)
-        guard old & Gate.closed == 0 else { return }
+        guard isFirst else { return }
         loop.perform { [self] in closeNow() }
     }
 
@@ -282,16 +255,14 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// event may still come.
     package func pause() throws(RealtimeError) {
         try loop.checkUsable()
-        let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        guard old & Gate.paused == 0, hasPauseNews() else { return }
+        guard gate.pause(), hasPauseNews() else { return }
         loop.perform { [self] in pauseChanged() }
     }
 
     package func resume() throws(RealtimeError) {
         try loop.checkUsable()
-        let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
         // In the next turn, as handlers are called by turns alone, and none inside another.
-        guard old & Gate.paused != 0, hasPauseNews() else { return }
+        guard gate.resume(), hasPauseNews() else { return }
         loop.enqueue { [self] in pauseChanged() }
     }
 

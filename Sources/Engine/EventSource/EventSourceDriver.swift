@@ -4,7 +4,9 @@ import Synchronization
 import Wire
 
 // What an event source does on its loop's thread.
-extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserver {
+extension EventSourceConnection: HTTPSource {
+    static var purpose: String { "requesting an event stream" }
+
     // MARK: Attempts
 
     func begin() {
@@ -30,80 +32,9 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         updateTimer()
     }
 
-    /// What was set since counts from now on.
-    private func takeOptions() {
-        let options = options.take()
-        configuration = options.configuration
-        // Without a monitor everything counts as reachable.
-        let wanted = options.reachability ?? (try? loop.defaultReachability())
-        if wanted !== reachability {
-            reachability?.remove(self)
-            wanted?.add(self)
-            reachability = wanted
-        }
-        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
-    }
+    func transferBegan() { if !mayDeliver { transfer?.pause(true) } }
 
-    private var isReachable: Bool {
-        reachability?.isReachable(configuration.url, by: configuration.network) ?? true
-    }
-
-    func reachabilityChanged() {
-        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
-        updateTimer()
-    }
-
-    private func attempt() {
-        guard let attempt = session?.attempt, !isClosed else { return }
-        if let request = handlers.request {
-            do {
-                guard try reconfiguring({ try request(attempt) }) else { return close() }
-            } catch {
-                return giveUp(error)
-            }
-            guard !isClosed else { return }
-        }
-        takeOptions()
-        // What they say may be out of reach.
-        guard session?.mayBegin() ?? false else { return updateTimer() }
-        session?.beginAttempt(configuration, now: Loop.now())
-        send()
-    }
-
-    /// Runs a handler that may change options.
-    private func reconfiguring<Result>(_ body: () throws -> Result) throws -> Result {
-        mayReconfigure = true
-        defer { mayReconfigure = false }
-        return try body()
-    }
-
-    private func giveUp(_ error: any Error) {
-        let error = error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
-        guard let failure = session?.fail(error) else { return }
-        dropTransfer()
-        tell(failure)
-    }
-
-    private func send() {
-        guard let request = session?.request else { return }
-        dropTransfer()
-        var options = HTTPTransfer.Options()
-        options.network = configuration.network
-        options.connectTimeout = configuration.connectTimeout
-        options.decodes = configuration.compression
-        options.offersHTTP2 = configuration.http2
-        options.keepsAlive = true
-        Log.write(.debug, "\(request.url.displayName): requesting an event stream")
-        do throws(RealtimeError) {
-            transfer = try HTTPTransfer(request, options, multi: loop.curl(), owner: self)
-            if !mayDeliver { transfer?.pause(true) }
-        } catch {
-            streamEnded(HTTPFailure(error))
-        }
-        updateTimer()
-    }
-
-    private func dropTransfer() {
+    func dropTransfer() {
         transfer?.close()
         transfer = nil
         attemptNumber += 1
@@ -147,43 +78,6 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         }
     }
 
-    private func askCredentials(_ head: ResponseHead) {
-        dropTransfer()
-        refused = head
-        updateTimer()
-        // Before it is asked: another thread may have them before it has answered.
-        options.awaitCredentials()
-        do {
-            let answer = try reconfiguring {
-                try handlers.credentials?(HTTPResponse(head, body: [])) ?? .none
-            }
-            guard session?.isAuthorizing == true, !isClosed else { return }
-            switch answer {
-            case .later: return
-            case .ready: authorize()
-            case .none: refuseCredentials()
-            }
-        } catch {
-            giveUp(error)
-        }
-    }
-
-    func refuseCredentials(because cause: RealtimeError? = nil) {
-        guard session?.isAuthorizing == true, let head = refused else { return }
-        refused = nil
-        _ = options.take()
-        let failure = cause.map { session?.fail($0, status: head.status) }
-        if let failure = failure ?? session?.unauthorized(head) { tell(failure) }
-    }
-
-    func authorize() {
-        guard session?.isAuthorizing == true else { return }
-        refused = nil
-        takeOptions()
-        session?.authorized(configuration, now: Loop.now())
-        send()
-    }
-
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
         guard transfer === self.transfer else { return }
         if configuration.idleTimeout > .zero {
@@ -208,13 +102,13 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
         guard transfer === self.transfer else { return }
         if held.isEmpty {
-            streamEnded(failure)
+            transferEnded(failure)
         } else {
             heldEnd = HeldEnd(failure: failure)
         }
     }
 
-    private func streamEnded(_ failure: HTTPFailure?) {
+    func transferEnded(_ failure: HTTPFailure?) {
         let failure = session?.ended(failure, now: Loop.now(), random: randomFraction())
         dropTransfer()
         if let failure { tell(failure) }
@@ -284,35 +178,12 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
 
     // MARK: Telling
 
-    func tell(_ failure: EventSourceSession.Failure) {
-        guard !isClosed else { return }
+    func note(_ failure: HTTPSourceFailure) {
         if let state = session?.state { setState(state) }
-        let level: LogLevel = failure.isFatal ? .error : .warning
-        Log.write(level, failure.error.message)
-        updateTimer()
         if failure.isFatal { writeID(isLast: true) }
-        handlers.failed?(failure)
-        guard !isClosed else { return }
-        if let error = handlers.error {
-            error(failure)
-        } else {
-            untold = failure
-        }
-        if failure.isFatal { finish() }
     }
 
-    func handlersChanged() {
-        takeHandlers()
-        parser.pointee.tellsComments = handlers.comment != nil
-        if untold != nil, handlers.error != nil { loop.enqueue { [self] in tellUntold() } }
-    }
-
-    private func tellUntold() {
-        guard let failure = untold, let error = handlers.error, !isClosed else { return }
-        untold = nil
-        error(failure)
-        if failure.isFatal { dropHandlers() }
-    }
+    func setClosed() { setState(.closed) }
 
     // MARK: Time
 
@@ -375,7 +246,7 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         if !input.isEmpty {
             swap(&input, &held)
         } else if let end = heldEnd {
-            streamEnded(end.failure)
+            transferEnded(end.failure)
         }
     }
 
@@ -387,19 +258,10 @@ extension EventSourceConnection: HTTPTransferOwner, TimerTarget, ReachabilityObs
         finish()
     }
 
-    /// Nothing more is told.
-    private func finish() {
-        setState(.closed)
-        _ = options.take()
-        loop.disarm(timer)
-        reachability?.remove(self)
-        if untold == nil || isClosed { dropHandlers() }
-    }
-
     func loopClosed() {
         transfer = nil
         writeID(isLast: true)
-        gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing)
+        gate.close()
         setState(.closed)
         dropHandlers()
     }

@@ -27,7 +27,7 @@ package enum CredentialsAnswer: Int32, Sendable {
 ///
 /// Unchecked because handlers may be set on any thread and are called on the loop's: callers of the
 /// C interface promise that theirs bear it, Swift's are Sendable.
-package struct EventSourceHandlers: @unchecked Sendable {
+package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     package typealias Event = (EventSourceEvent) -> Void
 
     /// A listener for events of one type.
@@ -45,9 +45,9 @@ package struct EventSourceHandlers: @unchecked Sendable {
     /// Every event too, behind all others: for those who await them.
     package var sink: Event?
     package var comment: ((UnsafeRawBufferPointer) -> Void)?
-    package var error: ((EventSourceSession.Failure) -> Void)?
+    package var error: ((HTTPSourceFailure) -> Void)?
     /// Failures too, before `error`, which counts as the one that hears them.
-    package var failed: ((EventSourceSession.Failure) -> Void)?
+    package var failed: ((HTTPSourceFailure) -> Void)?
     /// An attempt of this number begins: options may be changed; false closes.
     package var request: ((Int) throws -> Bool)?
     package var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?

@@ -62,7 +62,7 @@ extension EventSourceConnection {
     }
 
     /// An error beside the connection, which goes on.
-    private func notice(_ error: RealtimeError) -> EventSourceSession.Failure {
-        EventSourceSession.Failure(error: error)
+    private func notice(_ error: RealtimeError) -> HTTPSourceFailure {
+        HTTPSourceFailure(error: error)
     }
 }

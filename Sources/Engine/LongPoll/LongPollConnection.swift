@@ -13,9 +13,8 @@ package final class LongPollConnection: @unchecked Sendable {
     // Any thread.
     let options: StagedOptions<LongPollConfiguration>
     private let stateNumber = Atomic<Int32>(LongPollState.connecting.rawValue)
-    /// Why nothing may be delivered; 0 when something may.
-    let gate = Atomic<UInt8>(0)
-    private let sharedHandlers = Mutex(LongPollHandlers())
+    let gate = DeliveryGate()
+    private let sharedHandlers = SharedHandlers(LongPollHandlers())
     private let sharedID = Mutex("")
 
     // The loop's owner only.
@@ -25,23 +24,12 @@ package final class LongPollConnection: @unchecked Sendable {
     @exclusivity(unchecked) var session: LongPollSession?
     var transfer: HTTPTransfer?
     let timer = LoopTimer()
-    /// The head that asked for credentials.
-    var refused: ResponseHead?
-    /// In a handler where options may be changed.
-    var mayReconfigure = false
-    /// An error that nobody has heard yet.
-    var untold: LongPollSession.Failure?
+    var upkeep = HTTPSourceUpkeep()
     /// The answer's body as it comes.
     @exclusivity(unchecked) var body = ByteBuffer()
     /// What is being delivered, or waits for the end of a pause.
     @exclusivity(unchecked) var delivery: LongPollDelivery?
     var isDelivering = false
-    var reachability: Reachability?
-
-    enum Gate {
-        static let paused: UInt8 = 1
-        static let closed: UInt8 = 2
-    }
 
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
@@ -75,13 +63,10 @@ package final class LongPollConnection: @unchecked Sendable {
 
     /// Whether it was closed, or given back, as it is with its loop.
     var isClosed: Bool {
-        gate.load(ordering: .acquiring) & Gate.closed != 0
-            || loop.isClosed.load(ordering: .acquiring)
+        gate.isClosed || loop.isClosed.load(ordering: .acquiring)
     }
 
-    var mayDeliver: Bool {
-        gate.load(ordering: .acquiring) == 0 && !loop.isClosed.load(ordering: .acquiring)
-    }
+    var mayDeliver: Bool { gate.isOpen && !loop.isClosed.load(ordering: .acquiring) }
 
     // MARK: Options and handlers
 
@@ -97,7 +82,7 @@ package final class LongPollConnection: @unchecked Sendable {
         _ change: (inout StagedOptions<LongPollConfiguration>.State) throws -> Void
     ) throws {
         try loop.checkUsable()
-        try options.change(isAsked: loop.isOwner && mayReconfigure, change)
+        try options.change(isAsked: loop.isOwner && upkeep.mayReconfigure, change)
     }
 
     /// Changes where the next poll goes; as `configure`.
@@ -118,13 +103,7 @@ package final class LongPollConnection: @unchecked Sendable {
     /// Changes handlers, at any time.
     package func setHandlers(_ change: (inout LongPollHandlers) -> Void) throws(RealtimeError) {
         try loop.checkUsable()
-        // What is replaced is released outside the lock: its user data's destroy may call us.
-        var old: LongPollHandlers?
-        sharedHandlers.withLock { handlers in
-            old = handlers
-            change(&handlers)
-        }
-        withExtendedLifetime(old) {}
+        sharedHandlers.change(change)
         loop.perform { [self] in handlersChanged() }
     }
 
@@ -132,15 +111,13 @@ package final class LongPollConnection: @unchecked Sendable {
     func found(id: String) { session?.found(id: id) }
 
     /// The handlers as they are now, for the loop's thread.
-    func takeHandlers() { handlers = sharedHandlers.withLock { $0 } }
+    func takeHandlers() { handlers = sharedHandlers.current }
 
     /// Lets go of all handlers: nothing is told any more.
     func dropHandlers() {
-        let old = sharedHandlers.withLock { handlers -> LongPollHandlers in
-            defer { handlers = LongPollHandlers() }
-            return handlers
-        }
-        handlers = LongPollHandlers()
+        let old = handlers
+        sharedHandlers.change { $0 = LongPollHandlers() }
+        takeHandlers()
         withExtendedLifetime(old) {}
     }
 
@@ -171,10 +148,7 @@ package final class LongPollConnection: @unchecked Sendable {
     ) throws(RealtimeError) {
         try checkRunning()
         // In the next turn: what fails at once would be told inside this call.
-        loop.enqueue { [self] in
-            guard !isClosed else { return }
-            if fresh { authorize() } else { refuseCredentials(because: cause) }
-        }
+        loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
     }
 
     private func checkRunning() throws(RealtimeError) {
@@ -186,9 +160,9 @@ package final class LongPollConnection: @unchecked Sendable {
     /// Ends it for good, without a callback. Closing again changes nothing.
     package func close() {
         guard !loop.isForked else { return }
-        let old = gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing).oldValue
+        let isFirst = gate.close()
         setState(.closed)
-        guard old & Gate.closed == 0 else { return }
+        guard isFirst else { return }
         loop.perform { [self] in closeNow() }
     }
 
@@ -196,13 +170,12 @@ package final class LongPollConnection: @unchecked Sendable {
     /// another than the loop's one message may still come.
     package func pause() throws(RealtimeError) {
         try loop.checkUsable()
-        gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing)
+        gate.pause()
     }
 
     package func resume() throws(RealtimeError) {
         try loop.checkUsable()
-        let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
         // In the next turn, as handlers are called by turns alone, and none inside another.
-        if old & Gate.paused != 0 { loop.enqueue { [self] in deliver() } }
+        if gate.resume() { loop.enqueue { [self] in deliver() } }
     }
 }

@@ -4,7 +4,9 @@ import Synchronization
 import Wire
 
 // What a long poll does on its loop's thread.
-extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserver {
+extension LongPollConnection: HTTPSource {
+    static var purpose: String { "polling" }
+
     // MARK: Polls
 
     func begin(_ session: LongPollSession) {
@@ -18,79 +20,9 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
         updateTimer()
     }
 
-    /// What was set since counts from now on.
-    private func takeOptions() {
-        let options = options.take()
-        configuration = options.configuration
-        // Without a monitor everything counts as reachable.
-        let wanted = options.reachability ?? (try? loop.defaultReachability())
-        if wanted !== reachability {
-            reachability?.remove(self)
-            wanted?.add(self)
-            reachability = wanted
-        }
-        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
-    }
+    func transferBegan() {}
 
-    private var isReachable: Bool {
-        reachability?.isReachable(configuration.url, by: configuration.network) ?? true
-    }
-
-    func reachabilityChanged() {
-        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
-        updateTimer()
-    }
-
-    private func poll() {
-        guard let attempt = session?.attempt, !isClosed else { return }
-        if let request = handlers.request {
-            do {
-                guard try reconfiguring({ try request(attempt) }) else { return close() }
-            } catch {
-                return giveUp(error)
-            }
-            guard !isClosed else { return }
-        }
-        takeOptions()
-        // What they say may be out of reach.
-        guard session?.mayBegin() ?? false else { return updateTimer() }
-        session?.beginPoll(configuration, now: Loop.now())
-        send()
-    }
-
-    /// Runs a handler that may change options.
-    private func reconfiguring<Result>(_ body: () throws -> Result) throws -> Result {
-        mayReconfigure = true
-        defer { mayReconfigure = false }
-        return try body()
-    }
-
-    private func giveUp(_ error: any Error) {
-        let error = error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
-        guard let failure = session?.fail(error) else { return }
-        dropTransfer()
-        tell(failure)
-    }
-
-    private func send() {
-        guard let request = session?.request else { return }
-        dropTransfer()
-        var options = HTTPTransfer.Options()
-        options.network = configuration.network
-        options.connectTimeout = configuration.connectTimeout
-        options.decodes = configuration.compression
-        options.offersHTTP2 = configuration.http2
-        options.keepsAlive = true
-        Log.write(.debug, "\(request.url.displayName): polling")
-        do throws(RealtimeError) {
-            transfer = try HTTPTransfer(request, options, multi: loop.curl(), owner: self)
-        } catch {
-            pollEnded(HTTPFailure(error))
-        }
-        updateTimer()
-    }
-
-    private func dropTransfer() {
+    func dropTransfer() {
         transfer?.close()
         transfer = nil
         body.removeAll(keeping: LongPollConnection.keptStorage)
@@ -119,43 +51,6 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
         }
     }
 
-    private func askCredentials(_ head: ResponseHead) {
-        dropTransfer()
-        refused = head
-        updateTimer()
-        // Before it is asked: another thread may have them before it has answered.
-        options.awaitCredentials()
-        do {
-            let answer = try reconfiguring {
-                try handlers.credentials?(HTTPResponse(head, body: [])) ?? .none
-            }
-            guard session?.isAuthorizing == true, !isClosed else { return }
-            switch answer {
-            case .later: return
-            case .ready: authorize()
-            case .none: refuseCredentials()
-            }
-        } catch {
-            giveUp(error)
-        }
-    }
-
-    func refuseCredentials(because cause: RealtimeError? = nil) {
-        guard session?.isAuthorizing == true, let head = refused else { return }
-        refused = nil
-        _ = options.take()
-        let failure = cause.map { session?.fail($0, status: head.status) }
-        if let failure = failure ?? session?.unauthorized(head) { tell(failure) }
-    }
-
-    func authorize() {
-        guard session?.isAuthorizing == true else { return }
-        refused = nil
-        takeOptions()
-        session?.authorized(configuration, now: Loop.now())
-        send()
-    }
-
     func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
         guard transfer === self.transfer, let session else { return }
         do throws(RealtimeError) {
@@ -163,7 +58,7 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
             if session.keepsBody { body.append(bytes) }
             updateTimer()
             // What nobody wants is not read for ever.
-            if !goesOn { pollEnded(nil) }
+            if !goesOn { transferEnded(nil) }
         } catch {
             giveUp(error)
         }
@@ -171,10 +66,10 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
         guard transfer === self.transfer else { return }
-        pollEnded(failure)
+        transferEnded(failure)
     }
 
-    private func pollEnded(_ failure: HTTPFailure?) {
+    func transferEnded(_ failure: HTTPFailure?) {
         let before = session?.state
         let outcome = session?.ended(
             failure, now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
@@ -242,36 +137,13 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
 
     // MARK: Telling
 
-    private func tell(_ failure: LongPollSession.Failure) {
-        guard !isClosed else { return }
-        if let session {
-            setState(session.state)
-            publish(id: session.lastEventID)
-        }
-        let level: LogLevel = failure.isFatal ? .error : .warning
-        Log.write(level, failure.error.message)
-        updateTimer()
-        handlers.failed?(failure)
-        guard !isClosed else { return }
-        if let error = handlers.error {
-            error(failure)
-        } else {
-            untold = failure
-        }
-        if failure.isFatal { finish() }
+    func note(_ failure: HTTPSourceFailure) {
+        guard let session else { return }
+        setState(session.state)
+        publish(id: session.lastEventID)
     }
 
-    func handlersChanged() {
-        takeHandlers()
-        if untold != nil, handlers.error != nil { loop.enqueue { [self] in tellUntold() } }
-    }
-
-    private func tellUntold() {
-        guard let failure = untold, let error = handlers.error, !isClosed else { return }
-        untold = nil
-        error(failure)
-        if failure.isFatal { dropHandlers() }
-    }
+    func setClosed() { setState(.closed) }
 
     // MARK: Time
 
@@ -289,7 +161,7 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
             now, requestStarted: transfer?.requestStarted, random: randomFraction())
         switch event {
         case nil, .nothing: updateTimer()
-        case .begin: poll()
+        case .begin: attempt()
         case .held:
             dropTransfer()
             updateTimer()
@@ -318,18 +190,9 @@ extension LongPollConnection: HTTPTransferOwner, TimerTarget, ReachabilityObserv
         finish()
     }
 
-    /// Nothing more is told.
-    private func finish() {
-        setState(.closed)
-        _ = options.take()
-        loop.disarm(timer)
-        reachability?.remove(self)
-        if untold == nil || isClosed { dropHandlers() }
-    }
-
     func loopClosed() {
         transfer = nil
-        gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing)
+        gate.close()
         setState(.closed)
         dropHandlers()
     }

@@ -17,13 +17,13 @@ package struct LongPollMessage {
 ///
 /// Unchecked because handlers may be set on any thread and are called on the loop's: callers of the
 /// C interface promise that theirs bear it, Swift's are Sendable.
-package struct LongPollHandlers: @unchecked Sendable {
+package struct LongPollHandlers: HTTPSourceHandlers, @unchecked Sendable {
     /// The server answers, for the first time or again after a failure.
     package var open: (() -> Void)?
     package var message: ((LongPollMessage) -> Void)?
-    package var error: ((LongPollSession.Failure) -> Void)?
+    package var error: ((HTTPSourceFailure) -> Void)?
     /// Failures too, before `error`.
-    package var failed: ((LongPollSession.Failure) -> Void)?
+    package var failed: ((HTTPSourceFailure) -> Void)?
     /// A poll begins, the first since the last that failed being number 1: options may be changed;
     /// false closes.
     package var request: ((Int) throws -> Bool)?

@@ -6,22 +6,21 @@ package import Wire
 /// A Spreadbot connection on a loop: the hands to `SpreadbotSession`'s brain. Calls come from any
 /// thread; its own work (SpreadbotDriver.swift) happens on the loop's.
 ///
-/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and the
-/// configuration to the caller until the first use.
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
 package final class SpreadbotConnection: @unchecked Sendable {
     package let loop: Loop
-    @exclusivity(unchecked) package private(set) var configuration: SpreadbotConfiguration
 
     // Any thread.
-    private let isStarted = Atomic<Bool>(false)
-    /// Why nothing may be delivered; 0 when something may.
-    let gate = Atomic<UInt8>(0)
-    private let sharedHandlers = Mutex(SpreadbotHandlers())
+    let options: StagedOptions<SpreadbotConfiguration>
+    let gate = DeliveryGate()
+    private let sharedHandlers = SharedHandlers(SpreadbotHandlers())
     private let shared: Mutex<Shared>
     private let lastNumber = Atomic<UInt64>(0)
     private let lastEpoch = Atomic<UInt64>(0)
 
     // The loop's owner only.
+    /// As they were at the first use.
+    @exclusivity(unchecked) var configuration: SpreadbotConfiguration
     @exclusivity(unchecked) var handlers = SpreadbotHandlers()
     @exclusivity(unchecked) var session: SpreadbotSession
     @exclusivity(unchecked) var leg: SpreadbotLeg?
@@ -77,16 +76,12 @@ package final class SpreadbotConnection: @unchecked Sendable {
         var path: String?
     }
 
-    enum Gate {
-        static let paused: UInt8 = 1
-        static let closed: UInt8 = 2
-    }
-
     package init(base: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop
         let configuration = try SpreadbotConfiguration(base: base)
         self.configuration = configuration
+        options = StagedOptions(configuration, of: "connection", until: "used")
         session = SpreadbotSession(configuration)
         shared = Mutex(Shared())
     }
@@ -104,80 +99,68 @@ package final class SpreadbotConnection: @unchecked Sendable {
 
     /// Of the last message delivered that had one; "" for none.
     package var lastEventID: String {
-        shared.withLock { isUsed ? $0.lastEventID : configuration.lastEventID }
+        isUsed
+            ? shared.withLock { $0.lastEventID } : options.read { $0.configuration.lastEventID }
     }
 
     package var tokens: (access: String, refresh: String) {
-        shared.withLock {
-            isUsed
-                ? ($0.accessToken, $0.refreshToken)
-                : (configuration.accessToken, configuration.refreshToken)
-        }
+        isUsed
+            ? shared.withLock { ($0.accessToken, $0.refreshToken) }
+            : options.read { ($0.configuration.accessToken, $0.configuration.refreshToken) }
     }
 
     func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
 
-    private var isUsed: Bool { isStarted.load(ordering: .acquiring) }
+    private var isUsed: Bool { options.isStarted }
 
     /// The establishment that events are of; the loop's owner only.
     package var currentEpoch: UInt64 { epochs.last ?? endedEpoch }
 
     /// Whether it was given back, as it is with its loop.
     var isClosed: Bool {
-        gate.load(ordering: .acquiring) & Gate.closed != 0
-            || loop.isClosed.load(ordering: .acquiring)
+        gate.isClosed || loop.isClosed.load(ordering: .acquiring)
     }
 
-    var isPaused: Bool { gate.load(ordering: .acquiring) & Gate.paused != 0 }
+    var isPaused: Bool { gate.isPaused }
 
     // MARK: Options and handlers
 
     /// Changes options, before the first use.
     package func configure(_ change: (inout SpreadbotConfiguration) throws -> Void) throws {
-        try checkNew()
-        try change(&configuration)
+        try changeOptions { try change(&$0.configuration) }
+    }
+
+    private func changeOptions(
+        _ change: (inout StagedOptions<SpreadbotConfiguration>.State) throws -> Void
+    ) throws {
+        try loop.checkUsable()
+        try options.change(isAsked: false, change)
     }
 
     /// Whether the server can be reached is asked here; nil asks the loop's own.
-    package func setReachability(_ reachability: Reachability?) throws(RealtimeError) {
+    package func setReachability(_ reachability: Reachability?) throws {
         guard reachability.map({ $0.loop === loop }) ?? true else {
             throw RealtimeError(
                 .invalidArgument, "the reachability belongs to another loop than the connection")
         }
-        try checkNew()
-        self.reachability = reachability
-    }
-
-    private func checkNew() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard !isUsed else {
-            throw RealtimeError(.state, "an option must be set before the connection is used")
-        }
+        try changeOptions { $0.reachability = reachability }
     }
 
     /// Changes handlers, at any time.
     package func setHandlers(_ change: (inout SpreadbotHandlers) -> Void) throws(RealtimeError) {
         try loop.checkUsable()
-        // What is replaced is released outside the lock: its user data's destroy may call us.
-        var old: SpreadbotHandlers?
-        sharedHandlers.withLock { handlers in
-            old = handlers
-            change(&handlers)
-        }
-        withExtendedLifetime(old) {}
+        sharedHandlers.change(change)
         loop.perform { [self] in takeHandlers() }
     }
 
     /// The handlers as they are now, for the loop's thread.
-    func takeHandlers() { handlers = sharedHandlers.withLock { $0 } }
+    func takeHandlers() { handlers = sharedHandlers.current }
 
     /// Lets go of all handlers: nothing is told any more.
     func dropHandlers() {
-        let old = sharedHandlers.withLock { handlers -> SpreadbotHandlers in
-            defer { handlers = SpreadbotHandlers() }
-            return handlers
-        }
-        handlers = SpreadbotHandlers()
+        let old = handlers
+        sharedHandlers.change { $0 = SpreadbotHandlers() }
+        takeHandlers()
         withExtendedLifetime(old) {}
     }
 
@@ -190,6 +173,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         path: String, assigned: (UInt64) -> Void = { _ in }
     ) throws(RealtimeError) {
         try checkOpen()
+        let configuration = options.read { $0.configuration }
         for transport in configuration.transports {
             _ = try configuration.url(of: transport, path: path)
         }
@@ -225,7 +209,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         guard isUsed else {
             return try configure { try $0.setTokens(access: access, refresh: refresh) }
         }
-        var probe = configuration
+        var probe = options.read { $0.configuration }
         try probe.setTokens(access: access, refresh: refresh)
         publish { ($0.accessToken, $0.refreshToken) = (access, refresh) }
         perform { [self] in
@@ -239,13 +223,14 @@ package final class SpreadbotConnection: @unchecked Sendable {
     /// Keeps sends in a file until the server has them, over the end of the process too. What
     /// another run has left there goes out first. Before the first use.
     /// - Throws: `.busy` while another connection or process has it open, `.store`.
-    package func setOutbox(_ path: String) throws(RealtimeError) {
-        try checkNew()
-        guard outbox == nil else { throw RealtimeError(.state, "an outbox is set already") }
-        let (outbox, entries) = try OutboxFile.open(path)
-        self.outbox = outbox
-        left = entries.map { entry in
-            SpreadbotSend(entry, number: lastNumber.add(1, ordering: .relaxed).newValue)
+    package func setOutbox(_ path: String) throws {
+        try changeOptions { _ in
+            guard outbox == nil else { throw RealtimeError(.state, "an outbox is set already") }
+            let (outbox, entries) = try OutboxFile.open(path)
+            self.outbox = outbox
+            left = entries.map { entry in
+                SpreadbotSend(entry, number: lastNumber.add(1, ordering: .relaxed).newValue)
+            }
         }
     }
 
@@ -283,7 +268,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         assigned: (UInt64) -> Void = { _ in }, done: ((SpreadbotSent) -> Void)? = nil
     ) throws(RealtimeError) {
         try checkOpen()
-        _ = try configuration.url(path: path)
+        _ = try options.read { $0.configuration }.url(path: path)
         try HeaderField.validate(name: "Content-Type", value: contentType)
         let kind = SpreadbotSend.Kind.request(path: path, contentType: contentType)
         try submit(kind, Array(bytes), nil, assigned, done)
@@ -329,19 +314,16 @@ package final class SpreadbotConnection: @unchecked Sendable {
     /// message may still come.
     package func pause() throws(RealtimeError) {
         try checkOpen()
-        let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused == 0 { perform { [self] in pauseNow() } }
+        if gate.pause() { perform { [self] in pauseNow() } }
     }
 
     package func resume() throws(RealtimeError) {
         try checkOpen()
-        let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused != 0 { perform { [self] in resumeNow() } }
+        if gate.resume() { perform { [self] in resumeNow() } }
     }
 
     func start() {
-        guard !isStarted.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        perform {}
+        if options.start() { perform {} }
     }
 
     /// Runs on the loop's thread, behind the beginning once it was started.
@@ -362,8 +344,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     /// had begun.
     package func close() {
         guard !loop.isForked else { return }
-        let old = gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing).oldValue
-        guard old & Gate.closed == 0 else { return }
+        guard gate.close() else { return }
         publish { ($0.state, $0.phase, $0.transport) = (.disconnected, .none, nil) }
         // Now, so that another may open it.
         outbox?.close()

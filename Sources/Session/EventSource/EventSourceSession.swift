@@ -12,32 +12,7 @@ package enum EventSourceState: Int32, Sendable {
 ///
 /// The calls of one attempt: `beginAttempt`, `received(head)` for each answer, `received` and
 /// `dispatched` while it is open, `ended`. `wakeUp` says when `timeReached` wants to be called.
-package struct EventSourceSession: Sendable {
-    /// What a user is told of an attempt that ended (C12).
-    package struct Failure: Sendable {
-        package let error: RealtimeError
-        /// The answer's, 0 without one.
-        package let status: Int
-        /// When the next attempt is due; nil when there is none, or it waits for the network.
-        package let retryIn: Duration?
-        /// The number of the next attempt since the last that was stable, from 1.
-        package let attempt: Int
-        package let isFatal: Bool
-        /// The server cannot have seen the request.
-        package var precedesRequest = false
-
-        package init(
-            error: RealtimeError, status: Int = 0, retryIn: Duration? = nil, attempt: Int = 0,
-            isFatal: Bool = false
-        ) {
-            self.error = error
-            self.status = status
-            self.retryIn = retryIn
-            self.attempt = attempt
-            self.isFatal = isFatal
-        }
-    }
-
+package struct EventSourceSession: HTTPSourceSession {
     package enum Answer {
         /// The stream begins.
         case open
@@ -45,7 +20,7 @@ package struct EventSourceSession: Sendable {
         case again
         /// The caller is asked for credentials; then `authorized`.
         case unauthorized
-        case failed(Failure)
+        case failed(HTTPSourceFailure)
     }
 
     package enum Timer {
@@ -53,7 +28,7 @@ package struct EventSourceSession: Sendable {
         /// Begin an attempt.
         case begin
         /// The attempt, or the stream, took too long: drop it.
-        case failed(Failure)
+        case failed(HTTPSourceFailure)
     }
 
     private enum Phase: Equatable {
@@ -233,7 +208,7 @@ package struct EventSourceSession: Sendable {
     }
 
     /// The caller has no credentials to give.
-    package mutating func unauthorized(_ head: ResponseHead) -> Failure {
+    package mutating func unauthorized(_ head: ResponseHead) -> HTTPSourceFailure {
         fail(refusal(head), status: head.status)
     }
 
@@ -265,7 +240,7 @@ package struct EventSourceSession: Sendable {
     /// The attempt, or the stream, ended: nil for a clean end (C7).
     package mutating func ended(
         _ failure: HTTPFailure?, now: Instant, random: Double
-    ) -> Failure {
+    ) -> HTTPSourceFailure {
         if let failure, failure.isFinal { return fail(failure.error, status: 0) }
         let error =
             failure?.error
@@ -276,15 +251,15 @@ package struct EventSourceSession: Sendable {
     }
 
     /// The stream cannot be read on (P13): the server would send the same again.
-    package mutating func fail(_ error: RealtimeError, status: Int = 0) -> Failure {
+    package mutating func fail(_ error: RealtimeError, status: Int = 0) -> HTTPSourceFailure {
         phase = .closed
-        return Failure(
+        return HTTPSourceFailure(
             error: error, status: status, retryIn: nil, attempt: failures, isFatal: true)
     }
 
     private mutating func fail(
         _ code: RealtimeError.Code, _ message: String, _ head: ResponseHead
-    ) -> Failure {
+    ) -> HTTPSourceFailure {
         fail(
             RealtimeError(code, message, response: HTTPResponse(head, body: [])),
             status: head.status)
@@ -293,7 +268,7 @@ package struct EventSourceSession: Sendable {
     /// C9 and C10.
     private mutating func end(
         _ error: RealtimeError, status: Int, now: Instant, random: Double, least: Duration
-    ) -> Failure {
+    ) -> HTTPSourceFailure {
         if case .open(let since) = phase,
             hasDispatched || now - since >= configuration.stableTime
         {
@@ -311,12 +286,12 @@ package struct EventSourceSession: Sendable {
         }
         guard isOnline else {
             phase = .offline
-            return Failure(
+            return HTTPSourceFailure(
                 error: error, status: status, retryIn: nil, attempt: attempt, isFatal: false)
         }
         let delay = max(delay(random), least)
         phase = .waiting(until: now + delay)
-        return Failure(
+        return HTTPSourceFailure(
             error: error, status: status, retryIn: delay, attempt: attempt, isFatal: false)
     }
 
@@ -377,7 +352,7 @@ package struct EventSourceSession: Sendable {
 
     private mutating func timedOut(
         _ what: String, _ limit: Duration, _ now: Instant, _ random: Double
-    ) -> Failure {
+    ) -> HTTPSourceFailure {
         end(
             RealtimeError(.timeout, "\(name) \(what) \(limit.readable)"), status: 0, now: now,
             random: random, least: .zero)

@@ -13,7 +13,7 @@ package enum LongPollCursorMode: Int32, Sendable {
 
 /// What a user can set on a long poll before it starts; the C ABI's `rt_longpoll_set_*`, with the
 /// same defaults (sse-poll-rest.md, section 4). Zero turns a time limit off.
-package struct LongPollConfiguration: Sendable {
+package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
     package private(set) var fields: [HeaderField] = []
     package var network = NetworkConfiguration()

@@ -12,11 +12,9 @@ package enum LongPollState: Int32, Sendable {
 /// The brain of a long poll (sse-poll-rest.md, L1 to L9): which request is made, what its answer
 /// means, when the next is due. `LongPollConnection` in Engine has the hands.
 ///
-/// The calls of one poll: `beginPoll`, `received(head)` for each answer, `received(bytes)`,
+/// The calls of one poll: `beginAttempt`, `received(head)` for each answer, `received(bytes)`,
 /// `ended`; after a message `delivered`. `wakeUp` says when `timeReached` wants to be called.
-package struct LongPollSession: Sendable {
-    package typealias Failure = EventSourceSession.Failure
-
+package struct LongPollSession: HTTPSourceSession {
     package enum Answer {
         /// Its body is read; `ended` says what it means.
         case read
@@ -24,7 +22,7 @@ package struct LongPollSession: Sendable {
         case again
         /// The caller is asked for credentials; then `authorized`.
         case unauthorized
-        case failed(Failure)
+        case failed(HTTPSourceFailure)
     }
 
     package enum Outcome {
@@ -32,7 +30,7 @@ package struct LongPollSession: Sendable {
         case message
         /// Nothing new: the next poll has its time.
         case nothing
-        case failed(Failure)
+        case failed(HTTPSourceFailure)
     }
 
     package enum Timer {
@@ -42,7 +40,7 @@ package struct LongPollSession: Sendable {
         /// The poll was held for its time: drop it.
         case held
         /// The answer took too long: drop it.
-        case failed(Failure)
+        case failed(HTTPSourceFailure)
     }
 
     private enum Phase: Equatable {
@@ -115,7 +113,7 @@ package struct LongPollSession: Sendable {
 
     /// Begins a poll, from the first URL.
     /// - Parameter configuration: the caller may have changed it.
-    package mutating func beginPoll(_ configuration: LongPollConfiguration, now: Instant) {
+    package mutating func beginAttempt(_ configuration: LongPollConfiguration, now: Instant) {
         self.configuration = configuration
         askedForCredentials = false
         makeRequest(now)
@@ -182,7 +180,7 @@ package struct LongPollSession: Sendable {
     }
 
     /// The caller has no credentials to give.
-    package mutating func unauthorized(_ head: ResponseHead) -> Failure {
+    package mutating func unauthorized(_ head: ResponseHead) -> HTTPSourceFailure {
         fail(refusal(head), status: head.status)
     }
 
@@ -238,7 +236,7 @@ package struct LongPollSession: Sendable {
                 .gone, "\(name) answered 410: what was polled is gone",
                 response: HTTPResponse(head, body: []))
             return .failed(
-                Failure(
+                HTTPSourceFailure(
                     error: gone, status: 410, retryIn: configuration.interval, attempt: attempt))
         case 410:
             return .failed(
@@ -281,7 +279,7 @@ package struct LongPollSession: Sendable {
     /// What came is not built as it says: it is asked for once more.
     package mutating func rejected(
         _ error: RealtimeError, now: Instant, random: Double
-    ) -> Failure {
+    ) -> HTTPSourceFailure {
         let error = RealtimeError(error.code, "the answer of \(name): \(error.message)")
         return retry(error, now: now, random: random)
     }
@@ -301,20 +299,20 @@ package struct LongPollSession: Sendable {
     }
 
     /// It ends for good.
-    package mutating func fail(_ error: RealtimeError, status: Int = 0) -> Failure {
+    package mutating func fail(_ error: RealtimeError, status: Int = 0) -> HTTPSourceFailure {
         phase = .closed
-        return Failure(error: error, status: status, attempt: failures, isFatal: true)
+        return HTTPSourceFailure(error: error, status: status, attempt: failures, isFatal: true)
     }
 
     /// L6: equal(min(max_delay, 1000 · 2^n)), or what the server asks for.
     private mutating func retry(
         _ error: RealtimeError, status: Int = 0, now: Instant, random: Double,
         least: Duration = .zero
-    ) -> Failure {
+    ) -> HTTPSourceFailure {
         isGood = false
         guard isOnline else {
             phase = .offline
-            return Failure(error: error, status: status, attempt: attempt)
+            return HTTPSourceFailure(error: error, status: status, attempt: attempt)
         }
         let cap = Double(configuration.maxDelay.clampedNanoseconds)
         var delay = min(1e9, cap)
@@ -323,7 +321,7 @@ package struct LongPollSession: Sendable {
         let spread = Duration.nanoseconds(Int64(delay / 2 + random * delay / 2))
         let wait = max(spread, least)
         phase = .waiting(until: now + wait)
-        return Failure(error: error, status: status, retryIn: wait, attempt: attempt)
+        return HTTPSourceFailure(error: error, status: status, retryIn: wait, attempt: attempt)
     }
 
     // MARK: Time

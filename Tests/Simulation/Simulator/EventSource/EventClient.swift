@@ -237,11 +237,11 @@ final class EventClient {
         parser.endBody()
     }
 
-    private func isExhausted(_ failure: EventSourceSession.Failure) -> Bool {
+    private func isExhausted(_ failure: HTTPSourceFailure) -> Bool {
         failure.error.code == .reconnectsExhausted
     }
 
-    private func tell(_ failure: EventSourceSession.Failure, least: Duration) {
+    private func tell(_ failure: HTTPSourceFailure, least: Duration) {
         world.trace("client", "\(failure.error.message); again in \(failure.retryIn as Any)")
         let isStable =
             openedAt.map { hasDispatched || world.now - $0 >= configuration.stableTime } ?? false

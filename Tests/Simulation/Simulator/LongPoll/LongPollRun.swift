@@ -97,7 +97,7 @@ final class LongPollRun {
         world.require(isOnline, "polls without a network")
         world.require(world.now >= earliest, "polls too early")
         if let latest { world.require(world.now <= latest, "polls too late") }
-        session.beginPoll(configuration, now: world.now)
+        session.beginAttempt(configuration, now: world.now)
         poll += 1
         isInFlight = true
         pollStart = world.now
@@ -203,7 +203,7 @@ final class LongPollRun {
         allow(isHasty ? (pollStart + configuration.interval) - world.now : .zero)
     }
 
-    private func failed(_ told: LongPollSession.Failure, asked: Duration) {
+    private func failed(_ told: HTTPSourceFailure, asked: Duration) {
         world.require(!told.isFatal, "\(told.error) is fatal")
         guard isOnline else {
             world.require(told.retryIn == nil, "a delay without a network")

@@ -1,0 +1,226 @@
+import Session
+import Wire
+
+/// What asks a server for messages by HTTP, again and again: an event source or a long poll. Here
+/// is what both do on their loop's thread: options that change between attempts, credentials,
+/// failures and their telling.
+protocol HTTPSource: HTTPTransferOwner, TimerTarget, ReachabilityObserver, Sendable {
+    associatedtype Session: HTTPSourceSession
+    associatedtype Handlers: HTTPSourceHandlers
+
+    /// What an attempt does, for the log.
+    static var purpose: String { get }
+
+    // Any thread.
+    var loop: Loop { get }
+    var options: StagedOptions<Session.Configuration> { get }
+    var isClosed: Bool { get }
+    func close()
+
+    // The loop's owner only.
+    /// As they were when the attempt began.
+    var configuration: Session.Configuration { get set }
+    var handlers: Handlers { get }
+    var session: Session? { get set }
+    var transfer: HTTPTransfer? { get set }
+    var timer: LoopTimer { get }
+    var upkeep: HTTPSourceUpkeep { get set }
+
+    func takeHandlers()
+    func dropHandlers()
+    /// The transfer has begun.
+    func transferBegan()
+    /// It is over; nil for an answer that came whole.
+    func transferEnded(_ failure: HTTPFailure?)
+    /// Drops what there is of an attempt.
+    func dropTransfer()
+    /// Before a failure is told.
+    func note(_ failure: HTTPSourceFailure)
+    func setClosed()
+    func updateTimer()
+}
+
+/// What an HTTP source keeps between its calls.
+struct HTTPSourceUpkeep {
+    var reachability: Reachability?
+    /// The head that asked for credentials.
+    var refused: ResponseHead?
+    /// In a handler where options may be changed.
+    var mayReconfigure = false
+    /// A failure that nobody has heard yet.
+    var untold: HTTPSourceFailure?
+}
+
+/// The handlers that all of them have.
+protocol HTTPSourceHandlers: Sendable {
+    var error: ((HTTPSourceFailure) -> Void)? { get }
+    /// Failures too, before `error`, which counts as the one that hears them.
+    var failed: ((HTTPSourceFailure) -> Void)? { get }
+    /// An attempt of this number begins: options may be changed; false closes.
+    var request: ((Int) throws -> Bool)? { get }
+    var credentials: ((HTTPResponse) throws -> CredentialsAnswer)? { get }
+}
+
+extension HTTPSource {
+    // MARK: Options
+
+    /// What was set since counts from now on.
+    func takeOptions() {
+        let options = options.take()
+        configuration = options.configuration
+        // Without a monitor everything counts as reachable.
+        let wanted = options.reachability ?? (try? loop.defaultReachability())
+        if wanted !== upkeep.reachability {
+            upkeep.reachability?.remove(self)
+            wanted?.add(self)
+            upkeep.reachability = wanted
+        }
+        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
+    }
+
+    var isReachable: Bool {
+        upkeep.reachability?.isReachable(configuration.url, by: configuration.network) ?? true
+    }
+
+    func reachabilityChanged() {
+        session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
+        updateTimer()
+    }
+
+    /// Runs a handler that may change options.
+    private func reconfiguring<Result>(_ body: () throws -> Result) throws -> Result {
+        upkeep.mayReconfigure = true
+        defer { upkeep.mayReconfigure = false }
+        return try body()
+    }
+
+    // MARK: Attempts
+
+    func attempt() {
+        guard let attempt = session?.attempt, !isClosed else { return }
+        if let request = handlers.request {
+            do {
+                guard try reconfiguring({ try request(attempt) }) else { return close() }
+            } catch {
+                return giveUp(error)
+            }
+            guard !isClosed else { return }
+        }
+        takeOptions()
+        // What they say may be out of reach.
+        guard session?.mayBegin() ?? false else { return updateTimer() }
+        session?.beginAttempt(configuration, now: Loop.now())
+        send()
+    }
+
+    func send() {
+        guard let request = session?.request else { return }
+        dropTransfer()
+        var options = HTTPTransfer.Options()
+        options.network = configuration.network
+        options.connectTimeout = configuration.connectTimeout
+        options.decodes = configuration.compression
+        options.offersHTTP2 = configuration.http2
+        options.keepsAlive = true
+        Log.write(.debug, "\(request.url.displayName): \(Self.purpose)")
+        do throws(RealtimeError) {
+            transfer = try HTTPTransfer(request, options, multi: loop.curl(), owner: self)
+            transferBegan()
+        } catch {
+            transferEnded(HTTPFailure(error))
+        }
+        updateTimer()
+    }
+
+    /// It goes nowhere from here.
+    func giveUp(_ error: any Error) {
+        let error = error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
+        guard let failure = session?.fail(error, status: 0) else { return }
+        dropTransfer()
+        tell(failure)
+    }
+
+    // MARK: Credentials
+
+    func askCredentials(_ head: ResponseHead) {
+        dropTransfer()
+        upkeep.refused = head
+        updateTimer()
+        // Before it is asked: another thread may have them before it has answered.
+        options.awaitCredentials()
+        do {
+            let answer = try reconfiguring {
+                try handlers.credentials?(HTTPResponse(head, body: [])) ?? .none
+            }
+            guard session?.isAuthorizing == true, !isClosed else { return }
+            switch answer {
+            case .later: return
+            case .ready: authorize()
+            case .none: refuseCredentials()
+            }
+        } catch {
+            giveUp(error)
+        }
+    }
+
+    /// The answer that was left open.
+    func credentialsCame(_ fresh: Bool, because cause: RealtimeError?) {
+        guard !isClosed else { return }
+        if fresh { authorize() } else { refuseCredentials(because: cause) }
+    }
+
+    private func refuseCredentials(because cause: RealtimeError? = nil) {
+        guard session?.isAuthorizing == true, let head = upkeep.refused else { return }
+        upkeep.refused = nil
+        _ = options.take()
+        let failure = cause.map { session?.fail($0, status: head.status) }
+        if let failure = failure ?? session?.unauthorized(head) { tell(failure) }
+    }
+
+    func authorize() {
+        guard session?.isAuthorizing == true else { return }
+        upkeep.refused = nil
+        takeOptions()
+        session?.authorized(configuration, now: Loop.now())
+        send()
+    }
+
+    // MARK: Telling
+
+    func tell(_ failure: HTTPSourceFailure) {
+        guard !isClosed else { return }
+        note(failure)
+        Log.write(failure.isFatal ? .error : .warning, failure.error.message)
+        updateTimer()
+        handlers.failed?(failure)
+        guard !isClosed else { return }
+        if let error = handlers.error {
+            error(failure)
+        } else {
+            upkeep.untold = failure
+        }
+        if failure.isFatal { finish() }
+    }
+
+    func handlersChanged() {
+        takeHandlers()
+        guard upkeep.untold != nil, handlers.error != nil else { return }
+        loop.enqueue { [self] in tellUntold() }
+    }
+
+    private func tellUntold() {
+        guard let failure = upkeep.untold, let error = handlers.error, !isClosed else { return }
+        upkeep.untold = nil
+        error(failure)
+        if failure.isFatal { dropHandlers() }
+    }
+
+    /// Nothing more is told.
+    func finish() {
+        setClosed()
+        _ = options.take()
+        loop.disarm(timer)
+        upkeep.reachability?.remove(self)
+        if upkeep.untold == nil || isClosed { dropHandlers() }
+    }
+}

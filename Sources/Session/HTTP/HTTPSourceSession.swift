@@ -1,0 +1,61 @@
+package import Wire
+
+/// What an event source and a long poll have in common to those who drive them.
+package protocol HTTPSourceSession: Sendable {
+    associatedtype Configuration: HTTPSourceConfiguration
+
+    /// The request of the attempt that was begun, after redirects.
+    var request: HTTPRequest { get }
+    /// The number of the attempt that is due.
+    var attempt: Int { get }
+    /// Whether the attempt that is due can be made: what its handler changed may be out of reach,
+    /// and then it waits for the network.
+    mutating func mayBegin() -> Bool
+    /// Begins an attempt, from the first URL.
+    /// - Parameter configuration: the caller may have changed it.
+    mutating func beginAttempt(_ configuration: Configuration, now: Instant)
+    /// - Parameter random: uniform in [0, 1).
+    mutating func setOnline(_ online: Bool, now: Instant, random: Double)
+
+    /// Whether it waits for credentials.
+    var isAuthorizing: Bool { get }
+    /// They are in the configuration now.
+    mutating func authorized(_ configuration: Configuration, now: Instant)
+    /// There are none.
+    mutating func unauthorized(_ head: ResponseHead) -> HTTPSourceFailure
+    /// Ends it for good.
+    mutating func fail(_ error: RealtimeError, status: Int) -> HTTPSourceFailure
+}
+
+package protocol HTTPSourceConfiguration: Sendable {
+    var url: HTTPURL { get }
+    var network: NetworkConfiguration { get }
+    var connectTimeout: Duration { get }
+    var compression: Bool { get }
+    var http2: Bool { get }
+}
+
+/// What a user is told of an attempt that ended (sse-poll-rest.md, C12).
+package struct HTTPSourceFailure: Sendable {
+    package let error: RealtimeError
+    /// The answer's, 0 without one.
+    package let status: Int
+    /// When the next attempt is due; nil when there is none, or it waits for the network.
+    package let retryIn: Duration?
+    /// The number of the next attempt since the last that was stable, from 1.
+    package let attempt: Int
+    package let isFatal: Bool
+    /// The server cannot have seen the request.
+    package var precedesRequest = false
+
+    package init(
+        error: RealtimeError, status: Int = 0, retryIn: Duration? = nil, attempt: Int = 0,
+        isFatal: Bool = false
+    ) {
+        self.error = error
+        self.status = status
+        self.retryIn = retryIn
+        self.attempt = attempt
+        self.isFatal = isFatal
+    }
+}
