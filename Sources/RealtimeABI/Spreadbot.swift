@@ -208,10 +208,9 @@ public func rt_spreadbot_new_rest(
     }
 }
 
-/// Stops delivering; what comes waits, and the server with it, except the rest of a batch of
-/// messages that one poll brought. A frame that is sent counts as the server's once it is written,
-/// since the answer that would confirm it is not read. Any thread; from another than the loop's one
-/// message may still come. Since 0.1.
+/// Stops delivering; what comes waits, and the server with it. A frame that is sent counts as the
+/// server's once it is written, since the answer that would confirm it is not read. Any thread;
+/// from another than the loop's one message may still come. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_pause")
 public func rt_spreadbot_pause(_ spreadbot: rt_spreadbot?) -> rt_status {

@@ -48,12 +48,17 @@ static void on_transport(rt_spreadbot_transport transport, void *user) {
   printf("transport %d\n", (int)transport);
 }
 
+/* The message behind which it pauses by itself. */
+static char pause_at[64];
+
 static void on_message(const char *id, size_t id_length, const char *event, size_t event_length,
                        const uint8_t *data, size_t length, bool had_id, void *user) {
   if (id[id_length] || event[event_length]) printf("no NUL\n");
   printf("message %s %d %s ", shown(id), had_id, shown(event));
   fwrite(data, 1, length, stdout);
   printf("\n");
+  if (length && length == strlen(pause_at) && !memcmp(data, pause_at, length))
+    must(rt_spreadbot_pause(bot), "pause");
 }
 
 static void on_error(rt_status status, const char *message, rt_spreadbot_transport transport,
@@ -228,6 +233,8 @@ static void request(char *line) {
 
 static void pause_it(char *rest_of_line) { must(rt_spreadbot_pause(bot), "pause"); }
 
+static void pause_at_it(char *text) { snprintf(pause_at, sizeof pause_at, "%s", text); }
+
 static void resume_it(char *rest_of_line) { must(rt_spreadbot_resume(bot), "resume"); }
 
 static void state(char *rest_of_line) {
@@ -244,7 +251,7 @@ static const struct {
     {"establish", establish}, {"disconnect", disconnect}, {"text", text},
     {"binary", binary},       {"cancel", cancel},         {"tokens", tokens},
     {"online", online},       {"request", request},       {"pause", pause_it},
-    {"resume", resume_it},    {"state", state},
+    {"resume", resume_it},    {"state", state},           {"pause_at", pause_at_it},
 };
 
 static void command(char *line) {

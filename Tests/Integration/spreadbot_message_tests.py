@@ -43,6 +43,7 @@ def add(suite: Suite, build: Build) -> None:
         what_has_no_id_is_never_dropped,
         ids_end_with_their_channel,
         a_pause_holds_messages,
+        a_pause_holds_the_rest_of_a_batch,
         another_path_is_taken,
     ]
     for test in tests:
@@ -328,6 +329,29 @@ def a_pause_holds_messages(build: Build, server: LadderServer) -> None:
             bot.end()
         told = [message.data for message in bot.messages]
         expect(told == ["a", "b"], f"by leg {leg}: {told}")
+
+
+def a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
+    """What the next poll brings comes behind it."""
+    messages = (b'{"id": %d, "data": "%d"}' % (n, n) for n in range(4))
+    batch = b'{"messages": [%b]}' % b", ".join(messages)
+    server.plan("/p", {Leg.POLL: [polled(batch, kind=BATCH), polled(b"last"), silence]})
+    with Bot(build, server.origin, None, transports=3, poll_interval=10) as bot:
+        bot.tell("pause_at 1")
+        bot.tell("establish p")
+        bot.expect("transport 3", "open 3 0")
+        tells(bot, ("0", True, "p", "0"), ("1", True, "p", "1"))
+        while server.count("/p", Leg.POLL) < 2:
+            bot.is_silent()
+        bot.tell("state")
+        bot.expect("state 1 0 3 1")
+        bot.tell("pause_at 2")
+        bot.tell("resume")
+        tells(bot, ("2", True, "p", "2"))
+        bot.is_silent()
+        bot.tell("resume")
+        tells(bot, ("3", True, "p", "3"), ("3", False, "p", "last"))
+        bot.end()
 
 
 def another_path_is_taken(build: Build, server: LadderServer) -> None:

@@ -10,9 +10,11 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         hasBegun = true
         guard !isClosed else { return }
         takeHandlers()
+        let options = options.take()
+        configuration = options.configuration
         session = SpreadbotSession(configuration)
         // Without a monitor everything counts as reachable.
-        reachability = reachability ?? (try? loop.defaultReachability())
+        reachability = options.reachability ?? (try? loop.defaultReachability())
         reachability?.add(self)
         loop.addResident(self)
         isResident = true
@@ -332,6 +334,17 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 
     func resumeNow() {
         guard let leg else { return }
+        guard leg.batch.isEmpty else {
+            // In the next turn, as handlers are called by turns alone; the leg goes on behind it.
+            return loop.enqueue { [self] in
+                deliverBatch(leg)
+                if leg === self.leg, !isPaused { resume(leg) }
+            }
+        }
+        resume(leg)
+    }
+
+    private func resume(_ leg: SpreadbotLeg) {
         leg.resume()
         guard let id = leg.owedPing, !isPaused else { return }
         leg.owedPing = nil
@@ -391,7 +404,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 
     /// Nothing is told once the loop is freed.
     func loopClosed() {
-        gate.bitwiseOr(Gate.closed, ordering: .acquiringAndReleasing)
+        gate.close()
         leg = nil
         probe = nil
         dropHandlers()
@@ -412,7 +425,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 }
 
 extension SpreadbotLegEnd {
-    init(_ failure: EventSourceSession.Failure) {
+    init(_ failure: HTTPSourceFailure) {
         self.init(
             error: failure.error, status: failure.status,
             reachedServer: !failure.precedesRequest)

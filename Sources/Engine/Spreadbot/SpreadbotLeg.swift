@@ -19,6 +19,8 @@ final class SpreadbotLeg {
     var hasMeta = false
     /// The frame that a ping is owed behind, since none was sent in a pause.
     var owedPing: SpreadbotSend.ID?
+    /// What is left of the answer to a poll that holds several messages: those behind a pause.
+    var batch: ArraySlice<SpreadbotEnvelope> = []
     /// Where each frame ends in what was written, in order.
     private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []
 

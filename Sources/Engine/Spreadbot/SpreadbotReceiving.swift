@@ -36,10 +36,18 @@ extension SpreadbotConnection {
         else {
             return deliver(leg, id: message.hasID ? message.id : nil, event: nil, message.data)
         }
-        for envelope in batch { deliver(leg, envelope) }
+        leg.batch = batch[...]
+        deliverBatch(leg)
         guard case .poll(let poll) = leg.kind, let id = batch.last(where: { $0.id != nil })?.id
         else { return }
         poll.found(id: String(decoding: id, as: UTF8.self))
+    }
+
+    /// Hands on what is left of a batch, until it is paused.
+    func deliverBatch(_ leg: SpreadbotLeg) {
+        while leg === self.leg, !isPaused, let envelope = leg.batch.popFirst() {
+            deliver(leg, envelope)
+        }
     }
 
     /// Hands on what was not delivered before.

@@ -25,14 +25,15 @@ extension SpreadbotConnection {
                 let error = result.outcome.error
                 let status = result.outcome.head?.status ?? 0
                 session.posted(
-                    send.id, error,
+                    send.id, error, status: status,
                     mayPass: error.map { SpreadbotConnection.mayPass($0, status) } ?? false,
                     now: Loop.now(), random: randomFraction())
                 schedule()
             }
             posting = try client.send(builder)
         } catch {
-            session.posted(send.id, error, mayPass: false, now: Loop.now(), random: 0)
+            session.posted(
+                send.id, error, status: 0, mayPass: false, now: Loop.now(), random: 0)
         }
     }
 
@@ -84,7 +85,7 @@ extension SpreadbotConnection {
     /// like those of the connection; an Idempotency-Key goes with those that may not be repeated.
     package func makeClient() throws(RealtimeError) -> RESTClient {
         try checkOpen()
-        let client = try makeClient(base: configuration.base.requestURL)
+        let client = try makeClient(base: options.read { $0.configuration.base.requestURL })
         try client.setCredentialsHandler { [weak self] in self?.askForTokens() ?? .none }
         // Now, since its first request may come before it has joined.
         let token = tokens.access
@@ -96,7 +97,7 @@ extension SpreadbotConnection {
 
     private func makeClient(base: String?) throws(RealtimeError) -> RESTClient {
         let client = try RESTClient(base: base, on: loop)
-        let options = configuration
+        let (options, reachability) = options.read { ($0.configuration, $0.reachability) }
         do {
             try client.configure {
                 for field in options.fields { try $0.addHeader(field.name, field.value) }

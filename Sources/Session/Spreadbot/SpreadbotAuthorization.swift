@@ -2,12 +2,20 @@ package import Wire
 
 // Refused tokens, and fresh ones (sse-poll-rest.md, B4 and B5).
 extension SpreadbotSession {
-    mutating func reauthorize(_ failure: Failure, _ now: Instant) {
+    mutating func reauthorize(
+        _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,
+        _ random: Double
+    ) {
         var failure = failure
         if attachedGeneration != tokens.generation {
             failure.retryIn = .zero
             act(.failed(failure))
             return dial(now)
+        }
+        if tokens.canRefresh, wasRefreshed, gotMessage {
+            // They were good, for a moment: the next ones are fetched after a delay.
+            tokens.expire(now)
+            return retryOrWait(failure, end, now, wallClock, random)
         }
         guard tokens.canRefresh, !wasRefreshed else {
             let why =
@@ -15,7 +23,7 @@ extension SpreadbotSession {
                 ? "with tokens that are fresh" : "and there is nothing to refresh the tokens with"
             let error = RealtimeError(
                 .auth, "\(failure.error.message), \(why)", response: failure.error.response)
-            return end(error, failure)
+            return self.end(error, failure)
         }
         wasRefreshed = true
         stage = .authorizing
@@ -73,11 +81,6 @@ extension SpreadbotSession {
         wasRefreshed = false
         rungs[rung].lastError = error
         let failure = Failure(error: error, transport: transport, status: 0)
-        guard isOnline else {
-            stage = .offline
-            act(.failed(failure))
-            return
-        }
-        retry(failure, SpreadbotLegEnd(error: error), now, 0, random)
+        retryOrWait(failure, SpreadbotLegEnd(error: error), now, 0, random)
     }
 }

@@ -68,6 +68,11 @@ package struct SpreadbotConfiguration: Sendable {
 
     package init(base: String) throws(RealtimeError) {
         self.base = try HTTPURL(parsing: base, as: .http)
+        guard !self.base.target.utf8.contains(UInt8(ascii: "?")) else {
+            throw RealtimeError(
+                .invalidURL,
+                "the base URL of \(self.base.displayName) has a query, and a path follows")
+        }
     }
 
     /// Which legs are tried, in this order.
@@ -127,10 +132,6 @@ package struct SpreadbotConfiguration: Sendable {
     /// base + "/" + path with exactly one slash between; a query of the path is kept.
     package func url(path: String) throws(RealtimeError) -> HTTPURL {
         let path = path.prefix { $0 != "#" }
-        guard !base.target.utf8.contains(UInt8(ascii: "?")) else {
-            throw RealtimeError(
-                .invalidURL, "the base URL of \(base.displayName) has a query, and a path follows")
-        }
         if path.isEmpty { return base }
         var root = base.requestURL[...]
         while root.utf8.last == UInt8(ascii: "/") { root = root.dropLast() }

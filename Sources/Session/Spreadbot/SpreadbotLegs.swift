@@ -35,13 +35,12 @@ extension SpreadbotSession {
 
     /// The leg that is open comes to its end: one that held has all counts begin anew.
     /// - Returns: whether it held.
-    @discardableResult
     mutating func settle(since openedAt: Instant, _ now: Instant) -> Bool {
         guard gotMessage || now - openedAt >= configuration.stableTime else { return false }
         failures = 0
         rungs[rung].shortLives = 0
-        // Only now: a server that accepts and then refuses must not be asked for ever.
-        wasRefreshed = false
+        // A server that accepts and then refuses must not be asked for ever.
+        if now - openedAt >= configuration.stableTime { wasRefreshed = false }
         return true
     }
 
@@ -80,22 +79,30 @@ extension SpreadbotSession {
         if outcome != .unauthorized { wasRefreshed = false }
         var failure = Failure(error: end.error, transport: transport, status: end.status)
         switch outcome {
-        case .unauthorized: reauthorize(failure, now)
+        case .unauthorized: reauthorize(failure, end, now, wallClock, random)
         case .refused: self.end(end.error, failure)
-        case _ where !isOnline:
-            stage = .offline
-            act(.failed(failure))
-        case .unsupported:
+        case .unsupported where isOnline:
             failure.retryIn = rung + 1 < rungs.count ? .zero : nil
             act(.failed(failure))
             nextRung(now)
-        case .unreachable, .dropped: retry(failure, end, now, wallClock, random)
+        case .unsupported, .unreachable, .dropped:
+            retryOrWait(failure, end, now, wallClock, random)
         }
         pump()
     }
 
+    /// Counts an attempt, or waits for the network (B11).
+    mutating func retryOrWait(
+        _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,
+        _ random: Double
+    ) {
+        if isOnline { return retry(failure, end, now, wallClock, random) }
+        stage = .offline
+        act(.failed(failure))
+    }
+
     /// B10.
-    mutating func retry(
+    private mutating func retry(
         _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,
         _ random: Double
     ) {

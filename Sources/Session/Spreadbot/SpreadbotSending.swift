@@ -73,17 +73,23 @@ extension SpreadbotSession {
     /// A request is over.
     /// - Parameters:
     ///   - error: nil when the server has taken it.
+    ///   - status: of the answer; 0 without one.
     ///   - mayPass: another attempt may do better: a durable send is not given up.
     package mutating func posted(
-        _ id: SpreadbotSend.ID, _ error: RealtimeError?, mayPass: Bool, now: Instant,
+        _ id: SpreadbotSend.ID, _ error: RealtimeError?, status: Int, mayPass: Bool, now: Instant,
         random: Double
     ) {
         guard let send = sends.posting, send.id == id else { return }
         if let error, mayPass, send.isDurable {
             sends.postAgain()
             postRetry.failures += 1
-            postRetry.due = now + delay(postRetry.failures, random)
-            act(.failed(Failure(error: error, transport: nil, status: 0)))
+            let delay = delay(postRetry.failures, random)
+            postRetry.due = now + delay
+            act(
+                .failed(
+                    Failure(
+                        error: error, transport: nil, status: status, retryIn: delay,
+                        attempt: postRetry.failures)))
         } else {
             _ = sends.posted()
             postRetry.failures = 0

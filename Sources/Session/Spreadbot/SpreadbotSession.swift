@@ -289,11 +289,13 @@ package struct SpreadbotSession: Sendable {
         if isClean, written > 0 {
             for send in sends.confirmed(written) { act(.sent(send, nil)) }
         }
+        loseFrames(written)
         end(nil)
     }
 
     mutating func end(_ error: RealtimeError?, _ failure: Failure? = nil) {
         dropLeg()
+        loseFrames(.max)
         rung = 0
         toldTransport = nil
         if let error {

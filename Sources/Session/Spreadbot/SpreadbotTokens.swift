@@ -32,6 +32,12 @@ struct SpreadbotTokens: Sendable {
         expiry.map { $0 - now < margin } ?? false
     }
 
+    /// They are known to be no good: they are refreshed before the next attempt.
+    mutating func expire(_ now: Instant) {
+        expiry = now
+        margin = .nanoseconds(1)
+    }
+
     /// - Returns: the refresh token to spend; nil while another refresh is under way.
     mutating func beginRefresh() -> String? {
         guard !isRefreshing else { return nil }

@@ -60,7 +60,7 @@ extension SpreadbotSession {
         guard case .open(let leg, let since) = stage,
             let top = configuration.transports.firstIndex(of: .webSocket), top < rung
         else { return }
-        settle(since: since, now)
+        if settle(since: since, now) { wasRefreshed = false }
         act(.detach(leg))
         rungs[top].unsupportedUntil = nil
         rung = top

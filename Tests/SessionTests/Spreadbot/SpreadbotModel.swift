@@ -174,10 +174,12 @@ final class SpreadbotModel {
         return done()
     }
 
-    func post(_ id: UInt64, _ code: RealtimeError.Code? = nil, mayPass: Bool = false) -> [String] {
+    func post(
+        _ id: UInt64, _ code: RealtimeError.Code? = nil, status: Int = 0, mayPass: Bool = false
+    ) -> [String] {
         session.posted(
-            id, code.map { RealtimeError($0, "the request failed") }, mayPass: mayPass, now: now,
-            random: random)
+            id, code.map { RealtimeError($0, "the request failed") }, status: status,
+            mayPass: mayPass, now: now, random: random)
         return done()
     }
 

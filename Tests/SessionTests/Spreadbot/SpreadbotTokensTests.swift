@@ -38,8 +38,7 @@ import Wire
         let bot = try refused()
         #expect(bot.refresh("b").contains("tokens b r"))
         _ = bot.open()
-        _ = bot.receive(nil)
-        #expect(bot.end(.httpStatus, status: 401).last == "refresh r")
+        #expect(bot.end(.httpStatus, status: 401, after: .seconds(10)).last == "refresh r")
     }
 
     @Test func aSecondRefusalWithFreshTokensIsFatal() throws {
@@ -55,6 +54,21 @@ import Wire
         let bot = try refused()
         _ = bot.refresh("b")
         _ = bot.open()
+        #expect(bot.end(close: 4401).last == "disconnected auth")
+    }
+
+    @Test func freshTokensThatServedForAMomentAreRefreshedAfterADelay() throws {
+        let bot = try refused()
+        _ = bot.refresh("b0")
+        for turn in 1..<5 {
+            _ = bot.open()
+            _ = bot.receive(nil)
+            #expect(bot.end(close: 4401) == ["failed connectionLost 1 in 500 ms"])
+            #expect(bot.session.phase == .backoff)
+            #expect(try bot.pass() == ["refresh r"])
+            #expect(bot.refresh("b\(turn)").last == "attach ws with b\(turn)")
+        }
+        // Without a message they were never good.
         #expect(bot.end(close: 4401).last == "disconnected auth")
     }
 

@@ -29,6 +29,8 @@ struct SpreadbotReading {
     private var gotMessage = false
     /// The next attempt's tokens follow a refusal.
     private var isSecondTry = false
+    /// The tokens were refused after a message that had come with them.
+    private var isSpent = false
     private var attachedGeneration = 0
     private var generation = 0
     /// Ends that the user must be told of, and why the last one came.
@@ -78,6 +80,7 @@ struct SpreadbotReading {
     mutating func gaveTokens() {
         generation += 1
         isSecondTry = false
+        isSpent = false
     }
 
     private mutating func end(_ now: Instant) {
@@ -147,7 +150,7 @@ struct SpreadbotReading {
     /// - Parameter canRefresh: there is a token to refresh with.
     mutating func ended(_ fate: SpreadbotFate, canRefresh: Bool, _ now: Instant) {
         if case .open(let since) = stage {
-            if held(since, now) { settle() } else { rungs[rung].short += 1 }
+            if held(since, now) { settle(since, now) } else { rungs[rung].short += 1 }
         }
         if fate.kind != .unauthorized { isSecondTry = false }
         if !isOnline, fate.kind == .unfit || fate.kind == .unreachable { return stage = .offline }
@@ -156,6 +159,10 @@ struct SpreadbotReading {
         case .refused: end(now)
         case .unauthorized:
             if attachedGeneration != generation { return dial(now) }
+            if canRefresh, isSecondTry, gotMessage {
+                isSpent = true
+                return isOnline ? again(fate.asked, now) : (stage = .offline)
+            }
             guard canRefresh, !isSecondTry else { return end(now) }
             isSecondTry = true
             stage = .authorizing
@@ -167,10 +174,10 @@ struct SpreadbotReading {
         gotMessage || now - since >= configuration.stableTime
     }
 
-    private mutating func settle() {
+    private mutating func settle(_ since: Instant, _ now: Instant) {
         failures = 0
         rungs[rung].short = 0
-        isSecondTry = false
+        if now - since >= configuration.stableTime { isSecondTry = false }
     }
 
     private mutating func again(_ asked: Duration, _ now: Instant) {
@@ -198,15 +205,15 @@ struct SpreadbotReading {
     /// The machine refreshes before an attempt that is due now.
     /// - Returns: whether it may.
     mutating func refreshesAhead(_ now: Instant, _ left: Duration?) -> Bool {
-        guard case .due(_, let to) = stage, to >= now, !wasRefreshedAhead, let left,
-            left < .seconds(30)
-        else { return false }
+        guard case .due(_, let to) = stage, to >= now, !wasRefreshedAhead else { return false }
+        guard isSpent || left.map({ $0 < .seconds(30) }) ?? false else { return false }
         stage = .authorizing
         return true
     }
 
     mutating func refreshed(_ now: Instant) {
         generation += 1
+        isSpent = false
         // A probe may pass with them.
         probe = probe.map { (min($0.from, now), min($0.to, now)) }
         goOn(now)
@@ -278,7 +285,10 @@ struct SpreadbotReading {
     mutating func probeOpened(_ now: Instant) {
         guard case .open(let since) = stage, let top = order.firstIndex(of: .webSocket), top < rung
         else { return }
-        if held(since, now) { settle() }
+        if held(since, now) {
+            settle(since, now)
+            isSecondTry = false
+        }
         rung = top
         rungs[top].unfitUntil = nil
         failures = 0

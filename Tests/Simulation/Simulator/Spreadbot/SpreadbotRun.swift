@@ -176,8 +176,9 @@ final class SpreadbotRun {
         if failure.transport != nil || failure.isFatal { requireConnection("an error") }
         world.require(!plan.isGentle || failure.error.code == .httpStatus, "\(failure.error)")
         let configuration = plan.configuration
-        world.require(
-            failure.attempt <= configuration.maxReconnects, "attempt \(failure.attempt)")
+        // Those of a durable request have no end.
+        let isCounted = failure.transport == nil || failure.attempt <= configuration.maxReconnects
+        world.require(isCounted, "attempt \(failure.attempt)")
         if failure.attempt > 0 {
             let wait = failure.retryIn ?? .zero
             var most = min(Duration.seconds(1), configuration.maxDelay)

@@ -141,7 +141,8 @@ extension SpreadbotRun {
         } else if let error {
             ledger.refused(send.number, error.code)
         }
-        session.posted(send.id, error, mayPass: mayPass, now: world.now, random: uniform())
+        session.posted(
+            send.id, error, status: 0, mayPass: mayPass, now: world.now, random: uniform())
         act()
     }
 

@@ -25,8 +25,9 @@ class Sends:
     def __init__(self, is_durable: bool) -> None:
         self._is_durable = is_durable
         self._endings: dict[int, Ended] = {}
-        # A number is known before its end can be told, by another thread.
-        self._lock = threading.Lock()
+        # A number is known before its end can be told, by another thread. A handler of log lines
+        # that sends does so inside a send.
+        self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._endings)
