@@ -62,4 +62,6 @@ final class CallbackQueue: Sendable {
 
     /// Nothing is put any more: the task ends behind what waits.
     func finish() { mailbox.finish(.normal) }
+
+    deinit { finish() }
 }

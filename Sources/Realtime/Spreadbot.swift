@@ -84,6 +84,7 @@ public final class Spreadbot: Sendable {
     /// Held, since the last reference to a loop ends it and all that is on it.
     let loop: Loop
     fileprivate let desk: SpreadbotDesk
+    let executor: Executor
     private let maxBufferedMessages: Int
     private let maxBufferedBytes: Int
 
@@ -92,6 +93,7 @@ public final class Spreadbot: Sendable {
         connection = try config.connection(on: loop)
         self.loop = loop
         desk = SpreadbotDesk(connection, config)
+        executor = config.executor
         maxBufferedMessages = config.maxBufferedMessages
         maxBufferedBytes = config.maxBufferedBytes
         try desk.addHandlers()

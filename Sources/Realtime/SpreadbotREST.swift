@@ -9,19 +9,23 @@ public import Wire
 ///     let answer = try await rest.postData(path: "users", payload: .json(#"{"name": "Ada"}"#))
 ///
 /// Each is tried up to three times, a POST by an Idempotency-Key that is the same in all attempts;
-/// without a network requests wait, a hundred of them. Handlers run on the loop's thread. The last
-/// reference gone ends all requests. All members may be used on any thread.
+/// without a network requests wait, a hundred of them. Handlers run where `Configuration.executor`
+/// says, one at a time. The last reference gone ends all requests. All members may be used on any
+/// thread.
 public final class SpreadbotREST: Sendable {
     /// Requests of every kind, with the same tokens.
     public let client: REST
     /// Who has the tokens.
     private let owner: SpreadbotConnection
     private let ownsConnection: Bool
+    /// Handlers on their way to an executor; held by those of requests under way, too.
+    private let queue: CallbackQueue?
 
     /// - Throws: `RealtimeError` for a bad URL or option.
     public init(config: Spreadbot.Configuration, on loop: Loop = .shared) throws {
         owner = try config.connection(on: loop)
         ownsConnection = true
+        queue = CallbackQueue(on: config.executor)
         client = REST(try owner.makeClient(), on: loop)
     }
 
@@ -34,6 +38,7 @@ public final class SpreadbotREST: Sendable {
     public init(sharing spreadbot: Spreadbot) throws {
         owner = spreadbot.connection
         ownsConnection = false
+        queue = CallbackQueue(on: spreadbot.executor)
         client = REST(try owner.makeClient(), on: spreadbot.loop)
     }
 
@@ -79,10 +84,13 @@ public final class SpreadbotREST: Sendable {
             try bytes.withUnsafeBytes {
                 try owner.post(
                     path: path, contentType: type, $0,
-                    done: { SpreadbotREST.tell(SpreadbotREST.result($0), onSuccess, onError) })
+                    done: { [queue] in
+                        let result = SpreadbotREST.result($0)
+                        queue.run { SpreadbotREST.tell(result, onSuccess, onError) }
+                    })
             }
         } catch {
-            onError(REST.Failure(error))
+            fail(onError, error)
         }
     }
 
@@ -118,19 +126,27 @@ public final class SpreadbotREST: Sendable {
             let text = try payload.text
             postData(path: path, payload: .json(text), onSuccess: onSuccess, onError: onError)
         } catch {
-            onError(REST.Failure(error))
+            fail(onError, error)
         }
     }
 
-    /// What cannot be sent at all comes to `onError` too, inside this call.
+    private func fail(_ onError: @escaping @Sendable (REST.Failure) -> Void, _ error: any Error) {
+        let failure = REST.Failure(error)
+        queue.run { onError(failure) }
+    }
+
+    /// What cannot be sent at all comes to `onError` too, inside this call unless there is an
+    /// executor.
     private func send(
         _ request: REST.Request, _ onSuccess: @escaping @Sendable (REST.Response) -> Void,
         _ onError: @escaping @Sendable (REST.Failure) -> Void
     ) {
         do {
-            try client.send(request) { SpreadbotREST.tell($0, onSuccess, onError) }
+            try client.send(request) { [queue] result in
+                queue.run { SpreadbotREST.tell(result, onSuccess, onError) }
+            }
         } catch {
-            onError(REST.Failure(error))
+            fail(onError, error)
         }
     }
 
@@ -154,7 +170,11 @@ public final class SpreadbotREST: Sendable {
         guard ownsConnection else {
             throw RealtimeError(.state, "the tokens are the connection's; see Spreadbot.onTokens")
         }
-        try owner.setHandlers { $0.tokens = handler }
+        try owner.setHandlers { [queue] in
+            $0.tokens = handler.map { handler in
+                { access, refresh in queue.run { handler(access, refresh) } }
+            }
+        }
     }
 }
 
@@ -187,4 +207,20 @@ extension REST.Failure {
 extension REST.Response {
     /// The body as JSON; nil for what is none.
     public var json: JSONValue? { try? JSONValue(parsing: body) }
+}
+
+extension CallbackQueue {
+    /// For ends of requests, each of which is owed; nil where none is needed.
+    fileprivate convenience init?(on executor: Spreadbot.Executor) {
+        if case .loop = executor { return nil }
+        self.init(on: executor, .max, .max) {}
+    }
+}
+
+extension CallbackQueue? {
+    /// Runs a handler where the user wants it.
+    fileprivate func run(_ handler: @escaping @Sendable () -> Void) {
+        guard let self else { return handler() }
+        _ = self.put(count: 0, isOwed: true, handler)
+    }
 }

@@ -21,8 +21,20 @@ private func spreadbot(
 /// Whether the code runs on it is asserted by those who are to run there.
 private actor Place {
     private(set) var told: [String] = []
+    private var waiting: CheckedContinuation<Void, Never>?
+    private var waitedFor = 0
 
-    func note(_ text: String) { told.append(text) }
+    func note(_ text: String) {
+        told.append(text)
+        waiting?.resume()
+        waiting = nil
+    }
+
+    /// For the next note that was not waited for.
+    func wait() async {
+        while told.count <= waitedFor { await withCheckedContinuation { waiting = $0 } }
+        waitedFor += 1
+    }
 }
 
 /// Where the form that does not wait is meant.
@@ -177,6 +189,25 @@ private final class Line: TaskExecutor {
             count += 1
             if count == 6 { break }
         }
+    }
+
+    @Test func handlersOfRequestsRunOnAnActor() async throws {
+        let place = Place()
+        var config = Spreadbot.Configuration(baseURL: RESTServer.shared.url)
+        config.executor = .actor(place)
+        var rest: SpreadbotREST? = try SpreadbotREST(config: config)
+        // The last is under way when the client goes, and is told of that.
+        for path in ["slow/1", "status/404", "http://[", "silent/a/99"] {
+            rest?.getData(path: path) { answer in
+                place.assumeIsolated { $0.note("\(answer.status)") }
+            } onError: { failure in
+                place.assumeIsolated { $0.note("\(failure.code)") }
+            }
+            if path.hasPrefix("silent") { rest = nil }
+            await place.wait()
+        }
+        let told = await place.told
+        #expect(told == ["200", "httpStatus", "invalidURL", "closed"])
     }
 
     @Test func requestsShareTokens() async throws {
