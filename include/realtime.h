@@ -1652,6 +1652,9 @@ typedef void (*rt_eventsource_event_fn)(
  */
 typedef void (*rt_eventsource_comment_fn)(const char *comment, size_t length, void *user);
 
+/** The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1. */
+typedef void (*rt_eventsource_retry_fn)(int64_t time_ms, void *user);
+
 /**
  * An attempt failed, or the stream ended. When `fatal` is false the source is connecting again:
  * `retry_in_ms` is the time until the next attempt, -1 while there is no network, and `attempt` its
@@ -1872,6 +1875,15 @@ rt_status rt_eventsource_on_any(
  */
 rt_status rt_eventsource_on_comment(
     rt_eventsource *eventsource, rt_eventsource_comment_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for reconnection times, each at the end of its line.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_retry(
+    rt_eventsource *eventsource, rt_eventsource_retry_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sets the callback for failed attempts and ended streams.
@@ -2241,9 +2253,6 @@ rt_status rt_eventsource_set_max_event_bytes(rt_eventsource *eventsource, size_t
  */
 typedef struct rt_eventstream_parser rt_eventstream_parser;
 
-/** The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1. */
-typedef void (*rt_eventstream_retry_fn)(int64_t time_ms, void *user);
-
 /**
  * Makes a parser. Any thread.
  *
@@ -2286,7 +2295,7 @@ rt_status rt_eventstream_parser_on_comment(
  * Since 0.1.
  */
 rt_status rt_eventstream_parser_on_retry(
-    rt_eventstream_parser *parser, rt_eventstream_retry_fn fn, void *user, rt_destroy_fn destroy);
+    rt_eventstream_parser *parser, rt_eventsource_retry_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * The id that events carry until the stream gives one. Default "". Before the first bytes, or after
@@ -3678,10 +3687,9 @@ rt_status rt_spreadbot_set_tokens(
 rt_status rt_spreadbot_new_rest(rt_spreadbot *spreadbot, rt_rest **out);
 
 /**
- * Stops delivering; what comes waits, and the server with it, except the rest of a batch of
- * messages that one poll brought. A frame that is sent counts as the server's once it is written,
- * since the answer that would confirm it is not read. Any thread; from another than the loop's one
- * message may still come.
+ * Stops delivering; what comes waits, and the server with it. A frame that is sent counts as the
+ * server's once it is written, since the answer that would confirm it is not read. Any thread; from
+ * another than the loop's one message may still come.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.

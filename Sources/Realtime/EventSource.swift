@@ -48,7 +48,7 @@ public final class EventSource: Sendable, AsyncSequence {
 
         public var description: String { error.description }
 
-        init(_ failure: EventSourceSession.Failure) {
+        init(_ failure: HTTPSourceFailure) {
             error = failure.error
             httpStatus = failure.status
             isFatal = failure.isFatal
@@ -134,6 +134,14 @@ public final class EventSource: Sendable, AsyncSequence {
             $0.comment = handler.map { handler in
                 { handler(String(decoding: $0, as: UTF8.self)) }
             }
+        }
+        begin()
+    }
+
+    /// Every reconnection time that the stream gives, as it is read.
+    public func onRetry(_ handler: (@Sendable (Duration) -> Void)?) {
+        set {
+            $0.retry = handler.map { handler in { handler(.milliseconds($0)) } }
         }
         begin()
     }

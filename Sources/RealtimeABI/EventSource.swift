@@ -59,6 +59,10 @@ public typealias rt_eventsource_comment_fn =
         _ comment: UnsafePointer<CChar>?, _ length: Int, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
+/// The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1.
+public typealias rt_eventsource_retry_fn =
+    @convention(c) (_ time_ms: Int64, _ user: UnsafeMutableRawPointer?) -> Void
+
 /// An attempt failed, or the stream ended. When `fatal` is false the source is connecting again:
 /// `retry_in_ms` is the time until the next attempt, -1 while there is no network, and `attempt`
 /// its number since the last connection that was stable; -1 and 0 when the connection goes on (an

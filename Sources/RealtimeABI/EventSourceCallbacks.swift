@@ -66,6 +66,22 @@ public func rt_eventsource_on_comment(
     }
 }
 
+/// Sets the callback for reconnection times, each at the end of its line. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+@_cdecl("rt_eventsource_on_retry")
+public func rt_eventsource_on_retry(
+    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_retry_fn?,
+    _ user: UnsafeMutableRawPointer?,
+    _ destroy: rt_destroy_fn?
+) -> rt_status {
+    let box = CallbackBox(fn, user, destroy)
+    return source(eventsource) { source in
+        try source.setHandlers {
+            $0.retry = box.function.map { function in { function($0, box.user) } }
+        }
+    }
+}
+
 /// Sets the callback for failed attempts and ended streams. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_on_error")

@@ -7,10 +7,6 @@ import Wire
 /// inside of the call that feeds it. It belongs to no loop, and to one thread at a time. Since 0.1.
 public typealias rt_eventstream_parser = OpaquePointer
 
-/// The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1.
-public typealias rt_eventstream_retry_fn =
-    @convention(c) (_ time_ms: Int64, _ user: UnsafeMutableRawPointer?) -> Void
-
 /// Makes a parser. Any thread. Since 0.1.
 /// - Parameter out: receives it; to be freed with `rt_eventstream_parser_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
@@ -69,7 +65,7 @@ public func rt_eventstream_parser_on_comment(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventstream_parser_on_retry")
 public func rt_eventstream_parser_on_retry(
-    _ parser: rt_eventstream_parser?, _ fn: rt_eventstream_retry_fn?,
+    _ parser: rt_eventstream_parser?, _ fn: rt_eventsource_retry_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)

@@ -9,7 +9,7 @@ static const char *server;
 typedef struct seen {
   rt_eventsource *source;
   uint64_t listener;
-  int opened, messages, odd, any, comments, errors, fatal, asked, stored, names, destroyed;
+  int opened, messages, odd, any, comments, retries, errors, fatal, asked, stored, names, destroyed;
   int close_after, restart_after, free_after, pause_after, retry_max;
   rt_reachability *reachability;
   rt_status status;
@@ -88,6 +88,12 @@ static void on_any(const char *id, size_t id_length, const char *event, size_t e
 static void on_comment(const char *comment, size_t length, void *user) {
   CHECK(length >= 2 && comment[0] == ' ');
   ((seen *)user)->comments++;
+}
+
+static void on_retry(int64_t time_ms, void *user) {
+  seen *s = user;
+  CHECK(time_ms == 10 && rt_eventsource_get_reconnection_time_ms(s->source) == 10);
+  s->retries++;
 }
 
 static void on_error(rt_status status, const char *message, int32_t http_status, bool fatal,
@@ -231,6 +237,7 @@ static void events_come_in_order(rt_loop *loop) {
   rt_eventsource *source = make(loop, "/events/4", &s);
   CHECK_OK(rt_eventsource_on_any(source, on_any, &s, on_destroy));
   CHECK_OK(rt_eventsource_on_comment(source, on_comment, &s, on_destroy));
+  CHECK_OK(rt_eventsource_on_retry(source, on_retry, &s, on_destroy));
   CHECK_OK(rt_eventsource_on_store(source, on_store, &s, on_destroy));
   CHECK_OK(rt_eventsource_add_listener(source, "message", once, &s, on_destroy, &s.listener));
   CHECK_OK(rt_eventsource_add_listener(source, "a", on_any, &s, on_destroy, NULL));
@@ -248,6 +255,7 @@ static void events_come_in_order(rt_loop *loop) {
    * which closed. */
   CHECK(strcmp(s.order, "oam1aoamaoamaoam") == 0);
   CHECK(s.opened == 2 && s.errors == 1 && s.status == RT_ERROR_CLOSED && s.comments == 8);
+  CHECK(s.retries == 2);
   CHECK(s.stored >= 1 && strcmp(s.last_id, "8") == 0);
   CHECK_OK(rt_eventsource_get_last_event_id(source, text, sizeof text, &length));
   CHECK(length == 1 && strcmp(text, "8") == 0);
@@ -258,7 +266,7 @@ static void events_come_in_order(rt_loop *loop) {
   CHECK(length == strlen(text) && strncmp(text, "http://127.0.0.1:", 17) == 0);
   CHECK(strcmp(text + length - 9, "/events/4") == 0);
   CHECK(rt_eventsource_get_reconnection_time_ms(source) == 10);
-  end(loop, &s, SETTERS + 5);
+  end(loop, &s, SETTERS + 6);
 }
 
 static void handlers_may_do_anything(rt_loop *loop) {

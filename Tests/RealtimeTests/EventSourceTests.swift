@@ -37,6 +37,7 @@ private func options(
         let source = try EventSource(server.url("events/4"), options: options(), start: false)
         let (calls, continuation) = AsyncStream.makeStream(of: String.self)
         source.onOpen { continuation.yield("open") }
+        source.onRetry { continuation.yield("retry \($0)") }
         source.onMessage { id, event, _ in continuation.yield("\(event) \(id)") }
         source.addEventListener("odd") { id, event, _ in continuation.yield("\(event) \(id)") }
         let second = source.addEventListener("odd") { id, _, _ in continuation.yield("again \(id)")
@@ -54,8 +55,8 @@ private func options(
         #expect(throws: RealtimeError.self) { try source.start() }
         var iterator = calls.makeAsyncIterator()
         for expected in [
-            "open", "odd 1", "again 1", "message 2", "odd 3", "again 3", "message 4",
-            "error closed", "open", "odd 5",
+            "open", "retry 0.01 seconds", "odd 1", "again 1", "message 2", "odd 3", "again 3",
+            "message 4", "error closed", "open", "retry 0.01 seconds", "odd 5",
         ] {
             #expect(await iterator.next() == expected)
         }

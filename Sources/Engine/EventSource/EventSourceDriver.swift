@@ -135,12 +135,14 @@ extension EventSourceConnection: HTTPSource {
                 switch try parser.pointee.next(input, &used) {
                 case .needMoreBytes: return used
                 // Another thread may have closed it while this was parsed.
-                case .event where isClosed, .comment where isClosed: return used
+                case .event where isClosed, .comment where isClosed, .retry where isClosed:
+                    return used
                 case .event: deliver()
                 case .comment(let text): handlers.comment?(text)
                 case .retry(let milliseconds):
                     session?.setReconnectionTime(milliseconds: milliseconds)
                     publish { $0.reconnectionTime = milliseconds }
+                    handlers.retry?(milliseconds)
                 }
             }
         } catch {

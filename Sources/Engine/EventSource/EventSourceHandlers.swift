@@ -44,6 +44,8 @@ package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     package var any: Event?
     /// Every event too, behind all others: for those who await them.
     package var sink: Event?
+    /// The stream gave a reconnection time, in milliseconds.
+    package var retry: ((Int64) -> Void)?
     package var comment: ((UnsafeRawBufferPointer) -> Void)?
     package var error: ((HTTPSourceFailure) -> Void)?
     /// Failures too, before `error`, which counts as the one that hears them.

@@ -72,6 +72,12 @@ class EventServer(AsyncServer):
         await self._hold()
         return response
 
+    async def do_retries(self, request: web.Request) -> web.StreamResponse:
+        response = await self._stream(request)
+        await response.write(b"retry: 20\n\ndata: 1\n\ndata: 2\n\nretry: 20\ndata: 3\n\n")
+        await self._hold()
+        return response
+
     async def do_three(self, request: web.Request) -> web.StreamResponse:
         response = await self._stream(request)
         await response.write(b"data: 1\n\ndata: 2\n\ndata: 3\n\n")

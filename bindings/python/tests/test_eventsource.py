@@ -65,6 +65,11 @@ def test_an_event_has_what_httpx_sse_has(run, events):
     run(main())
 
 
+def test_a_reconnection_time_is_told_each_time(events):
+    with sync.EventSource(events.url + "/retries", reconnection_time=0.02) as source:
+        assert [source.recv().retry for _ in range(3)] == [20, None, 20]
+
+
 def test_without_reconnect_iteration_ends_with_the_stream(run, events):
     async def main():
         errors = []

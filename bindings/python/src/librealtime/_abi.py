@@ -358,6 +358,10 @@ rt_eventsource_comment_fn = ctypes.CFUNCTYPE(
 )
 
 
+# (time_ms, user)
+rt_eventsource_retry_fn = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
+
+
 # (status, message, http_status, fatal, retry_in_ms, attempt, user)
 rt_eventsource_error_fn = ctypes.CFUNCTYPE(
     None,
@@ -404,10 +408,6 @@ rt_eventsource_name_fn = ctypes.CFUNCTYPE(
     ctypes.c_size_t,
     ctypes.c_void_p,
 )
-
-
-# (time_ms, user)
-rt_eventstream_retry_fn = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 
 
 class rt_longpoll_state(IntEnum):  # noqa: N801
@@ -1024,6 +1024,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_eventsource_comment_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_eventsource_on_retry": (
+        (ctypes.c_void_p, rt_eventsource_retry_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
     "rt_eventsource_on_error": (
         (ctypes.c_void_p, rt_eventsource_error_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -1178,7 +1182,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_eventstream_parser_on_retry": (
-        (ctypes.c_void_p, rt_eventstream_retry_fn, ctypes.c_void_p, rt_destroy_fn),
+        (ctypes.c_void_p, rt_eventsource_retry_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
     "rt_eventstream_parser_set_last_event_id": (
@@ -1965,6 +1969,8 @@ class Library:
     rt_eventsource_on_any: Callable[[Any, Any, Any, Any], int]
     # (eventsource, fn, user, destroy)
     rt_eventsource_on_comment: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_retry: Callable[[Any, Any, Any, Any], int]
     # (eventsource, fn, user, destroy)
     rt_eventsource_on_error: Callable[[Any, Any, Any, Any], int]
     # (eventsource, fn, user, destroy)

@@ -13,7 +13,7 @@ class ServerSentEvent:
     :ivar data: its data, lines joined by newlines.
     :ivar id: the last event id, which stays until another comes; ``""`` without.
     :ivar retry: the reconnection time in milliseconds, when the stream has given one since the
-        event before, an event source's when that is another one; else None.
+        event before; else None.
     :ivar has_id: whether an event source's event had an id of its own.
     """
 

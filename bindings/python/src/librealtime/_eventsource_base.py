@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._events import ServerSentEvent
-from ._eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_STORE
+from ._eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_RETRY, ON_STORE
 from ._eventsource_options import EventHandler, Handlers, OnComment, OnEvent, Options
 from ._eventsource_parameters import Parameters
 from ._registry import Handle
@@ -24,17 +24,18 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
 
     def _make(self, options: Options, handlers: Handlers) -> None:
         self._listeners: dict[str, list[EventHandler]] = {}
+        # What the stream has given since the last event.
+        self._retry_ms: int | None = None
         # Origin and reconnection time at the end.
         self._last: tuple[str, float] = ("", 0)
         self._begin(options, handlers)
         handle = self._require_handle()
-        self._retry_ms = EVENTSOURCE.get_reconnection_time_ms(handle)
         if options.ids.id_file is not None or handlers.on_store is not None:
             self._confirmed_handle = handle
             self._confirms = True
 
     def _callbacks(self) -> list[Callback]:
-        callbacks = [*super()._callbacks(), ON_EVENT]
+        callbacks = [*super()._callbacks(), ON_EVENT, ON_RETRY]
         if self._handlers.on_comment is not None:
             callbacks.append(ON_COMMENT)
         if self._handlers.on_store is not None:
@@ -122,13 +123,10 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
     # Called by the trampolines.
 
     def _came(self, event: str, data: str, id_: str, had_id: bool, size: int) -> None:
-        # No name for the handle here: a traceback that is kept would keep the loop's descriptors.
         if self._handle is None:
             return
-        retry = EVENTSOURCE.get_reconnection_time_ms(self._handle)
-        changed = None if retry == self._retry_ms else retry
-        self._retry_ms = retry
-        told = ServerSentEvent(event, data, id_, changed, had_id)
+        retry, self._retry_ms = self._retry_ms, None
+        told = ServerSentEvent(event, data, id_, retry, had_id)
         handlers = self._handlers
         if event == "message" and handlers.on_message is not None:
             self._tell(handlers.on_message, told)
@@ -151,6 +149,9 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
             handler(event)
         except BaseException as error:
             self._keep(error)
+
+    def _retried(self, time_ms: int) -> None:
+        self._retry_ms = time_ms
 
     def _commented(self, comment: str) -> None:
         if self._handlers.on_comment is not None:

@@ -17,6 +17,7 @@ class Target(Protocol):
 
     def _came(self, event: str, data: str, id_: str, had_id: bool, size: int) -> None: ...
     def _commented(self, comment: str) -> None: ...
+    def _retried(self, time_ms: int) -> None: ...
     def _stores(self, key: str, id_: str) -> None: ...
 
     def _keep(self, error: BaseException) -> None:
@@ -57,6 +58,15 @@ def _on_comment(comment: int, length: int, key: int) -> None:
             target._keep(error)
 
 
+def _on_retry(time_ms: int, key: int) -> None:
+    target: Target | None = find(key)
+    if target is not None:
+        try:
+            target._retried(time_ms)
+        except BaseException as error:
+            target._keep(error)
+
+
 def _on_store(key_: bytes, id_: int, length: int, key: int) -> None:
     target: Target | None = find(key)
     if target is not None:
@@ -68,4 +78,5 @@ def _on_store(key_: bytes, id_: int, length: int, key: int) -> None:
 
 ON_EVENT: Callback = (EVENTSOURCE.on_any, _abi.rt_eventsource_event_fn(_on_event))
 ON_COMMENT: Callback = EVENTSOURCE.callback("comment", _on_comment)
+ON_RETRY: Callback = EVENTSOURCE.callback("retry", _on_retry)
 ON_STORE: Callback = EVENTSOURCE.callback("store", _on_store)

@@ -156,5 +156,5 @@ def _on_retry(time_ms: int, key: int) -> None:
 # Kept as long as the process lives.
 _ON_EVENT = _abi.rt_eventsource_event_fn(_on_event)
 _ON_COMMENT = _abi.rt_eventsource_comment_fn(_on_comment)
-_ON_RETRY = _abi.rt_eventstream_retry_fn(_on_retry)
+_ON_RETRY = _abi.rt_eventsource_retry_fn(_on_retry)
 _NOTHING = _abi.rt_destroy_fn(0)
