@@ -11,7 +11,7 @@ final class RESTView: Handle {
     let outcome: RESTOutcome
     let body: UnsafeRawBufferPointer
     let httpVersion: Int32
-    private var texts: [String: UnsafeMutableBufferPointer<CChar>] = [:]
+    @exclusivity(unchecked) private var texts: [String: UnsafeMutableBufferPointer<CChar>] = [:]
 
     init(_ outcome: RESTOutcome, _ body: UnsafeRawBufferPointer, _ httpVersion: Int) {
         self.outcome = outcome

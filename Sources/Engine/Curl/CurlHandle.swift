@@ -7,13 +7,14 @@ import Wire
 /// `prepare`.
 final class CurlHandle {
     let easy: UnsafeMutableRawPointer
-    /// What it works for, while it does.
-    unowned var transfer: HTTPTransfer?
+    /// What it works for, which takes itself away when it is done, or goes. Asked for with each
+    /// line and piece that comes.
+    @exclusivity(unchecked) unowned(unsafe) var transfer: HTTPTransfer?
     private let configuration: NetworkConfiguration
     private let network: CurlNetwork
     /// Where it leads to, and how.
-    private var place: HTTPURL
-    private(set) var way: CurlWay
+    @exclusivity(unchecked) private var place: HTTPURL
+    @exclusivity(unchecked) private(set) var way: CurlWay
     /// Its addresses are the network's own: its connections are for nobody else.
     private let hasOwnAddresses: Bool
     private let forkGeneration = rt_fork_generation()

@@ -5,6 +5,8 @@ import Wire
 struct CurlHead {
     /// Bytes of one head.
     static let limit = 256 << 10
+    /// What most heads have at most.
+    private static let usual = 400
 
     private(set) var isTooLarge = false
     /// Of the head that comes: the status line, and the others with their ends.
@@ -28,6 +30,7 @@ struct CurlHead {
         if bytes == line.count, line.starts(with: "HTTP/".utf8) {
             readStatus(line)
         } else {
+            if lines.isEmpty { lines.reserveCapacity(CurlHead.usual) }
             lines.append(contentsOf: line)
         }
         return nil

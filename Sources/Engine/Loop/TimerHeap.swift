@@ -9,9 +9,9 @@ protocol TimerTarget: AnyObject {
 /// One place in the heap: at most one pending call for its target. It holds its target only while
 /// it is armed.
 final class LoopTimer {
-    fileprivate(set) var deadline = Instant(nanoseconds: 0)
-    fileprivate var index = -1
-    fileprivate var target: (any TimerTarget)?
+    @exclusivity(unchecked) fileprivate(set) var deadline = Instant(nanoseconds: 0)
+    @exclusivity(unchecked) fileprivate var index = -1
+    @exclusivity(unchecked) fileprivate var target: (any TimerTarget)?
 
     var isArmed: Bool { index >= 0 }
 }

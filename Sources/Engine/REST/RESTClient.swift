@@ -31,7 +31,8 @@ package final class RESTClient: @unchecked Sendable {
     /// The options are the session's now.
     @exclusivity(unchecked) var hasBegun = false
     @exclusivity(unchecked) var reachability: Reachability?
-    lazy var handles = CurlHandles(configuration.network)
+    /// From the beginning on.
+    @exclusivity(unchecked) var handles: CurlHandles?
     /// Asked for fresh credentials when they were refused.
     @exclusivity(unchecked) var credentials: (() throws -> CredentialsAnswer)?
 
@@ -62,6 +63,24 @@ package final class RESTClient: @unchecked Sendable {
     ) throws(RealtimeError) {
         try checkNew("a callback")
         credentials = handler
+    }
+
+    // Not by the configuration's own methods: calling them would copy it with all it has.
+
+    /// Where a request goes.
+    func url(_ path: String) throws(RealtimeError) -> HTTPURL {
+        func url(_ configuration: inout RESTConfiguration) throws(RealtimeError) -> HTTPURL {
+            try configuration.url(path)
+        }
+        return try url(&configuration)
+    }
+
+    /// With the client's headers below its own.
+    func complete(_ request: HTTPRequest) -> HTTPRequest {
+        func complete(_ configuration: inout RESTConfiguration) -> HTTPRequest {
+            configuration.complete(request)
+        }
+        return complete(&configuration)
     }
 
     private func checkNew(_ what: String) throws(RealtimeError) {

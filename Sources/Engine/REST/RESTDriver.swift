@@ -8,6 +8,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     private func begin() {
         guard !hasBegun else { return }
         hasBegun = true
+        handles = CurlHandles(configuration.network)
         session = RESTSession(configuration)
         session.renewsCredentials = credentials != nil
         session.setCredential(takeInitialCredential() ?? configuration.authorization)
@@ -125,7 +126,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
         // Also inside a callback: all are told before the call returns.
         while let action = session.nextAction() { perform(action) }
         act()
-        handles.removeAll()
+        handles?.removeAll()
         reachability?.remove(self)
     }
 

@@ -21,7 +21,7 @@ package final class RESTRequestBuilder {
         self.method = try checkedMethod(method)
         self.path = path
         policy = client.configuration.policy
-        url = try client.configuration.url(path.withoutFragment)
+        url = try client.url(path.withoutFragment)
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -63,14 +63,14 @@ package final class RESTRequestBuilder {
         let url = try wholeURL()
         let request = HTTPRequest(method, url, fields: fields, body: body)
         return RESTRequest(
-            client.configuration.complete(request), policy, canRewind: handlers.rewind != nil,
+            client.complete(request), policy, canRewind: handlers.rewind != nil,
             streamsAnswer: handlers.body != nil)
     }
 
     private func wholeURL() throws(RealtimeError) -> HTTPURL {
         if let url { return url }
         let path = path.withoutFragment
-        let made = try client.configuration.url(path + (path.contains("?") ? "&" : "?") + query)
+        let made = try client.url(path + (path.contains("?") ? "&" : "?") + query)
         url = made
         return made
     }

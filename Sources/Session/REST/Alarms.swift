@@ -4,41 +4,48 @@
 struct Alarms: Sendable {
     private struct Alarm {
         var time: Instant
-        var id: UInt64
+        var entry: RESTEntry
 
-        static func < (a: Alarm, b: Alarm) -> Bool { (a.time, a.id) < (b.time, b.id) }
+        /// Whether it is the one that counts.
+        var isSet: Bool { entry.alarmSet == time }
+
+        static func < (a: Alarm, b: Alarm) -> Bool {
+            (a.time, a.entry.id) < (b.time, b.entry.id)
+        }
     }
 
     private var heap: [Alarm] = []
-    /// What counts, by id.
-    private var times: [UInt64: Instant] = [:]
+    /// Those that count.
+    private var count = 0
 
     /// The earliest; clears away those that moved.
     mutating func earliest() -> Instant? {
-        while let first = heap.first, times[first.id] != first.time { removeFirst() }
+        while let first = heap.first, !first.isSet { removeFirst() }
         return heap.first?.time
     }
 
-    mutating func set(_ id: UInt64, _ time: Instant?) {
-        guard times[id] != time else { return }
-        times[id] = time
+    mutating func set(_ entry: RESTEntry, _ time: Instant?) {
+        guard entry.alarmSet != time else { return }
+        count += (time == nil ? 0 : 1) - (entry.alarmSet == nil ? 0 : 1)
+        entry.alarmSet = time
         guard let time else { return }
-        heap.append(Alarm(time: time, id: id))
+        heap.append(Alarm(time: time, entry: entry))
         siftUp(heap.count - 1)
-        if heap.count > 64, heap.count > 2 * times.count { rebuild() }
+        if heap.count > 64, heap.count > 2 * count { rebuild() }
     }
 
     /// Takes one out that is due.
-    mutating func popDue(_ now: Instant) -> UInt64? {
+    mutating func popDue(_ now: Instant) -> RESTEntry? {
         guard let time = earliest(), time <= now else { return nil }
-        let id = heap[0].id
+        let entry = heap[0].entry
         removeFirst()
-        times[id] = nil
-        return id
+        entry.alarmSet = nil
+        count -= 1
+        return entry
     }
 
     private mutating func rebuild() {
-        heap = times.map { Alarm(time: $0.value, id: $0.key) }.sorted(by: <)
+        heap = heap.filter(\.isSet).sorted(by: <)
     }
 
     private mutating func siftUp(_ from: Int) {

@@ -10,36 +10,32 @@ extension RESTSession {
         _ head: ResponseHead, of id: ID, now: Instant, wallClock: Int64,
         random: @autoclosure () -> Double
     ) -> Reception {
-        guard var entry = entries[id], case .running(isAnswered: false) = entry.state else {
+        guard let entry = entries[id], case .running(isAnswered: false) = entry.state else {
             return .discard
         }
         entry.head = head
         entry.retryAfter = Wire.retryAfter(head, wallClock: wallClock)
         do throws(RealtimeError) {
             entry.state =
-                try next(&entry, head, now, random).map { .draining($0) }
+                try next(entry, head, now, random).map { .draining($0) }
                 ?? .running(isAnswered: true)
         } catch {
-            entries[id] = entry
             act(.abort(id))
             finish(entry, error, now: now)
             return .discard
         }
-        entries[id] = entry
-        alarms.set(id, entry.alarm)
+        alarms.set(entry, entry.alarm)
         if case .running = entry.state { return .deliver }
         return .discard
     }
 
     /// What follows an answer; nil when it is the last.
     private func next(
-        _ entry: inout RESTEntry, _ head: ResponseHead, _ now: Instant, _ random: () -> Double
+        _ entry: RESTEntry, _ head: ResponseHead, _ now: Instant, _ random: () -> Double
     ) throws(RealtimeError) -> RESTEntry.Next? {
-        var redirected = entry.request
-        if try entry.redirects.follow(head, &redirected, from: entry.origin, entry.policy.redirects)
-        {
-            entry.request = redirected
-            if !redirected.url.hasSameOrigin(as: entry.origin) { entry.usesCredential = false }
+        let rules = entry.policy.redirects
+        if try entry.redirects.follow(head, &entry.request, from: entry.origin, rules) {
+            if !entry.request.url.hasSameOrigin(as: entry.origin) { entry.usesCredential = false }
             guard entry.canSendBody else {
                 throw RealtimeError(
                     .redirect, "\(entry.name) was redirected, and its body cannot be had again")
@@ -56,13 +52,13 @@ extension RESTSession {
             return .replay
         default:
             guard RetryRules.repeats(entry.request, status: head.status) else { return nil }
-            return delay(&entry, now, random).map { .retry(at: now + $0) }
+            return delay(entry, now, random).map { .retry(at: now + $0) }
         }
     }
 
     /// The time until the next attempt (R1); nil when there is none (R2).
     private func delay(
-        _ entry: inout RESTEntry, _ now: Instant, _ random: () -> Double
+        _ entry: RESTEntry, _ now: Instant, _ random: () -> Double
     ) -> Duration? {
         let asked = entry.retryAfter ?? .zero
         guard entry.attempts < entry.policy.attempts, asked <= entry.policy.retryAfterLimit,
@@ -99,31 +95,25 @@ extension RESTSession {
         finish(entry, error, now: now)
     }
 
-    mutating func proceed(
-        _ old: RESTEntry, _ next: RESTEntry.Next, _ now: Instant
-    ) {
-        var entry = old
+    mutating func proceed(_ entry: RESTEntry, _ next: RESTEntry.Next, _ now: Instant) {
         switch next {
         case .retry(let time):
             entry.state = .waiting(until: time)
             leavePlace(entry, now)
         case .redirect:
             entry.isReplay = true
-            start(&entry, now)
-            store(entry)
+            start(entry, now)
         case .replay:
             entry.isReplay = true
             entry.attemptEnd = nil
-            start(&entry, now)
-            store(entry)
+            start(entry, now)
         case .authorize:
             if entry.generation != generation {
                 // Someone else's question was answered meanwhile.
                 entry.isReplay = true
                 entry.attemptEnd = nil
                 entry.wasAuthorized = true
-                start(&entry, now)
-                return store(entry)
+                return start(entry, now)
             }
             entry.state = .authorizing
             if !isAuthorizing {
@@ -136,9 +126,8 @@ extension RESTSession {
 
     /// The exchange failed below HTTP.
     private mutating func failed(
-        _ old: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: () -> Double
+        _ entry: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: () -> Double
     ) {
-        var entry = old
         entry.lastError = failure.error
         let isReachable = lines[entry.line].isReachable
         // A caller who was shown the head cannot be shown another.
@@ -156,12 +145,10 @@ extension RESTSession {
         }
         if failure.precedesRequest, !isReachable {
             if entry.exchangeCounts { entry.attempts -= 1 } else { entry.isReplay = true }
-            entries[entry.id] = entry
-            return requeue(entry.id, now)
+            return requeue(entry, now)
         }
         let repeats = failure.precedesRequest || RetryRules.repeats(entry.request, entry.policy)
-        guard repeats, let delay = delay(&entry, now, random) else {
-            entries[entry.id] = entry
+        guard repeats, let delay = delay(entry, now, random) else {
             return finish(entry, failure.error, now: now)
         }
         proceed(entry, .retry(at: now + delay), now)
@@ -169,14 +156,9 @@ extension RESTSession {
 
     /// It waits without an exchange: another may have its place.
     private mutating func leavePlace(_ entry: RESTEntry, _ now: Instant) {
-        store(entry)
+        alarms.set(entry, entry.alarm)
         lines[entry.line].running -= 1
         pump(entry.line, now)
-    }
-
-    private mutating func store(_ entry: RESTEntry) {
-        entries[entry.id] = entry
-        alarms.set(entry.id, entry.alarm)
     }
 
     /// The error of an answer that is not 2xx.
@@ -211,7 +193,7 @@ extension RESTSession {
         let waiting = entries.values.filter {
             if case .authorizing = $0.state { true } else { false }
         }
-        for var entry in waiting.sorted(by: { $0.id < $1.id }) {
+        for entry in waiting.sorted(by: { $0.id < $1.id }) {
             guard isFresh else {
                 let refused = RealtimeError(
                     .auth,
@@ -221,8 +203,7 @@ extension RESTSession {
             }
             entry.wasAuthorized = true
             entry.isReplay = true
-            entries[entry.id] = entry
-            requeue(entry.id, now)
+            requeue(entry, now)
         }
     }
 }

@@ -1,7 +1,10 @@
 import Wire
 
 /// One outstanding request.
-struct RESTEntry: Sendable {
+///
+/// A class, as it is too large to be copied with each step. Unchecked because it belongs to one
+/// session, as that does to one thread.
+final class RESTEntry: @unchecked Sendable {
     enum State {
         /// Waits for the network, for those before it, or for one of its origin's exchanges.
         case queued
@@ -27,7 +30,7 @@ struct RESTEntry: Sendable {
 
     let id: UInt64
     /// As it goes out next.
-    var request: HTTPRequest
+    @exclusivity(unchecked) var request: HTTPRequest
     let policy: RESTPolicy
     let canRewind: Bool
     let streamsAnswer: Bool
@@ -36,39 +39,42 @@ struct RESTEntry: Sendable {
     let origin: HTTPURL
     let line: RESTLines.Place
 
-    var state = State.queued
-    var redirects = Redirects()
-    var backoff: Backoff
+    @exclusivity(unchecked) var state = State.queued
+    @exclusivity(unchecked) var redirects = Redirects()
+    @exclusivity(unchecked) var backoff: Backoff
     /// When its time in the queue is over.
     let expiry: Instant?
-    /// What is left of the deadline, and since when it runs; it stands still without a network.
-    var timeLeft: Duration
-    var clockStarted: Instant?
-    var attemptEnd: Instant?
+    /// When the deadline is reached; nil without one, or while it stands still, as it does without
+    /// a network. Then this is what is left.
+    @exclusivity(unchecked) private(set) var deadline: Instant?
+    private var timeLeft: Duration
+    /// When `Alarms` wakes it.
+    @exclusivity(unchecked) var alarmSet: Instant?
+    @exclusivity(unchecked) var attemptEnd: Instant?
     /// The attempt was told to end; its end comes as any other.
-    var isTimedOut = false
+    @exclusivity(unchecked) var isTimedOut = false
 
-    var attempts = 0
+    @exclusivity(unchecked) var attempts = 0
     /// The exchange under way is one of them.
-    var exchangeCounts = false
+    @exclusivity(unchecked) var exchangeCounts = false
     /// The next exchange is no attempt of its own.
-    var isReplay = false
-    var needsFreshConnection = false
+    @exclusivity(unchecked) var isReplay = false
+    @exclusivity(unchecked) var needsFreshConnection = false
     // Each of these is done once.
-    var wasMisdirected = false
-    var wasStale = false
-    var wasAuthorized = false
+    @exclusivity(unchecked) var wasMisdirected = false
+    @exclusivity(unchecked) var wasStale = false
+    @exclusivity(unchecked) var wasAuthorized = false
 
     /// It has no Authorization of its own, and is where the client's may be shown.
-    var usesCredential: Bool
+    @exclusivity(unchecked) var usesCredential: Bool
     /// Of the credentials it went out with.
-    var generation: UInt64 = 0
+    @exclusivity(unchecked) var generation: UInt64 = 0
     /// A streamed body is not at its beginning any more.
-    var bodyIsUsed = false
-    var head: ResponseHead?
-    var retryAfter: Duration?
+    @exclusivity(unchecked) var bodyIsUsed = false
+    @exclusivity(unchecked) var head: ResponseHead?
+    @exclusivity(unchecked) var retryAfter: Duration?
     /// Why the last attempt failed.
-    var lastError: RealtimeError?
+    @exclusivity(unchecked) var lastError: RealtimeError?
 
     init(
         _ id: UInt64, _ request: RESTRequest, _ http: HTTPRequest, _ line: RESTLines.Place,
@@ -104,18 +110,12 @@ struct RESTEntry: Sendable {
         return canRewind
     }
 
-    /// When the deadline is reached; nil without one, or while it stands still.
-    var deadline: Instant? {
-        guard policy.deadline > .zero, let clockStarted else { return nil }
-        return clockStarted + timeLeft
-    }
-
-    mutating func runClock(_ runs: Bool, now: Instant) {
+    func runClock(_ runs: Bool, now: Instant) {
         if runs {
-            if clockStarted == nil { clockStarted = now }
-        } else if let started = clockStarted {
-            timeLeft = max(.zero, timeLeft - (now - started))
-            clockStarted = nil
+            if deadline == nil, policy.deadline > .zero { deadline = now + timeLeft }
+        } else if let end = deadline {
+            timeLeft = end - now
+            deadline = nil
         }
     }
 

@@ -3,16 +3,14 @@ import Wire
 // Which request begins when (R10, R11).
 extension RESTSession {
     /// A request is to begin as soon as it may, at its place among the others.
-    mutating func requeue(_ id: ID, _ now: Instant) {
-        guard var entry = entries.removeValue(forKey: id) else { return }
+    mutating func requeue(_ entry: RESTEntry, _ now: Instant) {
         if entry.holdsPlace { lines[entry.line].running -= 1 }
-        enqueue(&entry)
-        entries[id] = entry
-        alarms.set(id, entry.alarm)
+        enqueue(entry)
+        alarms.set(entry, entry.alarm)
         pump(entry.line, now)
     }
 
-    mutating func enqueue(_ entry: inout RESTEntry) {
+    mutating func enqueue(_ entry: RESTEntry) {
         entry.state = .queued
         if entry.isOrdered { return }
         lines[entry.line].waiting.insert(sorted: entry.id)
@@ -47,20 +45,18 @@ extension RESTSession {
     }
 
     private mutating func begin(_ id: ID, _ now: Instant) {
-        guard var entry = entries[id] else { return }
+        guard let entry = entries[id] else { return }
         if let deadline = entry.deadline, deadline <= now {
             return finish(entry, passed(entry), now: now)
         }
         leaveQueue(entry)
         lines[entry.line].running += 1
         entry.attemptEnd = nil
-        start(&entry, now)
-        entries[id] = entry
-        alarms.set(id, entry.alarm)
+        start(entry, now)
     }
 
     /// Begins an exchange of a request that has a place for it.
-    mutating func start(_ entry: inout RESTEntry, _ now: Instant) {
+    mutating func start(_ entry: RESTEntry, _ now: Instant) {
         entry.exchangeCounts = !entry.isReplay
         if entry.exchangeCounts { entry.attempts += 1 }
         entry.isReplay = false
@@ -81,6 +77,7 @@ extension RESTSession {
         entry.head = nil
         entry.retryAfter = nil
         entry.state = .running(isAnswered: false)
+        alarms.set(entry, entry.alarm)
         act(.start(entry.id, entry.request, isFresh: isFresh, rewinds: rewinds))
     }
 
@@ -93,8 +90,8 @@ extension RESTSession {
     mutating func finish(
         _ entry: RESTEntry, _ error: RealtimeError?, hasBody: Bool = false, now: Instant
     ) {
-        guard let entry = entries.removeValue(forKey: entry.id) else { return }
-        alarms.set(entry.id, nil)
+        guard entries.removeValue(forKey: entry.id) != nil else { return }
+        alarms.set(entry, nil)
         leaveQueue(entry)
         if entry.isOrdered { ordered.remove(sorted: entry.id) }
         if entry.holdsPlace { lines[entry.line].running -= 1 }

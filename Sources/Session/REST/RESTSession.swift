@@ -61,8 +61,8 @@ package struct RESTSession: Sendable {
     /// Requests begin one after the other, however many end in between.
     var isPumping = false
 
-    /// The alarm of lines that come back; no request's.
-    private static let linesAlarm: ID = 0
+    /// When a line that came back begins to send.
+    private var linesAlarm: Instant?
 
     package init(_ configuration: RESTConfiguration) {
         perHost = configuration.perHost
@@ -90,7 +90,7 @@ package struct RESTSession: Sendable {
             http.set("Idempotency-Key", key())
         }
         let line = lines.enter(http.url, isReachable: isReachable)
-        var entry = RESTEntry(id, request, http, line, now: now)
+        let entry = RESTEntry(id, request, http, line, now: now)
         guard !isClosed else {
             act(.finish(id, entry.outcome(RealtimeError(.closed, "the client is closed"))))
             lines.leave(line)
@@ -114,10 +114,10 @@ package struct RESTSession: Sendable {
         if isKept { counted.append(id) }
         entry.runClock(lines[line].isReachable, now: now)
         if entry.isOrdered { ordered.append(id) }
-        enqueue(&entry)
+        enqueue(entry)
         entries[id] = entry
-        alarms.set(id, entry.alarm)
         pump(line, now)
+        if entry.isQueued { alarms.set(entry, entry.alarm) }
         return id
     }
 
@@ -140,13 +140,13 @@ package struct RESTSession: Sendable {
             drop(entry)
             let error = RealtimeError(.closed, "the client was closed before \(entry.name) ended")
             act(.finish(entry.id, entry.outcome(error)))
-            alarms.set(entry.id, nil)
+            alarms.set(entry, nil)
         }
         entries = [:]
         lines = RESTLines()
         ordered = []
         counted = []
-        alarms.set(RESTSession.linesAlarm, nil)
+        linesAlarm = nil
     }
 
     /// Whether a request is waiting to begin.
@@ -166,24 +166,23 @@ package struct RESTSession: Sendable {
             lines[place].resumeAt =
                 reachable ? now + .nanoseconds(Int64(random * 1_000_000_000)) : nil
         }
-        for id in Array(entries.keys) {
-            change(id) { entry, line in entry.runClock(line.isReachable, now: now) }
+        for entry in entries.values {
+            entry.runClock(lines[entry.line].isReachable, now: now)
+            alarms.set(entry, entry.alarm)
         }
         setLinesAlarm()
     }
 
     /// When `wake` is to be called; nil for never.
-    package mutating func wakeUp() -> Instant? { alarms.earliest() }
+    package mutating func wakeUp() -> Instant? {
+        guard let linesAlarm else { return alarms.earliest() }
+        return min(alarms.earliest() ?? linesAlarm, linesAlarm)
+    }
 
     /// A time has come.
     package mutating func wake(now: Instant) {
-        while let id = alarms.popDue(now) {
-            if id == RESTSession.linesAlarm {
-                resumeLines(now)
-            } else {
-                wake(id, now)
-            }
-        }
+        if let linesAlarm, linesAlarm <= now { resumeLines(now) }
+        while let entry = alarms.popDue(now) { wake(entry, now) }
     }
 
     private mutating func resumeLines(_ now: Instant) {
@@ -194,11 +193,10 @@ package struct RESTSession: Sendable {
     }
 
     private mutating func setLinesAlarm() {
-        alarms.set(RESTSession.linesAlarm, lines.all.compactMap { lines[$0].resumeAt }.min())
+        linesAlarm = lines.all.compactMap { lines[$0].resumeAt }.min()
     }
 
-    private mutating func wake(_ id: ID, _ now: Instant) {
-        guard let entry = entries[id] else { return }
+    private mutating func wake(_ entry: RESTEntry, _ now: Instant) {
         if let deadline = entry.deadline, deadline <= now {
             drop(entry)
             return finish(entry, passed(entry), now: now)
@@ -212,30 +210,32 @@ package struct RESTSession: Sendable {
                 return finish(entry, error, now: now)
             }
         case .waiting(let time):
-            if time <= now { return requeue(id, now) }
+            if time <= now { return requeue(entry, now) }
         case .draining(.retry(let time)):
             if time <= now {
-                act(.abort(id))
-                return requeue(id, now)
+                act(.abort(entry.id))
+                return requeue(entry, now)
             } else if let end = entry.attemptEnd, end <= now {
-                act(.abort(id))
+                act(.abort(entry.id))
                 return proceed(entry, .retry(at: time), now)
             }
         case .running, .draining:
             if let end = entry.attemptEnd, end <= now, !entry.isTimedOut {
-                entries[id]?.isTimedOut = true
-                act(.timeOut(id))
+                entry.isTimedOut = true
+                act(.timeOut(entry.id))
             }
         case .authorizing: break
         }
-        if let entry = entries[id] { alarms.set(id, entry.alarm) }
+        alarms.set(entry, entry.alarm)
     }
 
     // MARK: Helpers
 
     package mutating func nextAction() -> Action? {
         guard firstAction < actions.count else { return nil }
-        let action = actions[firstAction]
+        // Taken out: a copy would hold all it has once more.
+        var action = Action.authorize
+        swap(&action, &actions[firstAction])
         firstAction += 1
         if firstAction == actions.count {
             actions.removeAll(keepingCapacity: true)
@@ -272,13 +272,5 @@ package struct RESTSession: Sendable {
 
     private mutating func drop(_ entry: RESTEntry) {
         if entry.holdsPlace { act(.abort(entry.id)) }
-    }
-
-    /// Changes a request, and its alarm with it.
-    mutating func change(_ id: ID, _ body: (inout RESTEntry, RESTLine) -> Void) {
-        guard var entry = entries.removeValue(forKey: id) else { return }
-        body(&entry, lines[entry.line])
-        alarms.set(id, entry.alarm)
-        entries[id] = entry
     }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Status line and header fields of an HTTP/1 response, in the order they came.
 package struct ResponseHead: Equatable, Sendable {
     /// The x of HTTP/1.x.
@@ -48,9 +50,16 @@ package struct ResponseHead: Equatable, Sendable {
             return taken.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
         }
         var values: [String] = []
-        forEachLine { other, value in
-            guard other.count == name.utf8.count else { return }
-            if text(other).equalsIgnoringASCIICase(name) { values.append(text(value)) }
+        var name = name
+        name.withUTF8 { wanted in
+            forEachLine { other, value in
+                guard other.count == wanted.count else { return }
+                for index in 0..<wanted.count
+                where other[index] != wanted[index]
+                    && other[index].asciiLowercased != wanted[index].asciiLowercased
+                { return }
+                values.append(text(value))
+            }
         }
         return values
     }
@@ -77,14 +86,12 @@ package struct ResponseHead: Equatable, Sendable {
         lines.withUnsafeBytes { bytes in
             var start = 0
             while start < bytes.count {
-                var end = start
-                var colon = -1
-                while end < bytes.count, bytes[end] != 0x0A {
-                    if colon < 0, bytes[end] == UInt8(ascii: ":") { colon = end }
-                    end += 1
-                }
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+                var end = start + (rest.firstByte(0x0A) ?? rest.count)
                 let next = end + 1
-                if colon >= 0 {
+                let line = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+                if let length = line.firstByte(UInt8(ascii: ":")) {
+                    let colon = start + length
                     var first = colon + 1
                     while first < end, isBlank(bytes[first]) { first += 1 }
                     while first < end, isBlank(bytes[end - 1]) || bytes[end - 1] == 0x0D {
@@ -97,6 +104,16 @@ package struct ResponseHead: Equatable, Sendable {
                 start = next
             }
         }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The place of the first such byte.
+    fileprivate func firstByte(_ byte: UInt8) -> Int? {
+        guard let start = baseAddress, let found = memchr(start, Int32(byte), count) else {
+            return nil
+        }
+        return UnsafeRawPointer(found) - start
     }
 }
 
