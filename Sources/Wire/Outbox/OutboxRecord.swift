@@ -170,7 +170,9 @@ private func crc(of offset: UInt64) -> UInt32 {
 
 extension UnsafeRawBufferPointer {
     fileprivate var copied: [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { bytes, used in
+        // With no capacity the standard library writes to storage that all empty arrays share.
+        if isEmpty { return [] }
+        return [UInt8](unsafeUninitializedCapacity: count) { bytes, used in
             UnsafeMutableRawBufferPointer(bytes).copyMemory(from: self)
             used = count
         }
