@@ -240,6 +240,7 @@ extension OutboxStorage {
 
     /// What there is of a range.
     private func read(_ range: Range<Int>) throws(RealtimeError) -> [UInt8] {
+        if range.isEmpty { return [] }
         var fault: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { bytes, used in
             while used < range.count {
