@@ -30,6 +30,8 @@ package final class LongPollConnection: @unchecked Sendable {
     /// What is being delivered, or waits for the end of a pause.
     @exclusivity(unchecked) var delivery: LongPollDelivery?
     var isDelivering = false
+    /// Messages of the answer that were told.
+    @exclusivity(unchecked) var told = 0
 
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
@@ -109,6 +111,9 @@ package final class LongPollConnection: @unchecked Sendable {
 
     /// In the message handler: the message carries an id inside, which goes before the answer's.
     func found(id: String) { session?.found(id: id) }
+
+    /// In the message handler: the message is a batch without one.
+    func foundNothing() { told -= 1 }
 
     /// The handlers as they are now, for the loop's thread.
     func takeHandlers() { handlers = sharedHandlers.current }

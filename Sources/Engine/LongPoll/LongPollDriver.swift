@@ -104,6 +104,7 @@ extension LongPollConnection: HTTPSource {
         guard let session else { return false }
         var whole = ByteBuffer()
         swap(&whole, &body)
+        told = 0
         do throws(RealtimeError) {
             delivery = try LongPollDelivery(
                 whole, contentType: session.contentType, id: session.messageID,
@@ -123,6 +124,7 @@ extension LongPollConnection: HTTPSource {
         isDelivering = true
         var current = delivery.take()
         while current?.isEmpty == false, mayDeliver {
+            told += 1
             current?.tell { handlers.message?($0) }
         }
         isDelivering = false
@@ -130,7 +132,7 @@ extension LongPollConnection: HTTPSource {
             if !isClosed { delivery = consume current }
             return
         }
-        session?.delivered(now: Loop.now())
+        session?.delivered(isEmpty: told == 0, now: Loop.now())
         if let id = session?.lastEventID { publish(id: id) }
         updateTimer()
     }

@@ -40,7 +40,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     }
 
     /// The session's cursor is another one, and not by a message.
-    private func takeID() { idText = ContiguousArray(session.lastEventID.utf8) + [0] }
+    func takeID() { idText = ContiguousArray(session.lastEventID.utf8) + [0] }
 
     private var isReachable: Bool {
         reachability?.isReachable(configuration.base, by: configuration.network) ?? true
@@ -119,6 +119,10 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         case .write(let send):
             results[send.id] = nil
             leg?.write(send)
+            if isPaused, let leg, case .webSocket(let connection) = leg.kind {
+                connection.oweDrained()
+            }
+        case .forget(let send): if let entry = send.entry { outbox?.remove(entry) }
         case .confirm(let id): confirm(id)
         case .post(let send): post(send)
         case .cancelPost: cancelPost()
@@ -176,13 +180,9 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         switch attempt.transport {
         case .webSocket:
             SpreadbotLeg(
-                attempt.number,
-                .webSocket(try configuration.makeWebSocket(attempt, on: loop)))
-        case .sse:
-            SpreadbotLeg(
-                attempt.number, .sse(try configuration.makeEventSource(attempt, on: loop)))
-        case .poll:
-            SpreadbotLeg(attempt.number, .poll(try configuration.makeLongPoll(attempt, on: loop)))
+                attempt, .webSocket(try configuration.makeWebSocket(attempt, on: loop)))
+        case .sse: SpreadbotLeg(attempt, .sse(try configuration.makeEventSource(attempt, on: loop)))
+        case .poll: SpreadbotLeg(attempt, .poll(try configuration.makeLongPoll(attempt, on: loop)))
         }
     }
 
@@ -216,10 +216,23 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 
     private func legEnded(_ leg: SpreadbotLeg, _ end: SpreadbotLegEnd) {
         guard leg === self.leg else { return }
+        let written = leg.written
+        noteID(of: leg)
+        // It would try again by itself.
+        dropLeg()
         session.ended(
-            leg.number, end, written: leg.written, now: Loop.now(), wallClock: Loop.wallClock(),
+            leg.number, end, written: written, now: Loop.now(), wallClock: Loop.wallClock(),
             random: randomFraction())
         act()
+    }
+
+    /// An id may have come in a block of its own (P10).
+    private func noteID(of leg: SpreadbotLeg) {
+        guard case .sse(let source) = leg.kind else { return }
+        var id = source.lastEventID
+        guard id != session.lastEventID else { return }
+        id.withUTF8 { session.moved(leg.number, to: UnsafeRawBufferPointer($0)) }
+        takeID()
     }
 
     private func setHandlers(
@@ -256,15 +269,28 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         handlers.open = { [self] in legOpened(leg) }
         handlers.sink = { [self] event in
             let isNamed = !event.type.elementsEqual("message".utf8)
+            // An id in a block of its own is that of the next event.
+            let hasID = event.hasID || !event.id.elementsEqual(leg.lastID)
+            if hasID { leg.lastID = Array(event.id) }
             deliver(
-                leg, id: event.hasID ? event.id : nil, event: isNamed ? event.type : nil,
-                event.data)
+                leg, id: hasID ? event.id : nil, event: isNamed ? event.type : nil, event.data)
         }
         handlers.error = { [self] failure in legEnded(leg, SpreadbotLegEnd(failure)) }
     }
 
     private func setHandlers(_ handlers: inout LongPollHandlers, _ leg: SpreadbotLeg) {
         handlers.open = { [self] in legOpened(leg) }
+        handlers.request = { [self] _ in
+            guard leg === self.leg, leg.accessToken != session.accessToken,
+                case .poll(let poll) = leg.kind
+            else { return true }
+            leg.accessToken = session.accessToken
+            try poll.configure {
+                try configuration.setRequest(&$0, session.path, leg.accessToken)
+            }
+            session.tokensUsed(leg.number)
+            return true
+        }
         handlers.message = { [self] message in receive(polled: message, leg) }
         handlers.error = { [self] failure in
             guard leg === self.leg else { return }
@@ -284,7 +310,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         Log.write(.debug, "\(configuration.base.displayName): asking for a WebSocket again")
         do {
             let connection = try configuration.makeWebSocket(attempt, on: loop)
-            let probe = SpreadbotLeg(attempt.number, .webSocket(connection))
+            let probe = SpreadbotLeg(attempt, .webSocket(connection))
             try connection.setHandlers {
                 $0.open = { [self] _, _ in
                     guard probe === self.probe else { return }
@@ -354,10 +380,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     /// All frames are written.
     private func drained(_ leg: SpreadbotLeg) {
         guard leg === self.leg, isPaused, leg.written > 0 else { return }
-        leg.owedPing = nil
-        let id = leg.written
-        leg.confirmed(id)
-        session.confirmed(leg.number, id, now: Loop.now())
+        session.written(leg.number, leg.written)
         act()
     }
 

@@ -13,19 +13,25 @@ final class SpreadbotLeg {
 
     let number: UInt64
     let kind: Kind
+    /// The token that its requests show.
+    var accessToken: String
     /// Why the WebSocket fails, until its end is told.
     var failure: RealtimeError?
     /// Frames carry headers, by Nchan's subprotocol.
     var hasMeta = false
     /// The frame that a ping is owed behind, since none was sent in a pause.
     var owedPing: SpreadbotSend.ID?
+    /// The event stream's, which stays until another comes.
+    var lastID: [UInt8]
     /// What is left of the answer to a poll that holds several messages: those behind a pause.
     var batch: ArraySlice<SpreadbotEnvelope> = []
     /// Where each frame ends in what was written, in order.
     private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []
 
-    init(_ number: UInt64, _ kind: Kind) {
-        self.number = number
+    init(_ attempt: SpreadbotSession.Attempt, _ kind: Kind) {
+        number = attempt.number
+        accessToken = attempt.accessToken
+        lastID = Array(attempt.cursor.utf8)
         self.kind = kind
     }
 
@@ -100,8 +106,7 @@ extension SpreadbotConfiguration {
             fields.append(HeaderField(name: "Authorization", value: bearer))
             if let name = tokenQueryParameter { url = url.withQuery(name, attempt.accessToken) }
         }
-        // A poll's own moves with its answers.
-        if let name = idQueryParameter, !attempt.cursor.isEmpty, attempt.transport != .poll {
+        if let name = idQueryParameter, !attempt.cursor.isEmpty {
             url = url.withQuery(name, attempt.cursor)
         }
         return (url, fields)
@@ -159,11 +164,10 @@ extension SpreadbotConfiguration {
     func makeLongPoll(
         _ attempt: SpreadbotSession.Attempt, on loop: Loop
     ) throws -> LongPollConnection {
-        let (url, fields) = try request(attempt)
+        let url = try url(of: .poll, path: attempt.path)
         let poll = try LongPollConnection(url: url.text, on: loop)
         try poll.configure {
-            $0.url = url
-            for field in fields { try $0.addHeader(name: field.name, value: field.value) }
+            try setRequest(&$0, attempt.path, attempt.accessToken)
             try $0.setCursor(.headerID)
             $0.sendsValidatorsToo = true
             $0.secondIDParameter = idQueryParameter
@@ -176,7 +180,23 @@ extension SpreadbotConfiguration {
             $0.compression = compression
             $0.http2 = http2
             $0.maxBodyBytes = maxMessageBytes
+            // An answer that comes at once has not waited for a message (B9).
+            $0.countsGatewayTimeouts = true
         }
         return poll
+    }
+
+    /// Where polls go and what they show, with this token. The id's parameter is their own: it
+    /// moves with each answer.
+    func setRequest(
+        _ poll: inout LongPollConfiguration, _ path: String, _ accessToken: String
+    ) throws(RealtimeError) {
+        poll.url = try url(of: .poll, path: path)
+        poll.clearHeaders()
+        for field in fields { try poll.addHeader(name: field.name, value: field.value) }
+        guard !accessToken.isEmpty else { return }
+        let bearer = try HeaderField.bearerAuthorization(accessToken)
+        try poll.addHeader(name: "Authorization", value: bearer)
+        if let name = tokenQueryParameter { poll.url = poll.url.withQuery(name, accessToken) }
     }
 }

@@ -32,15 +32,22 @@ extension SpreadbotConnection {
     func receive(polled message: LongPollMessage, _ leg: SpreadbotLeg) {
         let type = MediaType(String(decoding: message.contentType, as: UTF8.self))
         guard let type, type.matches(SpreadbotEnvelope.batchType),
-            let batch = SpreadbotEnvelope.batch(message.data)
+            var batch = SpreadbotEnvelope.batch(message.data)
         else {
             return deliver(leg, id: message.hasID ? message.id : nil, event: nil, message.data)
         }
+        guard case .poll(let poll) = leg.kind else { return }
+        if let id = batch.last(where: { $0.id != nil })?.id {
+            poll.found(id: String(decoding: id, as: UTF8.self))
+        } else if message.hasID, batch.isEmpty {
+            session.moved(leg.number, to: message.id)
+            takeID()
+        } else if message.hasID {
+            batch[batch.count - 1].id = Array(message.id)
+        }
+        if batch.isEmpty { poll.foundNothing() }
         leg.batch = batch[...]
         deliverBatch(leg)
-        guard case .poll(let poll) = leg.kind, let id = batch.last(where: { $0.id != nil })?.id
-        else { return }
-        poll.found(id: String(decoding: id, as: UTF8.self))
     }
 
     /// Hands on what is left of a batch, until it is paused.

@@ -85,7 +85,8 @@ extension SpreadbotConnection {
     /// like those of the connection; an Idempotency-Key goes with those that may not be repeated.
     package func makeClient() throws(RealtimeError) -> RESTClient {
         try checkOpen()
-        let client = try makeClient(base: options.read { $0.configuration.base.requestURL })
+        let base = options.read { $0.configuration.base.requestURL }
+        let client = try makeClient(base: base, confinesCredential: true)
         try client.setCredentialsHandler { [weak self] in self?.askForTokens() ?? .none }
         // Now, since its first request may come before it has joined.
         let token = tokens.access
@@ -95,13 +96,16 @@ extension SpreadbotConnection {
         return client
     }
 
-    private func makeClient(base: String?) throws(RealtimeError) -> RESTClient {
+    private func makeClient(
+        base: String?, confinesCredential: Bool = false
+    ) throws(RealtimeError) -> RESTClient {
         let client = try RESTClient(base: base, on: loop)
         let (options, reachability) = options.read { ($0.configuration, $0.reachability) }
         do {
             try client.configure {
                 for field in options.fields { try $0.addHeader(field.name, field.value) }
                 $0.network = options.network
+                $0.confinesCredential = confinesCredential
                 $0.policy.redirects = options.redirects
                 $0.policy.addsIdempotencyKey = true
                 $0.queueCapacity = options.queueCapacity
@@ -155,6 +159,8 @@ extension SpreadbotConnection {
             let client = try refreshingClient()
             let builder = try RESTRequestBuilder(client, "POST", url.requestURL)
             builder.policy.redirects.maximum = 0
+            // One that was kept may end before the answer, and the request go out once more.
+            builder.policy.usesFreshConnection = true
             builder.policy.addsIdempotencyKey = false
             try builder.setHeader("Authorization", "Basic " + configuration.basicCredentials)
             try builder.setHeader("Accept", "application/json")

@@ -37,6 +37,8 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     /// Of the delays between attempts that fail.
     package var maxDelay: Duration = .seconds(30)
     package var failsWhenGone = false
+    /// A 504 that comes at once is a failure, and not the end of a poll that was held.
+    package var countsGatewayTimeouts = false
 
     /// Of one answer's body, decoded; 0 is no limit.
     package var maxBodyBytes = 64 << 20

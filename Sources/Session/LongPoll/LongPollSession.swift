@@ -50,7 +50,7 @@ package struct LongPollSession: HTTPSourceSession {
         /// The head has come, and bytes behind it until `last`.
         case reading(start: Instant, last: Instant)
         /// The caller has the body.
-        case delivering
+        case delivering(start: Instant)
         case waiting(until: Instant)
         case offline
         case authorizing
@@ -217,18 +217,18 @@ package struct LongPollSession: HTTPSourceSession {
             isGood = true
             if bodyBytes > 0 {
                 // It counts as good when it was delivered: its body may be none that can be.
-                phase = .delivering
+                phase = .delivering(start: start)
                 return .message
             }
             failures = 0
             cursor.move(to: head, configuration.cursorMode)
-            hastyAnswers = now - start < .milliseconds(100) ? hastyAnswers + 1 : 0
-            pollAgain(start, now)
+            cameEmpty(start, now)
         case 204, 304, 408:
             failures = 0
             isGood = true
             pollAgain(start, now)
-        case 504: pollAgain(start, now)
+        case 504 where !isHasty(start, now) || !configuration.countsGatewayTimeouts:
+            pollAgain(start, now)
         case 410 where !configuration.failsWhenGone:
             cursor = LongPollCursor()
             phase = .waiting(until: now + configuration.interval)
@@ -244,7 +244,7 @@ package struct LongPollSession: HTTPSourceSession {
                     RealtimeError(
                         .gone, "\(name) answered 410: what was polled is gone",
                         response: HTTPResponse(head, body: [])), status: 410))
-        case 429, 500, 502, 503:
+        case 429, 500, 502, 503, 504:
             let asked = retryAfter(head, wallClock: wallClock) ?? .zero
             return .failed(
                 retry(
@@ -265,15 +265,24 @@ package struct LongPollSession: HTTPSourceSession {
     package mutating func found(id: String) { messageIDInside = id }
 
     /// The caller has had the whole answer: now the cursor moves (L4).
-    package mutating func delivered(now: Instant) {
+    /// - Parameter isEmpty: it was a batch without a message.
+    package mutating func delivered(isEmpty: Bool = false, now: Instant) {
         // Also when it was closed meanwhile: another run begins behind it.
         if let head { cursor.move(to: head, configuration.cursorMode) }
         failures = 0
         if let id = messageIDInside { cursor.move(to: id) }
         messageIDInside = nil
         head = nil
+        guard case .delivering(let begun) = phase else { return }
+        if isEmpty { return cameEmpty(begun, now) }
         hastyAnswers = 0
-        if phase == .delivering { start(now: now) }
+        start(now: now)
+    }
+
+    /// An answer of 200 with nothing.
+    private mutating func cameEmpty(_ start: Instant, _ now: Instant) {
+        hastyAnswers = now - start < .milliseconds(100) ? hastyAnswers + 1 : 0
+        pollAgain(start, now)
     }
 
     /// What came is not built as it says: it is asked for once more.
@@ -284,9 +293,14 @@ package struct LongPollSession: HTTPSourceSession {
         return retry(error, now: now, random: random)
     }
 
+    /// It was not held.
+    private func isHasty(_ start: Instant, _ now: Instant) -> Bool {
+        now - start < configuration.minHold
+    }
+
     /// L5 and L8.
     private mutating func pollAgain(_ start: Instant, _ now: Instant) {
-        let isHasty = now - start < configuration.minHold || hastyAnswers >= 3
+        let isHasty = isHasty(start, now) || hastyAnswers >= 3
         phase = .waiting(until: isHasty ? max(now, start + configuration.interval) : now)
     }
 

@@ -24,6 +24,8 @@ package struct RESTConfiguration: Sendable {
     package var overflow = Overflow.rejectNew
     /// Exchanges with one origin at a time.
     package private(set) var perHost = 6
+    /// The client's credential is for the base's origin alone, whatever URL a request names.
+    package var confinesCredential = false
     /// Codings are offered, and decoded.
     package var decodes = true
     package var offersHTTP2 = true
@@ -64,6 +66,12 @@ package struct RESTConfiguration: Sendable {
     /// Where a request goes: an absolute URL as it is, or a path below the base URL with exactly
     /// one slash between.
     package func url(_ path: String) throws(RealtimeError) -> HTTPURL {
+        // The usual case, without a look at every byte: a path that is the target itself.
+        if let base, root.isEmpty, path.hasPrefix("/"), !path.hasPrefix("//"),
+            let url = base.withPlainTarget(path)
+        {
+            return url
+        }
         guard let base, !isAbsolute(path) else {
             return try HTTPURL(parsing: path, as: .http)
         }

@@ -72,7 +72,7 @@ extension RESTSession {
         }
         let rewinds = entry.bodyIsUsed
         entry.bodyIsUsed = false
-        let isFresh = entry.needsFreshConnection
+        let isFresh = entry.needsFreshConnection || entry.policy.usesFreshConnection
         entry.needsFreshConnection = false
         entry.head = nil
         entry.retryAfter = nil

@@ -23,6 +23,8 @@ package struct RESTPolicy: Sendable, Equatable {
     package var addsIdempotencyKey = false
     /// Repeats any request after an error, whatever the server has done already.
     package var retriesUnsafe = false
+    /// Each attempt has a connection of its own: one that was kept may break unseen.
+    package var usesFreshConnection = false
     package var redirects = Redirects.Rules()
     /// Bytes of an answer that is kept whole, decoded; zero is no limit.
     package var bodyLimit = 64 << 20

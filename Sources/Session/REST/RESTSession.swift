@@ -36,6 +36,8 @@ package struct RESTSession: Sendable {
     let perHost: Int
     private let queueCapacity: Int
     private let overflow: RESTConfiguration.Overflow
+    /// The only origin that sees the client's credential; nil for all.
+    private let home: HTTPURL?
     var entries: [ID: RESTEntry] = [:]
     var lines = RESTLines()
     /// Ordered requests that have not ended, first in first.
@@ -68,6 +70,7 @@ package struct RESTSession: Sendable {
         perHost = configuration.perHost
         queueCapacity = configuration.queueCapacity
         overflow = configuration.overflow
+        home = configuration.confinesCredential ? configuration.base : nil
     }
 
     // MARK: The caller
@@ -91,6 +94,7 @@ package struct RESTSession: Sendable {
         }
         let line = lines.enter(http.url, isReachable: isReachable)
         let entry = RESTEntry(id, request, http, line, now: now)
+        if let home, !http.url.hasSameOrigin(as: home) { entry.usesCredential = false }
         guard !isClosed else {
             act(.finish(id, entry.outcome(RealtimeError(.closed, "the client is closed"))))
             lines.leave(line)

@@ -26,6 +26,7 @@ extension SpreadbotSession {
             return self.end(error, failure)
         }
         wasRefreshed = true
+        tokens.refuse()
         stage = .authorizing
         act(.failed(failure))
         beginRefresh()
@@ -42,6 +43,7 @@ extension SpreadbotSession {
                 .auth, "the access token was refused, and there is nothing to refresh it with")
             return act(.refreshed(error))
         }
+        tokens.refuse()
         beginRefresh()
     }
 
@@ -61,6 +63,8 @@ extension SpreadbotSession {
 
     /// The application gave other tokens while it was asked: what it answers is of no account.
     private mutating func superseded(_ now: Instant) {
+        // Those were refused meanwhile, too: now it is their turn.
+        if tokens.areRefused, tokens.canRefresh { return beginRefresh() }
         act(.refreshed(nil))
         if stage == .authorizing { dial(now) }
     }

@@ -20,6 +20,11 @@ struct SpreadbotCursor: Sendable {
     /// What comes from now on is of a new attach.
     mutating func attached() { mayRepeat = !recent.isEmpty }
 
+    /// It stands behind this id, without a message that had it.
+    mutating func move(to id: UnsafeRawBufferPointer) {
+        if SpreadbotID.isCursor(id) { self.id = String(decoding: id, as: UTF8.self) }
+    }
+
     /// A message has come.
     /// - Parameter id: its own; nil for a message without one, which is never a duplicate.
     /// - Returns: false for one that was delivered before.

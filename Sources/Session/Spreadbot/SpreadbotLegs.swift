@@ -33,6 +33,12 @@ extension SpreadbotSession {
         return cursor.accepts(id)
     }
 
+    /// The cursor stands behind an id that came without a message, or with several.
+    package mutating func moved(_ number: UInt64, to id: UnsafeRawBufferPointer) {
+        guard case .open(number, _) = stage, !id.isEmpty else { return }
+        cursor.move(to: id)
+    }
+
     /// The leg that is open comes to its end: one that held has all counts begin anew.
     /// - Returns: whether it held.
     mutating func settle(since openedAt: Instant, _ now: Instant) -> Bool {

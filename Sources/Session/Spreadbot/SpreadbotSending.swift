@@ -32,11 +32,11 @@ extension SpreadbotSession {
         if let post = sends.posting, post.number == number {
             cancel(post)
             _ = sends.posted()
-            act(.sent(post, RealtimeError(.cancelled, "the send was cancelled")))
+            finish(post, RealtimeError(.cancelled, "the send was cancelled"))
             return pump()
         }
         guard let send = sends.cancel(number) else { return }
-        act(.sent(send, RealtimeError(.cancelled, "the send was cancelled")))
+        finish(send, RealtimeError(.cancelled, "the send was cancelled"))
         pump()
     }
 
@@ -51,8 +51,9 @@ extension SpreadbotSession {
         let isClosing = if case .closing = stage { true } else { false }
         guard !isClosing else { return }
         let (isIdle, isWebSocket, path) = (stage == .idle, isWebSocketOpen, path)
-        let next = sends.nextRequest {
-            // Without a connection messages wait; with a WebSocket those for another path do not.
+        // Without a connection messages wait, and requests go before them; with a WebSocket those
+        // for another path do not wait.
+        let next = sends.nextRequest(passes: isIdle) {
             !$0.isMessage || !isIdle && !(isWebSocket && $0.isFrame(on: path))
         }
         if let next { act(.post(next)) }
@@ -66,8 +67,20 @@ extension SpreadbotSession {
     /// The server has answered the ping behind this send.
     package mutating func confirmed(_ number: UInt64, _ id: SpreadbotSend.ID, now: Instant) {
         guard isCurrent(number) else { return }
-        for send in sends.confirmed(id) { act(.sent(send, nil)) }
+        for send in sends.confirmed(id) { finish(send, nil) }
         pump()
+    }
+
+    /// The frames up to this one are written, and its answer cannot be read: receiving is paused.
+    package mutating func written(_ number: UInt64, _ id: SpreadbotSend.ID) {
+        guard isCurrent(number) else { return }
+        for send in sends.written(id) { act(.sent(send, nil)) }
+        pump()
+    }
+
+    /// The end of a send: told, if it was not before.
+    mutating func finish(_ send: SpreadbotSend, _ error: RealtimeError?) {
+        act(send.isTold ? .forget(send) : .sent(send, error))
     }
 
     /// A request is over.
@@ -93,7 +106,7 @@ extension SpreadbotSession {
         } else {
             _ = sends.posted()
             postRetry.failures = 0
-            act(.sent(send, error))
+            finish(send, error)
         }
         pump()
     }

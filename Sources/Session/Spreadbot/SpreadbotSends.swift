@@ -22,6 +22,8 @@ package struct SpreadbotSend: Sendable, Equatable {
     package let key: String
     /// Its place in the durable outbox; nil for one that does not outlive the process.
     package let entry: UInt64?
+    /// Its sender was told that it is done: written, in a pause, and still in the outbox.
+    package internal(set) var isTold = false
 
     package init(
         number: UInt64, kind: Kind, payload: [UInt8], path: String? = nil, key: String,
@@ -108,13 +110,18 @@ struct SpreadbotSends: Sendable {
     }
 
     /// The next request, once nothing before it is under way.
-    /// - Parameter isWanted: which one goes this way.
+    /// - Parameters:
+    ///   - isWanted: which one goes this way.
+    ///   - passes: one that is wanted goes before those that are not.
     mutating func nextRequest(
-        where isWanted: (SpreadbotSend) -> Bool
+        passes: Bool, where isWanted: (SpreadbotSend) -> Bool
     ) -> SpreadbotSend? {
-        guard posting == nil, flying.isEmpty, let first = oldestWaiting, isWanted(first)
-        else { return nil }
-        posting = takeFirst()
+        guard posting == nil, flying.isEmpty, let first = oldestWaiting else { return nil }
+        if isWanted(first) {
+            posting = takeFirst()
+        } else if passes, let index = waiting[firstWaiting...].firstIndex(where: isWanted) {
+            posting = waiting.remove(at: index)
+        }
         return posting
     }
 
@@ -131,6 +138,22 @@ struct SpreadbotSends: Sendable {
         confirming = nil
         let count = flying.prefix { $0.id <= id }.count
         return removeFlying(count)
+    }
+
+    /// The frames up to this one are written, and no answer will be read for a while.
+    /// - Returns: those whose senders are told so. What is durable is kept until the server has it.
+    mutating func written(_ id: ID) -> [SpreadbotSend] {
+        let count = flying.prefix { $0.id <= id }.count
+        let told = flying[..<count].filter { !$0.isTold }
+        var kept = removeFlying(count).filter(\.isDurable)
+        for index in kept.indices { kept[index].isTold = true }
+        flyingBytes += kept.reduce(0) { $0 + $1.cost }
+        flying = kept + flying
+        return told.map { send in
+            var send = send
+            send.isTold = send.isDurable
+            return send
+        }
     }
 
     /// The WebSocket is gone.
@@ -183,13 +206,13 @@ struct SpreadbotSends: Sendable {
         return waiting.popLast()
     }
 
-    /// Gives up what has not begun, and the request under way.
-    /// - Returns: those given up, in order. What is durable stays, and so do frames.
+    /// Gives up messages that have not begun, and one that is being posted.
+    /// - Returns: those given up, in order. What is durable stays, and so do frames and requests.
     mutating func closeWaiting() -> [SpreadbotSend] {
         close {
             $0.isMessage
-        } given: { _ in
-            true
+        } given: {
+            $0.isMessage
         }
     }
 

@@ -77,6 +77,8 @@ package struct SpreadbotSession: Sendable {
         case tokens(access: String, refresh: String)
         /// The end of a send: nil when the server has it.
         case sent(SpreadbotSend, RealtimeError?)
+        /// A durable send is over that was told before.
+        case forget(SpreadbotSend)
         case disconnected(RealtimeError?)
     }
 
@@ -100,6 +102,7 @@ package struct SpreadbotSession: Sendable {
 
     var configuration: SpreadbotConfiguration
     package private(set) var path = ""
+    private var wasEstablished = false
     var stage = Stage.idle
     var tokens: SpreadbotTokens
     var cursor: SpreadbotCursor
@@ -184,8 +187,10 @@ package struct SpreadbotSession: Sendable {
         loseFrames(.max)
         // Every call of disconnect is answered.
         if wasClosing { end(nil) }
-        if path != self.path {
-            cursor = SpreadbotCursor(id: self.path.isEmpty ? cursor.id : "")
+        if path != self.path || !wasEstablished {
+            // The option's id is for whatever path comes first.
+            cursor = SpreadbotCursor(id: wasEstablished ? "" : cursor.id)
+            wasEstablished = true
             self.path = path
             giveUpMessages()
         }
@@ -222,6 +227,11 @@ package struct SpreadbotSession: Sendable {
 
     package var credential: String? {
         tokens.access.isEmpty ? nil : try? HeaderField.bearerAuthorization(tokens.access)
+    }
+
+    /// A leg has gone over to the tokens there are, without a new attempt.
+    package mutating func tokensUsed(_ number: UInt64) {
+        if isCurrent(number) { attachedGeneration = tokens.generation }
     }
 
     // MARK: The ladder
@@ -287,7 +297,7 @@ package struct SpreadbotSession: Sendable {
     package mutating func closed(_ number: UInt64, isClean: Bool, written: SpreadbotSend.ID) {
         guard stage == .closing(number) else { return }
         if isClean, written > 0 {
-            for send in sends.confirmed(written) { act(.sent(send, nil)) }
+            for send in sends.confirmed(written) { finish(send, nil) }
         }
         loseFrames(written)
         end(nil)

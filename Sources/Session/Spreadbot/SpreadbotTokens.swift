@@ -13,6 +13,8 @@ struct SpreadbotTokens: Sendable {
     private var expiry: Instant?
     /// What is left of its life when it is refreshed before an attempt.
     private var margin = Duration.zero
+    /// Those that were refused last, by their generation.
+    private var refusedGeneration: UInt64?
     /// The server refused the refresh token: it is not shown again.
     private var isRefused = false
     private let hasServer: Bool
@@ -31,6 +33,11 @@ struct SpreadbotTokens: Sendable {
     func expireSoon(_ now: Instant) -> Bool {
         expiry.map { $0 - now < margin } ?? false
     }
+
+    /// The access token was refused.
+    mutating func refuse() { refusedGeneration = generation }
+
+    var areRefused: Bool { refusedGeneration == generation }
 
     /// They are known to be no good: they are refreshed before the next attempt.
     mutating func expire(_ now: Instant) {

@@ -2,7 +2,7 @@
 /// (sse-poll-rest.md, B6).
 package struct SpreadbotEnvelope: Equatable {
     /// A string, or an integer in decimal; nil for none.
-    package let id: [UInt8]?
+    package var id: [UInt8]?
     package let event: [UInt8]?
     /// A string's text, or any other value as JSON without blanks.
     package let data: [UInt8]

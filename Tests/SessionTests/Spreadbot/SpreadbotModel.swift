@@ -64,6 +64,7 @@ final class SpreadbotModel {
         case .transport(let transport): return "transport \(transport.map(short) ?? "none")"
         case .failed(let failure): return text(failure)
         case .tokens(let access, let refresh): return "tokens \(access) \(refresh)"
+        case .forget(let send): return "forget \(send.number)"
         case .sent(let send, let error): return "sent \(send.number) \(text(error))"
         case .disconnected(let error): return "disconnected \(text(error))"
         }

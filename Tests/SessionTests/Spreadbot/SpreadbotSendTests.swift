@@ -225,11 +225,38 @@ import Wire
     }
 
     @Test func whatWaitedBehindACancelledSendGoesOut() throws {
-        let bot = try SpreadbotModel()
-        _ = bot.send(isDurable: true)
+        let bot = try polling()
+        #expect(bot.send() == ["post 1"])
         #expect(bot.send(SpreadbotSendTests.request).isEmpty)
         bot.session.cancel(1)
-        #expect(bot.done() == ["sent 1 cancelled", "post 2"])
+        #expect(bot.done() == ["cancel post 1", "sent 1 cancelled", "post 2"])
+    }
+
+    @Test func aRequestDoesNotWaitForAConnection() throws {
+        let bot = try SpreadbotModel()
+        #expect(bot.send(isDurable: true).isEmpty)
+        #expect(bot.send(SpreadbotSendTests.request) == ["post 2"])
+        #expect(bot.post(2) == ["sent 2 ok"])
+        // Those that wait in a line outlive the connection.
+        _ = bot.establish()
+        #expect(bot.post(1) == ["sent 1 ok"])
+        for _ in 3...5 { _ = bot.send(SpreadbotSendTests.request) }
+        #expect(!bot.disconnect().contains { $0.hasPrefix("sent") })
+        #expect(bot.post(3) == ["sent 3 ok", "post 4"])
+        #expect(bot.post(4) == ["sent 4 ok", "post 5"])
+    }
+
+    @Test func whatIsWrittenInAPauseIsToldAndWhatIsDurableIsKept() throws {
+        let bot = try connected()
+        _ = bot.send()
+        _ = bot.send(isDurable: true)
+        bot.session.written(bot.leg, 2)
+        #expect(bot.done() == ["sent 1 ok", "sent 2 ok"])
+        bot.session.written(bot.leg, 2)
+        #expect(bot.done().isEmpty)
+        // The server may not have it: it comes again, and is told no second time.
+        #expect(bot.end().last == "post 2")
+        #expect(bot.post(2) == ["forget 2"])
     }
 
     // MARK: The end
@@ -255,7 +282,8 @@ import Wire
         #expect(bot.send(isDurable: true).isEmpty)
         #expect(bot.send(SpreadbotSendTests.request).isEmpty)
         bot.session.closed(bot.leg, isClean: true, written: 0)
-        _ = bot.done()
+        #expect(bot.done().last == "post 3")
+        #expect(bot.post(2) == ["sent 3 ok"])
         #expect(bot.establish() == ["attach ws", "post 2"])
     }
 

@@ -230,6 +230,16 @@ import Wire
         #expect(bot.session.refreshToken == "t")
     }
 
+    @Test func tokensThatAreRefusedWhileOlderOnesAreRefreshedAreNext() throws {
+        let bot = try refused()
+        _ = bot.setTokens("c", "t")
+        #expect(bot.establish() == ["attach ws with c"])
+        // The older refresh is still under way.
+        #expect(bot.end(.httpStatus, status: 401) == ["failed httpStatus"])
+        #expect(bot.refresh("b", "s") == ["refresh t"])
+        #expect(bot.refresh("d").last == "attach ws with d")
+    }
+
     @Test(arguments: [false, true]) func aFailureOfAnOlderRefreshIsNotTheirs(
         isRefused: Bool
     ) throws {

@@ -155,13 +155,15 @@ final class SpreadbotLedger {
                 places[number] = place
             }
         }
-        var last = -1
+        // A request goes before durable messages that wait for a connection.
+        var (lastDurable, last) = (-1, -1)
         for (number, entry) in entries.sorted(by: { $0.key < $1.key }) where entry.isSent {
             guard let place = places[number] else {
                 return world.fail("\(number) is said to be sent, and did not arrive")
             }
-            world.require(place > last, "\(number) arrived before one sent earlier")
-            last = place
+            let least = entry.isMessage ? max(lastDurable, last) : last
+            world.require(place > least, "\(number) arrived before one sent earlier")
+            if entry.isMessage, entry.isDurable { lastDurable = place } else { last = place }
         }
     }
 }

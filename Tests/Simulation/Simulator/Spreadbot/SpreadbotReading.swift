@@ -32,6 +32,7 @@ struct SpreadbotReading {
     /// The tokens were refused after a message that had come with them.
     private var isSpent = false
     private var attachedGeneration = 0
+    private var refusedGeneration: Int?
     private var generation = 0
     /// Ends that the user must be told of, and why the last one came.
     private(set) var ends = 0
@@ -76,6 +77,9 @@ struct SpreadbotReading {
     }
 
     mutating func closed(_ now: Instant) { end(now) }
+
+    /// A request's token was refused, the current one.
+    mutating func requestRefused() { refusedGeneration = generation }
 
     mutating func gaveTokens() {
         generation += 1
@@ -165,6 +169,7 @@ struct SpreadbotReading {
             }
             guard canRefresh, !isSecondTry else { return end(now) }
             isSecondTry = true
+            refusedGeneration = generation
             stage = .authorizing
         case .unreachable: again(fate.asked, now)
         }
@@ -216,12 +221,14 @@ struct SpreadbotReading {
         isSpent = false
         // A probe may pass with them.
         probe = probe.map { (min($0.from, now), min($0.to, now)) }
-        goOn(now)
+        goOn(canRefresh: false, now)
     }
 
     /// Its answer came after the user's own tokens.
-    mutating func goOn(_ now: Instant) {
+    mutating func goOn(canRefresh: Bool, _ now: Instant) {
         guard stage == .authorizing else { return }
+        // Those were refused, too, and it is their turn to be refreshed.
+        if refusedGeneration == generation, canRefresh { return }
         dial(now)
         wasRefreshedAhead = true
     }

@@ -114,6 +114,7 @@ final class SpreadbotRun {
             waiting = []
             for answer in all { answer(error) }
         case .credential(let credential): self.credential = credential
+        case .forget(let send): world.fail("\(send.number) was not told")
         case .write(let send):
             requireConnection("a frame")
             ledger.began(

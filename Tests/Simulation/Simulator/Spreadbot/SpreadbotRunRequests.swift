@@ -35,7 +35,7 @@ extension SpreadbotRun {
         let life = plan.tellsLife ? plan.tokenLife : nil
         if isStale {
             world.count("a refresh came too late")
-            reading.goOn(world.now)
+            reading.goOn(canRefresh: canRefresh, world.now)
         } else {
             if let refresh = pair.refresh, refresh != token { replaced[token] = world.now }
             tokens = (pair.access, pair.refresh ?? tokens.refresh)
@@ -52,7 +52,7 @@ extension SpreadbotRun {
         world.trace("tokens", "failed: \(error.message), late \(isStale)")
         world.count(isRefused ? "refresh refused" : "refresh lost")
         if isStale {
-            reading.goOn(world.now)
+            reading.goOn(canRefresh: canRefresh, world.now)
         } else {
             if isRefused { isRefusedForGood = true }
             reading.refreshFailed(isRefused: isRefused, world.now)
@@ -78,6 +78,7 @@ extension SpreadbotRun {
     /// A client's request is refused: it waits for tokens, and asks for them if it is the first.
     func awaitTokens(_ answer: @escaping (RealtimeError?) -> Void) {
         waiting.append(answer)
+        reading.requestRefused()
         session.refusedRequest()
     }
 
