@@ -306,6 +306,22 @@ def test_options_are_checked(run: Any) -> None:
     run(main())
 
 
+def test_without_a_limit_any_retry_after_is_waited_for(rest_server: RESTServer) -> None:
+    options: dict[str, Any] = {"attempts": 2, "deadline": None}
+    for longest, attempts in ((None, 2), (1, 2), (0.5, 1), (0, 1)):
+        with sync.RESTClient(rest_server.url, max_retry_after=longest, **options) as client:
+            response = client.get("/status/503?retry_after=1")
+            assert (response.attempts, response.retry_after) == (attempts, 1)
+
+
+def test_no_delay_is_none() -> None:
+    """It would stand for no delay at all, and requests would go out one upon the other."""
+    for name in ("base_delay", "max_delay"):
+        with pytest.raises(TypeError, match=f"{name} is None; seconds are expected"):
+            sync.RESTClient(**{name: None})  # type: ignore[arg-type]
+    sync.RESTClient(base_delay=0, max_delay=0).close()
+
+
 def test_blocking(rest_server: RESTServer) -> None:
     with sync.RESTClient(rest_server.url, **QUICKLY) as client:
         assert client.get("/flaky/a/2").attempts == 3

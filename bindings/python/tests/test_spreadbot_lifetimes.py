@@ -38,6 +38,7 @@ NOWHERE = "http://127.0.0.1:1"
         ({"max_delay": -1}, librealtime.InvalidArgument),
         ({"max_delay": None}, TypeError),
         ({"upgrade_interval": 0}, librealtime.InvalidArgument),
+        ({"max_upgrade_interval": None}, TypeError),
         ({"answer_timeout": 0}, librealtime.InvalidArgument),
         ({"queue_capacity": -1}, librealtime.InvalidArgument),
         ({"queue_overflow": "explode"}, librealtime.InvalidArgument),

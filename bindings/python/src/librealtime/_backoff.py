@@ -54,8 +54,6 @@ class Backoff:
             (lib.rt_backoff_set_max_delay_ms, self.max_delay, "max_delay"),
             (lib.rt_backoff_set_stable_time_ms, self.stable_time, "stable_time"),
         ):
-            if value is None:
-                raise TypeError(f"{name} is None; seconds are expected")
             check(setter(backoff, milliseconds(value, name, least=0)))
         if isinstance(self.factor, bool) or not isinstance(self.factor, (int, float)):
             raise TypeError(f"factor is a {type(self.factor).__name__}; a number is expected")

@@ -13,7 +13,7 @@ from ._network import Network
 from ._reachability import Reachability, on_loop
 from ._reconnect import header
 from ._registry import Handle
-from ._values import invalid, limit, milliseconds, number, strings, text
+from ._values import invalid, limit, number, strings, text, time_limit
 from .exceptions import check
 
 HeadersLike = Union[Mapping[str, str], Iterable["tuple[str, str]"]]
@@ -150,7 +150,7 @@ class Timing:
             (lib.rt_websocket_set_pong_timeout_ms, self.ping_timeout, "ping_timeout"),
             (lib.rt_websocket_set_idle_timeout_ms, self.idle_timeout, "idle_timeout"),
         ):
-            check(setter(websocket, milliseconds(value, name)))
+            check(setter(websocket, time_limit(value, name)))
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ class BaseRESTClient:
     :param delay_factor: by how much each further delay is longer. Default 2.
     :param max_delay: the longest of them. Default 30.
     :param jitter: ``"equal"`` (the default), ``"full"``, ``"decorrelated"`` or ``"none"``.
-    :param max_retry_after: the longest Retry-After that is waited for. Default 60.
+    :param max_retry_after: the longest Retry-After that is waited for; an answer that asks for more
+        is given at once. Default 60; None for no limit but ``deadline``.
     :param queue_capacity: how many requests may wait for the network, or behind an ordered one.
         Default 100.
     :param queue_overflow: ``"reject_new"`` (the default): the next raises ``QueueFull``; or

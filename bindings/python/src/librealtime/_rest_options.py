@@ -18,7 +18,17 @@ from ._reachability import Reachability, on_loop
 from ._reconnect import header
 from ._registry import Handle
 from ._rest_call import OnProgress
-from ._values import encode, invalid, limit, milliseconds, number, strings, text
+from ._values import (
+    LONGEST_MS,
+    encode,
+    invalid,
+    limit,
+    milliseconds,
+    number,
+    strings,
+    text,
+    time_limit,
+)
 from .exceptions import check
 
 #: A bearer token, or a user and a password; None when there are none.
@@ -110,13 +120,17 @@ class ClientOptions:
             (lib.rt_rest_set_deadline_ms, self.deadline, "deadline"),
             (lib.rt_rest_set_queue_ttl_ms, self.queue_ttl, "queue_ttl"),
         ):
-            check(setter(rest, milliseconds(value, name)))
+            check(setter(rest, time_limit(value, name)))
         for setter, value, name in (
             (lib.rt_rest_set_base_delay_ms, self.base_delay, "base_delay"),
             (lib.rt_rest_set_max_delay_ms, self.max_delay, "max_delay"),
-            (lib.rt_rest_set_max_retry_after_ms, self.max_retry_after, "max_retry_after"),
         ):
             check(setter(rest, milliseconds(value, name, least=0)))
+        # To C 0 is to wait for none, and nothing is no limit.
+        longest, wish = LONGEST_MS, self.max_retry_after
+        if wish is not None:
+            longest = milliseconds(wish, "max_retry_after", least=0)
+        check(lib.rt_rest_set_max_retry_after_ms(rest, longest))
         check(lib.rt_rest_set_delay_factor(rest, float(self.delay_factor)))
         check(lib.rt_rest_set_jitter(rest, _named(self.jitter, _JITTERS, "jitter")))
 
@@ -219,7 +233,7 @@ class RequestOptions:
         )
         for setter, time, name in times:
             if time is not DEFAULT:
-                check(setter(request, milliseconds(time, name)))
+                check(setter(request, time_limit(time, name)))
         if self.attempts is not DEFAULT:
             count = number(self.attempts, "attempts", 1, 1000)
             check(lib.rt_rest_request_set_attempts(request, count))

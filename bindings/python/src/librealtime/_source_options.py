@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Generic, Optional, TypeVar, Union
+from typing import Generic, Optional, TypeVar, Union
 
 from ._abi import rt_eventsource_state, rt_status
 from ._headers import Pairs, header_pairs, with_credentials
@@ -15,7 +15,7 @@ from ._reachability import Reachability, on_loop
 from ._reconnect import Attempt
 from ._registry import Handle
 from ._source_kind import Kind
-from ._values import limit, milliseconds, number, strings, text
+from ._values import limit, milliseconds, number, strings, text, time_limit
 from .exceptions import RealtimeError, check
 
 T = TypeVar("T")
@@ -116,16 +116,13 @@ class SourceOptions:
         """Time limits in seconds; None for none."""
         for name in names:
             set_limit = getattr(kind, f"set_{name}_ms")
-            check(set_limit(source, milliseconds(getattr(self, name), name)))
+            check(set_limit(source, time_limit(getattr(self, name), name)))
 
     def _apply_delays(self, kind: Kind, source: Handle, *names: str) -> None:
-        """Durations in seconds, 0 among them."""
+        """Durations in seconds, 0 among them; None is refused."""
         for name in names:
-            value: Any = getattr(self, name)
-            if value is None:
-                raise TypeError(f"{name} is None; seconds are expected")
             set_delay = getattr(kind, f"set_{name}_ms")
-            check(set_delay(source, milliseconds(value, name, least=0)))
+            check(set_delay(source, milliseconds(getattr(self, name), name, least=0)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,17 @@ from ._registry import Handle
 from ._rest_options import _OVERFLOWS, _named
 from ._source_kind import Kind
 from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
-from ._values import StrPath, invalid, limit, milliseconds, number, path, strings, text
+from ._values import (
+    StrPath,
+    invalid,
+    limit,
+    milliseconds,
+    number,
+    path,
+    strings,
+    text,
+    time_limit,
+)
 from .exceptions import RealtimeError, check
 
 T = TypeVar("T")
@@ -211,7 +221,7 @@ class Options(SourceOptions):
         count = number(self.max_reconnects, "max_reconnects", 0, 2**32 - 1)
         check(kind.set_max_reconnects(source, count))
         self._apply_delays(kind, source, "max_delay", "stable_time", "poll_interval")
-        interval = milliseconds(self.upgrade_interval, "upgrade_interval")
+        interval = time_limit(self.upgrade_interval, "upgrade_interval")
         longest = milliseconds(self.max_upgrade_interval, "max_upgrade_interval")
         check(kind.set_upgrade_interval_ms(source, interval, longest))
         limits = ("connect_timeout", "answer_timeout", "ping_interval", "poll_timeout")

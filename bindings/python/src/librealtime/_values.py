@@ -14,7 +14,7 @@ from .exceptions import from_status
 StrPath = Union[str, "os.PathLike[str]"]
 
 #: A hundred years, in milliseconds.
-_LONGEST_MS = 100 * 365 * 86400 * 1000
+LONGEST_MS = 100 * 365 * 86400 * 1000
 _LARGEST = 2**62
 
 
@@ -59,17 +59,21 @@ def limit(value: int | None, name: str) -> int:
     return 0 if value is None else number(value, name, 1)
 
 
-def milliseconds(seconds: float | None, name: str, *, least: float | None = None) -> int:
-    """A duration as C spells it: 0 for None. Rounded up, so that none becomes 0.
+def time_limit(seconds: float | None, name: str) -> int:
+    """A time limit as C spells it: 0 for none."""
+    return 0 if seconds is None else milliseconds(seconds, name)
+
+
+def milliseconds(seconds: float, name: str, *, least: float | None = None) -> int:
+    """A duration as C spells it, rounded up, so that none becomes 0.
 
     :param least: the shortest that is allowed; anything above 0 without it.
     """
-    if seconds is None:
-        return 0
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"{name} is a {type(seconds).__name__}; seconds are expected")
+        kind = "None" if seconds is None else f"a {type(seconds).__name__}"
+        raise TypeError(f"{name} is {kind}; seconds are expected")
     is_enough = seconds > 0 if least is None else seconds >= least
-    if not (is_enough and seconds * 1000 <= _LONGEST_MS):
+    if not (is_enough and seconds * 1000 <= LONGEST_MS):
         wanted = "above 0" if least is None else f"from {least:g} on"
         raise invalid(f"{name} is {seconds}; seconds {wanted}, up to a hundred years, are expected")
     return math.ceil(seconds * 1000)
