@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ import pytest
 
 import librealtime
 from librealtime import sync
+from librealtime._abi import rt_status
 from librealtime._loader import lib
+from librealtime._rest_call import Call
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
 
@@ -163,3 +167,78 @@ def test_a_body_that_is_lost(rest_server: RESTServer) -> None:
                 client.get(place)
             assert isinstance(caught.value, ConnectionError)
             assert not isinstance(caught.value, librealtime.ConnectFailed)
+
+
+def test_a_streamed_answer_that_broke_off_stays_broken(run: Any, rest_server: RESTServer) -> None:
+    """At the second look, too: what came is never taken for the whole."""
+
+    def looks_broken(response: librealtime.RESTResponse) -> None:
+        for look in (lambda: response.content, lambda: response.text, response.json):
+            with pytest.raises(librealtime.InvalidState, match="body"):
+                look()
+
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url) as client:
+            async with client.stream("GET", "/short/a/1") as response:
+                for _ in range(3):
+                    with pytest.raises(librealtime.ConnectionLost) as caught:
+                        await response.aread()
+                    assert caught.value.response.status_code == 200  # type: ignore[attr-defined]
+                    looks_broken(response)
+                with pytest.raises(librealtime.ConnectionLost):
+                    _ = [data async for data in response.aiter_bytes()]
+            looks_broken(response)
+
+    run(main())
+    with sync.RESTClient(rest_server.url) as client:
+        with client.stream("GET", "/short/b/1") as response:
+            for _ in range(3):
+                with pytest.raises(librealtime.ConnectionLost):
+                    response.read()
+                looks_broken(response)
+            with pytest.raises(librealtime.ConnectionLost):
+                list(response.iter_lines())
+        looks_broken(response)
+
+
+def test_a_failure_that_is_kept_keeps_nothing() -> None:
+    """A cycle with its traceback's frames would keep what it passed through."""
+
+    class Odd(Exception):
+        def __init__(self, one: int, two: int) -> None:
+            super().__init__(one)
+
+    def fail(call: Call) -> None:
+        try:
+            raise Odd(1, 2)
+        except Odd as error:
+            call.body_failed(error)
+        call.finished(rt_status.ERROR_CANCELLED, "cancelled", None)
+
+    def lose(call: Call) -> None:
+        call.finished(rt_status.ERROR_CONNECTION_LOST, "lost", None)
+
+    def look(call: Call) -> BaseException:
+        try:
+            call.result()
+        except (Odd, librealtime.RealtimeError) as error:
+            return error.with_traceback(None)
+        raise AssertionError
+
+    gc.disable()
+    try:
+        for end, kinds in (
+            (lose, [librealtime.ConnectionLost] * 3),
+            (fail, [Odd, librealtime.RealtimeError, librealtime.RealtimeError]),
+        ):
+            call = Call(lambda: None, lambda error: None)
+            gone = weakref.ref(call)
+            end(call)
+            errors = [look(call) for _ in kinds]
+            assert [type(error) for error in errors] == kinds
+            assert len(set(map(id, errors))) == len(errors)
+            assert ("Odd(1)" in str(errors[1])) == (end is fail)
+            del call
+            assert gone() is None
+    finally:
+        gc.enable()

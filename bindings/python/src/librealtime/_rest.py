@@ -116,6 +116,8 @@ class StreamedResponse(StreamedAnswer):
         """The whole body, which ``content``, ``text`` and ``json`` have afterwards.
 
         Cancelling it loses nothing.
+
+        :raises RealtimeError: when not all of it came, however often it is called.
         """
         if not self._is_read:
             async for data in self._come():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import io
 import threading
 import time
@@ -155,10 +156,9 @@ class Call:
         self.error = error
 
     def result(self) -> RESTResponse:
-        """Of a call that is over."""
+        """Of a call that is over; one that failed fails each time it is asked."""
         if self.error is not None:
-            # A cycle with the traceback's frames would keep what it passed through.
-            error, self.error = self.error, None
+            error, self.error = self.error, _again(self.error)
             raise error
         assert self.response is not None
         return self.response
@@ -175,9 +175,12 @@ class StreamedAnswer(RESTResponse):
 
     @property
     def content(self) -> bytes:
-        if not self._is_read:
-            raise InvalidState(rt_status.ERROR_STATE, "the body was not read: call read or aread")
-        return self._content
+        if self._is_read:
+            return self._content
+        message = "the body was not read: call read or aread"
+        if self._call.is_over and self._call.error is not None:
+            message = f"the body did not come whole: {self._call.error}"
+        raise InvalidState(rt_status.ERROR_STATE, message)
 
     @property
     def elapsed(self) -> timedelta:
@@ -187,6 +190,20 @@ class StreamedAnswer(RESTResponse):
     def _keep(self, content: bytes) -> None:
         self._content = content
         self._is_read = True
+
+
+def _again(error: BaseException) -> BaseException:
+    """The same failure to be raised another time.
+
+    One and the same would refer to the frames it was raised through, and they to whoever keeps it:
+    a cycle, and with it all that these frames hold.
+    """
+    try:
+        fresh = copy.copy(error)
+    except Exception:  # a class whose exceptions are not made of their arguments
+        return from_status(rt_status.ERROR_CANCELLED, f"the request's body failed: {error!r}")
+    vars(fresh).update(vars(error))
+    return fresh
 
 
 def _failure(status: int, message: str, response: RESTResponse | None) -> RealtimeError:

@@ -26,7 +26,10 @@ class StreamedResponse(StreamedAnswer):
         self._client = client
 
     def read(self) -> bytes:
-        """The whole body, which ``content``, ``text`` and ``json`` have afterwards."""
+        """The whole body, which ``content``, ``text`` and ``json`` have afterwards.
+
+        :raises RealtimeError: when not all of it came, however often it is called.
+        """
         if not self._is_read:
             self._keep(b"".join(self._pieces()))
         return self.content
