@@ -84,6 +84,35 @@ def test_it_is_not_fed_in_its_own_callback():
         parser.feed(b": a\n")
 
 
+def test_what_is_refused_in_its_own_callback_leaves_it_alone():
+    """The events of the feed that runs are told, and what follows goes on."""
+    refused = []
+
+    def comment(text):
+        for call in (lambda: parser.feed(b"data: inner\n\n"), parser.finish, parser.reset):
+            with pytest.raises(librealtime.InvalidState) as caught:
+                call()
+            refused.append(caught.value.name)
+
+    parser = EventStreamParser(on_comment=comment)
+    first = parser.feed(b"data: 1\n\nretry: 5\n: c\ndata: 2\n\ndata: 3\n\n")
+    assert first == [
+        ServerSentEvent(data="1"),
+        ServerSentEvent(data="2", retry=5),
+        ServerSentEvent(data="3"),
+    ]
+    assert refused == ["RT_ERROR_REENTRANT"] * 3
+    assert parser.feed(b"data: 4\n\n") == [ServerSentEvent(data="4")]
+
+
+def test_another_is_fed_in_a_callback():
+    inner = EventStreamParser()
+    got = []
+    outer = EventStreamParser(on_comment=lambda text: got.extend(inner.feed(b"data: a\n\n")))
+    assert outer.feed(b": c\ndata: b\n\n") == [ServerSentEvent(data="b")]
+    assert got == [ServerSentEvent(data="a")]
+
+
 def test_it_is_given_back():
     parser = EventStreamParser()
     gone = weakref.ref(parser)

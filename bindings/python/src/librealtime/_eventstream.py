@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Union
 
 from . import _abi
+from ._abi import rt_status
 from ._events import ServerSentEvent
 from ._loader import lib
 from ._memory import memory
 from ._registry import Handle
 from ._values import limit, text
-from .exceptions import check
+from .exceptions import check, from_status
 
 Data = Union[bytes, bytearray, memoryview]
 
@@ -68,12 +69,17 @@ class EventStreamParser:
         """Reads the next bytes.
 
         Raises RealtimeError with the name RT_ERROR_TOO_LARGE above a limit, until ``finish`` or
-        ``reset``.
+        ``reset``; and what ``on_comment`` raised. The events that the same bytes completed are not
+        told then.
 
         :returns: the events that they complete, of every type.
+        :raises InvalidState: inside its own ``on_comment``; these bytes are not read.
         """
         if not isinstance(data, bytes):
             data = bytes(memoryview(data))
+        if self._key in _feeding:
+            message = "a parser is not fed inside its own on_comment"
+            raise from_status(rt_status.ERROR_REENTRANT, message)
         _feeding[self._key] = self
         try:
             check(lib.rt_eventstream_parser_feed(self._handle, data, len(data)))
@@ -89,14 +95,19 @@ class EventStreamParser:
         """The stream ended: what is not finished is forgotten, as the standard wants it.
 
         The next bytes are the first of another stream, whose events carry the last id on.
+
+        :raises InvalidState: inside its own ``on_comment``.
         """
-        self._retry = None
         check(lib.rt_eventstream_parser_finish(self._handle))
+        self._retry = None
 
     def reset(self) -> None:
-        """Makes it as new: id and reconnection time are forgotten."""
-        self._retry = None
+        """Makes it as new: id and reconnection time are forgotten.
+
+        :raises InvalidState: inside its own ``on_comment``.
+        """
         check(lib.rt_eventstream_parser_reset(self._handle))
+        self._retry = None
 
     @property
     def last_event_id(self) -> str:
