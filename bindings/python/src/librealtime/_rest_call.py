@@ -43,20 +43,29 @@ class Source:
 
     def more(self, capacity: int) -> bytes | None:
         """The next bytes; ``b""`` at the end, None when there are none yet."""
-        if self._file is not None:
-            return _data(self._file.read(capacity))
         while not self._rest:
-            try:
-                self._rest = memoryview(_data(next(self._pieces)))
-            except StopIteration:
+            piece = self._next_piece(capacity)
+            if piece is None:
                 return b""
+            self._rest = memoryview(piece)
+        # A file of text reads characters, and one of somebody's own making what it likes.
         data, self._rest = self._rest[:capacity], self._rest[capacity:]
         return bytes(data)
+
+    def _next_piece(self, size: int) -> bytes | None:
+        """None at the end; a piece may be empty."""
+        if self._file is not None:
+            return _data(self._file.read(size)) or None
+        try:
+            return _data(next(self._pieces))
+        except StopIteration:
+            return None
 
     def rewind(self) -> bool:
         if self._file is None:
             return False
         self._file.seek(self._start)
+        self._rest = memoryview(b"")
         return True
 
 
