@@ -1,4 +1,4 @@
-"""Bodies from files: never more bytes than were asked for."""
+"""Bodies from files: never more bytes than were asked for, and never others than were promised."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 import librealtime
+from librealtime import sync
 from librealtime._rest_call import Source
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
 
 from rest_server import RESTServer
+
+EVIL = b"GET /evil HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.fixture
@@ -24,11 +27,36 @@ def rest_server() -> Iterator[RESTServer]:
         yield running
 
 
+class Growing(io.BytesIO):
+    """Somebody appends to it while it is read."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        at = self.tell()
+        self.seek(0, io.SEEK_END)
+        self.write(EVIL)
+        self.seek(at)
+        return super().read(size)
+
+
 class Generous(io.BytesIO):
     """Gives all it has, whatever is asked for."""
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read()
+
+
+class Cut(io.BytesIO):
+    """Somebody cuts it to `left` bytes once `reads` pieces of it were read."""
+
+    def __init__(self, data: bytes, left: int, reads: int) -> None:
+        super().__init__(data)
+        self._left, self._reads = left, reads
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self._reads == 0:
+            self.truncate(self._left)
+        self._reads -= 1
+        return super().read(size)
 
 
 def text_file(text: str) -> io.TextIOWrapper:
@@ -55,3 +83,58 @@ def test_a_text_file(run: Any, rest_server: RESTServer) -> None:
             assert request.body.decode() == "é" * 200_000
 
     run(main())
+
+
+def test_a_file_that_grows(run: Any, rest_server: RESTServer) -> None:
+    """What is behind its length would be another request to the server."""
+
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url, base_delay=0) as client:
+            for content in (Growing(b"0123456789"), Generous(b"0123456789")):
+                content.seek(2)
+                response = await client.put("/flaky/a/1", content=content)
+                assert response.json()["body"] == "23456789"
+            assert (await client.put("/echo", content=Growing())).json()["body"] == ""
+            assert (await client.get("/after")).status_code == 404
+
+    run(main())
+    seen = [(request.target, request.body) for request in rest_server.seen]
+    body = b"23456789"
+    assert seen == [("/flaky/a/1", body)] * 3 + [("/echo", b""), ("/after", b"")]
+    assert rest_server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "reads", "message"),
+    [(5, 0, "after 5 of 100000 bytes"), (0, 0, "after 0 of"), (99_999, 1, "after 99999 of")],
+)
+def test_a_file_that_is_cut(
+    run: Any, rest_server: RESTServer, left: int, reads: int, message: str
+) -> None:
+    """The server would wait for the rest, and the client for the server."""
+
+    def cut() -> io.BytesIO:
+        return Cut(b"x" * 100_000, left, reads)
+
+    options: dict[str, Any] = {"timeout": 10, "attempts": 1}
+
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url, **options) as client:
+            with pytest.raises(librealtime.InvalidArgument, match=f"the body ended {message}"):
+                await client.put("/echo", content=cut())
+            assert (await client.get("/echo")).is_success
+
+    run(main())
+    with sync.RESTClient(rest_server.url, **options) as client:
+        with pytest.raises(librealtime.InvalidArgument, match=f"the body ended {message}"):
+            client.put("/echo", content=cut())
+        assert client.get("/echo").is_success
+    assert [request.method for request in rest_server.seen] == ["GET", "GET"]
+
+
+def test_a_file_that_is_cut_before_it_is_sent_again(rest_server: RESTServer) -> None:
+    file = Cut(b"x" * 10, 5, 1)
+    told = pytest.raises(ValueError, match="the body ended after 5 of 10 bytes")
+    with sync.RESTClient(rest_server.url, base_delay=0) as client, told:
+        client.put("/flaky/a/1", content=file)
+    assert [request.body for request in rest_server.seen] == [b"x" * 10]

@@ -13,6 +13,7 @@ from typing import Any, Optional
 
 from ._abi import rt_status
 from ._rest_response import RESTResponse
+from ._values import invalid
 from .exceptions import InvalidState, RealtimeError, from_status
 
 #: (sent, to_send, received, to_receive) in bytes of bodies; a total is 0 while it is not known.
@@ -29,6 +30,7 @@ class Source:
         self._file = content if hasattr(content, "read") else None
         self._pieces: Iterator[Any] = iter(()) if self._file is not None else iter(content)
         self._rest = memoryview(b"")
+        self._given = 0
         self._start = content.tell() if self.can_rewind else 0
         #: In bytes; -1 when it is not known, and then the body is sent in chunks.
         self.length = -1
@@ -42,14 +44,24 @@ class Source:
         return seekable is not None and bool(seekable())
 
     def more(self, capacity: int) -> bytes | None:
-        """The next bytes; ``b""`` at the end, None when there are none yet."""
-        while not self._rest:
+        """The next bytes; ``b""`` at the end, None when there are none yet.
+
+        :raises InvalidArgument: when a file became shorter than it was.
+        """
+        if self.length >= 0:
+            # A file may grow meanwhile. What is beyond the length that the head of the request
+            # tells would be the next request to the server.
+            capacity = min(capacity, self.length - self._given)
+        while capacity and not self._rest:
             piece = self._next_piece(capacity)
             if piece is None:
+                if self._given < self.length:
+                    raise invalid(f"the body ended after {self._given} of {self.length} bytes")
                 return b""
             self._rest = memoryview(piece)
         # A file of text reads characters, and one of somebody's own making what it likes.
         data, self._rest = self._rest[:capacity], self._rest[capacity:]
+        self._given += len(data)
         return bytes(data)
 
     def _next_piece(self, size: int) -> bytes | None:
@@ -66,6 +78,7 @@ class Source:
             return False
         self._file.seek(self._start)
         self._rest = memoryview(b"")
+        self._given = 0
         return True
 
 

@@ -86,7 +86,9 @@ class RESTClient(Driven, BaseRESTClient):
         :param data: a body that becomes a form, given as ``params`` is.
         :param content: a body: str, bytes, a file, or an iterable of bytes. A request whose body
             was begun to be sent is tried again only if that can begin anew: str, bytes and seekable
-            files.
+            files. Of a seekable file of bytes as much is sent as it has from its position on when
+            the request is made: what is appended later is left out, and one that becomes shorter
+            raises InvalidArgument.
         :param content_type: of the body. Default: by what was given, none for bytes.
         :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
             total is 0 while it is not known.
