@@ -306,8 +306,10 @@ def test_a_configuration_by_the_names_of_the_original(run, bots):
                 Spreadbot.from_config(wrong)
 
     run(main())
-    with sync.Spreadbot.from_config({"baseURL": bots.url}) as bot:
+    sparse = {"baseURL": bots.url, "accessToken": "old", "authURL": None, "log": None}
+    with sync.Spreadbot.from_config(sparse, access_token="new") as bot:
         bot.establish_connection("echo")
+        assert bot.access_token == "new"
 
 
 def test_the_log(run, bots, caplog):

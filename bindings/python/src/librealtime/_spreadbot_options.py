@@ -262,6 +262,7 @@ def keywords(config: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a configuration by the original's names stands for.
 
     :raises InvalidArgument: for a name that is none of them, or without a baseURL.
+    :raises TypeError: for a value of another type than its parameter has.
     """
     if not isinstance(config, Mapping):
         raise TypeError(f"config is a {type(config).__name__}; a mapping is expected")

@@ -174,10 +174,11 @@ class Parameters:
     @classmethod
     def from_config(cls: type[Self], config: Mapping[str, Any], **options: Any) -> Self:
         """From a mapping by the original's names: ``baseURL``, ``authURL``, ``accessToken``,
-        ``refreshToken``, ``base64Credentials`` and ``log``.
+        ``refreshToken``, ``base64Credentials`` and ``log``; None is as if it were not there.
 
-        :param options: further parameters, by the names here.
+        :param options: further parameters, by the names here; they go before those of `config`.
         :raises InvalidArgument: for another name, or without a baseURL.
+        :raises TypeError: for a value that is no str, or a ``log`` that is no bool.
         """
         return cls(**{**keywords(config), **options})
 
