@@ -3634,10 +3634,10 @@ rt_status rt_spreadbot_send_binary(
     rt_spreadbot *spreadbot, const uint8_t *data, size_t length, uint64_t *out_number);
 
 /**
- * Posts to a path of its own below the base URL, in one order with the messages that are sent:
- * behind those before it, whatever connection there is or none. Tried like a request of
- * `rt_spreadbot_new_rest`; its answer is given to the callback of `rt_spreadbot_on_sent`. Any
- * thread.
+ * Posts to a path of its own below the base URL, whatever connection there is or none, in one order
+ * with the messages that are sent; while nothing is established it does not wait for those that do.
+ * Tried like a request of `rt_spreadbot_new_rest`; its answer is given to the callback of
+ * `rt_spreadbot_on_sent`. Any thread.
  *
  * path: below the base URL, maybe with a query.
  * content_type: NULL for `application/json`.

@@ -413,7 +413,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 
     /// The end of a send, told once.
     private func end(_ send: SpreadbotSend, _ sent: SpreadbotSent) {
-        if let entry = send.entry { outbox?.remove(entry) }
+        if let entry = send.entry, !send.isTold { outbox?.remove(entry) }
         completions.removeValue(forKey: send.number)?(sent)
         handlers.sent?(sent)
     }
