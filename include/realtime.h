@@ -3635,8 +3635,8 @@ rt_status rt_spreadbot_send_binary(
 
 /**
  * Posts to a path of its own below the base URL, whatever connection there is or none, in one order
- * with the messages that are sent; while nothing is established it does not wait for those that do.
- * Tried like a request of `rt_spreadbot_new_rest`; its answer is given to the callback of
+ * with the messages that are sent; once disconnected it does not wait for those that do. Tried like
+ * a request of `rt_spreadbot_new_rest`; its answer is given to the callback of
  * `rt_spreadbot_on_sent`. Any thread.
  *
  * path: below the base URL, maybe with a query.

@@ -234,7 +234,12 @@ CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user) {
 
 static int connected(void *user, char *address, char *own_address, int port, int own_port) {
   (void)address, (void)own_address, (void)port, (void)own_port;
-  ((rt_curl_notes *)user)->is_connected = 1;
+  rt_curl_notes *notes = user;
+  if (notes->is_connected && notes->goes_out_once && !notes->was_not_begun) {
+    notes->was_kept_back = 1;
+    return CURL_PREREQFUNC_ABORT;
+  }
+  notes->is_connected = 1;
   return CURL_PREREQFUNC_OK;
 }
 
@@ -245,7 +250,7 @@ CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes) {
 }
 
 void rt_curl_clear_notes(rt_curl_notes *notes) {
-  notes->is_connected = 0;
+  notes->is_connected = notes->goes_out_once = notes->was_not_begun = notes->was_kept_back = 0;
   notes->error_text[0] = 0;
 }
 

@@ -1,4 +1,5 @@
 internal import Engine
+internal import Session
 import Synchronization
 import Wire
 
@@ -97,8 +98,8 @@ extension REST {
                         return waiting
                     }
                     let response = Response(
-                        came.head, came.url, body: [], attempts: 1, retryAfter: nil,
-                        httpVersion: came.httpVersion)
+                        came.head, came.outcome.url, body: [], attempts: came.outcome.attempts,
+                        retryAfter: came.outcome.retryAfter, httpVersion: came.httpVersion)
                     waiting?.resume(returning: Stream(self, response, mailbox, exchange))
                 }
                 builder.handlers.done = { result in

@@ -110,8 +110,7 @@ extension RESTRequestBuilder {
     func setHead(_ box: CallbackBox<rt_rest_head_fn>) {
         handlers.head = box.function.map { function in
             { head in
-                let outcome = RESTOutcome(error: nil, head: head.head, url: head.url)
-                RESTView.show(outcome, [], head.httpVersion) { function($0, box.user) }
+                RESTView.show(head.outcome, [], head.httpVersion) { function($0, box.user) }
             }
         }
     }

@@ -142,7 +142,7 @@ public func rt_spreadbot_send_binary(
 }
 
 /// Posts to a path of its own below the base URL, whatever connection there is or none, in one
-/// order with the messages that are sent; while nothing is established it does not wait for those
+/// order with the messages that are sent; once disconnected it does not wait for those
 /// that do. Tried like a request of
 /// `rt_spreadbot_new_rest`; its answer is given to the callback of `rt_spreadbot_on_sent`. Any
 /// thread. Since 0.1.

@@ -91,6 +91,11 @@ uint64_t rt_curl_request_delay(CURL *easy);
 typedef struct {
   /// There is a connection, and the request goes out.
   _Bool is_connected;
+  /// libcurl sends the request again by itself when a connection that was kept ends before an
+  /// answer, on the next one kept: not this one, unless the server has said that it did not begin.
+  _Bool goes_out_once, was_not_begun;
+  /// It would have, and was kept from it.
+  _Bool was_kept_back;
   char error_text[CURL_ERROR_SIZE];
 } rt_curl_notes;
 CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes);

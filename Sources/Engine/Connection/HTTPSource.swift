@@ -47,6 +47,8 @@ struct HTTPSourceUpkeep {
     var refused: ResponseHead?
     /// In a handler where options may be changed.
     var mayReconfigure = false
+    /// The last connection may be dead: HTTP/2 would go on using it.
+    var needsFreshConnection = false
     /// A failure that nobody has heard yet.
     var untold: HTTPSourceFailure?
 }
@@ -122,6 +124,8 @@ extension HTTPSource {
         options.decodes = configuration.compression
         options.offersHTTP2 = configuration.http2
         options.keepsAlive = true
+        options.takesFreshConnection = upkeep.needsFreshConnection
+        upkeep.needsFreshConnection = false
         Log.write(.debug, "\(request.url.displayName): \(Self.purpose)")
         do throws(RealtimeError) {
             transfer = try HTTPTransfer(request, options, multi: loop.curl(), owner: self)
@@ -130,6 +134,13 @@ extension HTTPSource {
             transferEnded(HTTPFailure(error))
         }
         updateTimer()
+    }
+
+    /// Drops what there is of an attempt with its connection, which said nothing for too long.
+    func dropConnection() {
+        transfer?.close(connectionToo: true)
+        upkeep.needsFreshConnection = true
+        dropTransfer()
     }
 
     /// It goes nowhere from here.

@@ -16,7 +16,7 @@ enum CurlFailure {
     static func error(
         _ result: CURLcode, _ errorText: UnsafePointer<CChar>, on way: CurlWay, isConnecting: Bool
     ) -> RealtimeError {
-        let detail = String(cString: errorText)
+        let detail = withoutURL(String(cString: errorText))
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
         // libcurl says of a socket that could not be made, or of a file that could not be opened,
         // that the peer or the file is at fault.
@@ -34,6 +34,14 @@ enum CurlFailure {
             code == .protocolViolation
             ? "the answer from \(way) is not valid HTTP" : "the exchange with \(way) failed"
         return RealtimeError(code, "\(what): \(cause)")
+    }
+
+    /// libcurl shows a proxy's URL that it cannot use, with whatever password is in it.
+    private static func withoutURL(_ text: String) -> String {
+        guard let start = text.utf8.firstIndex(of: UInt8(ascii: "'")),
+            text.utf8.contains(UInt8(ascii: "@"))
+        else { return text }
+        return text[..<start] + "'***'"
     }
 
     private static func connectingCode(

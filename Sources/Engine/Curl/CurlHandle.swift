@@ -84,6 +84,15 @@ final class CurlHandle {
         notes.pointee.is_connected ? rt_curl_request_delay(easy) : 0
     }
 
+    /// The server has said that it has not begun with the request: it may go out again.
+    func setNotBegun(_ isNotBegun: Bool) { notes.pointee.was_not_begun = isNotBegun }
+
+    /// It would have gone out again, on another connection.
+    var wasKeptBack: Bool { notes.pointee.was_kept_back }
+
+    /// Its connection is for nobody else when it goes.
+    func abandonConnection() { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+
     /// What libcurl says of a failure, "" when it says nothing.
     var errorText: UnsafePointer<CChar> { rt_curl_error_text(notes) }
 
@@ -91,6 +100,8 @@ final class CurlHandle {
 
     func prepare(_ request: HTTPRequest, _ options: HTTPTransfer.Options) throws(RealtimeError) {
         rt_curl_clear_notes(notes)
+        notes.pointee.goes_out_once =
+            options.goesOutOnce && !RetryRules.isIdempotent(request.method)
         if !request.url.hasSameOrigin(as: place) {
             place = request.url
             way = CurlWay(to: place, by: configuration)
@@ -204,7 +215,8 @@ final class CurlHandles {
 
     func take(for url: HTTPURL) throws(RealtimeError) -> CurlHandle {
         if let handle = idle.popLast() { return handle }
-        return try CurlHandle(network, to: url, keepsAlive: false)
+        // An event stream may be on the same connection later, and stand still for long.
+        return try CurlHandle(network, to: url, keepsAlive: true)
     }
 
     /// Takes one back whose exchange went to its end.

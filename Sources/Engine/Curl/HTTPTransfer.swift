@@ -39,7 +39,12 @@ final class HTTPTransfer: CurlUser {
         /// Waits for a connection that can be shared rather than opening another.
         var prefersSharing = false
         var takesFreshConnection = false
+        /// A request that may not be repeated is not sent again by libcurl either.
+        var goesOutOnce = false
         var reportsProgress = false
+        /// Bytes of the answer that are taken before its owner is asked whether it wants them: what
+        /// one read decodes to.
+        var mostUndelivered = 256 << 20
         /// The kernel's probes of an idle connection, unless the network sets its own.
         var keepsAlive = false
     }
@@ -81,9 +86,16 @@ final class HTTPTransfer: CurlUser {
     @exclusivity(unchecked) private var uploadEnded = false
     @exclusivity(unchecked) private var uploadFailed = false
     @exclusivity(unchecked) private var uploadWaits = false
+    /// Of a body whose length was told.
+    private let uploadLength: Int
+    @exclusivity(unchecked) private var uploadLeft: Int?
+    @exclusivity(unchecked) private var uploadFault: RealtimeError?
 
     /// Undelivered bytes above which libcurl is told to wait.
     private static let heldBytes = 256 << 10
+    /// What one read may decode to.
+    private let mostUndelivered: Int
+    @exclusivity(unchecked) private var hasOverflown = false
 
     /// - Parameter handles: has them over the network that is meant, in the place of the options'.
     init(
@@ -96,6 +108,9 @@ final class HTTPTransfer: CurlUser {
             handle = try CurlHandle(
                 options.network, to: request.url, keepsAlive: options.keepsAlive)
         }
+        mostUndelivered = options.mostUndelivered
+        if case .stream(let length) = request.body { uploadLeft = length }
+        uploadLength = uploadLeft ?? 0
         self.handles = handles
         self.multi = multi
         self.owner = owner
@@ -117,10 +132,12 @@ final class HTTPTransfer: CurlUser {
     }
 
     /// Drops the exchange; its owner hears nothing more.
-    func close() {
+    /// - Parameter connectionToo: it may be dead: it is not used any more once nobody is on it.
+    func close(connectionToo: Bool = false) {
         guard isOpen, !multi.isForked else { return }
         isOpen = false
         owner = nil
+        if connectionToo { handle.abandonConnection() }
         multi.remove(self)
         handle.transfer = nil
         // One that was broken off may have something left.
@@ -146,6 +163,23 @@ final class HTTPTransfer: CurlUser {
         uploadEnded = true
         uploadFailed = failed
         releaseUpload()
+    }
+
+    /// A byte more than was said would be the server's next request.
+    private func countUpload(_ count: Int) -> Bool {
+        guard let left = uploadLeft else { return true }
+        guard count <= left else {
+            failUpload("is longer than its \(uploadLength) bytes")
+            return false
+        }
+        uploadLeft = left - count
+        return true
+    }
+
+    private func failUpload(_ how: String) {
+        uploadFailed = true
+        uploadFault = RealtimeError(
+            .invalidArgument, "the body of the request to \(handle.way) \(how)")
     }
 
     private func releaseUpload() {
@@ -198,6 +232,7 @@ final class HTTPTransfer: CurlUser {
             owner?.received(head, by: self)
         }
         deliverBody()
+        holdBack()
         if let progress, isOpen {
             self.progress = nil
             owner?.progressed(progress, by: self)
@@ -216,6 +251,15 @@ final class HTTPTransfer: CurlUser {
             // Its write callback is called in here, and notes what comes.
             letGo()
         }
+    }
+
+    /// What its owner does not take now stays in the kernel, and slows the server down.
+    private func holdBack() {
+        guard isOpen, !isHeld, result == nil,
+            body.count >= HTTPTransfer.heldBytes || isPaused && !body.isEmpty
+        else { return }
+        isHeld = true
+        _ = curl_easy_pause(easy, CURLPAUSE_RECV)
     }
 
     private func deliverBody() {
@@ -244,8 +288,19 @@ final class HTTPTransfer: CurlUser {
         }
         if uploadFailed {
             return HTTPFailure(
+                uploadFault
+                    ?? RealtimeError(
+                        .cancelled, "the body of the request to \(way) ended with an error"))
+        }
+        if hasOverflown {
+            return HTTPFailure(
                 RealtimeError(
-                    .cancelled, "the body of the request to \(way) ended with an error"))
+                    .tooLarge, "\(way) answered with more than \(mostUndelivered) bytes at once"),
+                isFinal: true)
+        }
+        if handle.wasKeptBack {
+            let text = "\(way) ended its connection before an answer"
+            return HTTPFailure(RealtimeError(.connectionLost, text), isStale: true)
         }
         if refusal.holds, !isAnswered {
             return HTTPFailure(
@@ -279,14 +334,17 @@ final class HTTPTransfer: CurlUser {
     static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in
         guard kind == CURLINFO_TEXT, let text, let me = from(user) else { return 0 }
         me.refusal.read(UnsafeRawBufferPointer(start: text, count: count))
+        me.handle.setNotBegun(me.refusal.holds)
         return 0
     }
 
     static let bodyCame: rt_curl_data_fn = { data, _, count, user in
         guard let data, let me = from(user) else { return 0 }
-        if me.body.count >= heldBytes || me.isPaused && !me.body.isEmpty {
-            me.isHeld = true
-            return Int(CURL_WRITEFUNC_PAUSE)
+        // All of it: what is refused in the middle of a read libcurl keeps itself, decoded, and
+        // fails above 64 MiB.
+        guard count <= me.mostUndelivered - me.body.count else {
+            me.hasOverflown = true
+            return 0
         }
         if me.body.isEmpty { me.multi.lend(&me.body) }
         me.body.append(UnsafeRawBufferPointer(start: data, count: count))
@@ -297,12 +355,18 @@ final class HTTPTransfer: CurlUser {
     static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
         guard let data, let me = from(user) else { return 0 }
         let count = min(capacity, me.uploaded.count)
+        if count > 0, !me.countUpload(count) { return Int(CURL_READFUNC_ABORT) }
         if count > 0, let source = me.uploaded.readable.baseAddress {
             UnsafeMutableRawPointer(data).copyMemory(from: source, byteCount: count)
             me.uploaded.consume(count)
             return count
         }
-        if me.uploadEnded { return me.uploadFailed ? Int(CURL_READFUNC_ABORT) : 0 }
+        if me.uploadEnded {
+            if !me.uploadFailed, let left = me.uploadLeft, left > 0 {
+                me.failUpload("ended after \(me.uploadLength - left) of \(me.uploadLength) bytes")
+            }
+            return me.uploadFailed ? Int(CURL_READFUNC_ABORT) : 0
+        }
         me.uploadWaits = true
         me.wantsBody = true
         me.note()

@@ -207,7 +207,7 @@ extension EventSourceConnection: HTTPSource {
         case nil, .nothing: updateTimer()
         case .begin: attempt()
         case .failed(let failure):
-            dropTransfer()
+            dropConnection()
             tell(failure)
         }
     }
@@ -217,7 +217,7 @@ extension EventSourceConnection: HTTPSource {
     func restartNow() {
         guard !isClosed, let state = session?.state, state != .closed else { return }
         if session?.isAuthorizing == true { return authorize() }
-        dropTransfer()
+        dropConnection()
         session?.restart(now: Loop.now())
         setState(.connecting)
         updateTimer()

@@ -165,10 +165,10 @@ extension LongPollConnection: HTTPSource {
         case nil, .nothing: updateTimer()
         case .begin: attempt()
         case .held:
-            dropTransfer()
+            dropConnection()
             updateTimer()
         case .failed(let failure):
-            dropTransfer()
+            dropConnection()
             tell(failure)
         }
     }
@@ -180,7 +180,7 @@ extension LongPollConnection: HTTPSource {
         if session?.isAuthorizing == true { return authorize() }
         // What came is delivered first: dropped, it would be asked for again.
         guard delivery == nil, !isDelivering else { return }
-        dropTransfer()
+        dropConnection()
         session?.restart(now: Loop.now())
         updateTimer()
     }

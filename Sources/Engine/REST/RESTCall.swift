@@ -67,6 +67,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         options.offersHTTP2 = client.configuration.offersHTTP2
         options.prefersSharing = options.offersHTTP2 && request.url.isSecure
         options.takesFreshConnection = isFresh
+        options.goesOutOnce = true
+        if handlers.body == nil {
+            options.mostUndelivered = policy.bodyLimit > 0 ? policy.bodyLimit + 1 : .max
+        }
         options.reportsProgress = handlers.progress != nil
         do throws(RealtimeError) {
             let transfer = try HTTPTransfer(
@@ -79,14 +83,14 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         }
     }
 
-    func drop() {
-        transfer?.close()
+    func drop(connectionToo: Bool = false) {
+        transfer?.close(connectionToo: connectionToo)
         transfer = nil
     }
 
     func timeOut() {
         let precedes = transfer?.requestStarted == nil
-        drop()
+        drop(connectionToo: true)
         let time = request.policy.attemptTimeout.readable
         let what = isAnswered ? "did not end its answer" : "did not answer"
         let error = RealtimeError(
@@ -143,7 +147,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         switch reception {
         case .discard: isDiscarding = true
         case .deliver:
-            handlers.head?(RESTHead(head: head, url: url, httpVersion: httpVersion))
+            if let handle = handlers.head, let outcome = client.session.outcome(of: id) {
+                handle(RESTHead(outcome: outcome, head: head, httpVersion: httpVersion))
+            }
         }
         client.act()
     }

@@ -12,8 +12,9 @@ package struct RESTResult {
 
 /// The head of an answer that is streamed.
 package struct RESTHead {
+    /// As far as it is known: the answer has no error yet.
+    package var outcome: RESTOutcome
     package var head: ResponseHead
-    package var url: HTTPURL
     package var httpVersion: Int
 }
 

@@ -60,6 +60,9 @@ package final class RESTRequestBuilder {
     }
 
     func request() throws(RealtimeError) -> RESTRequest {
+        guard method != "HEAD" || body == .none else {
+            throw RealtimeError(.invalidArgument, "a HEAD request has no body (RFC 9110 §9.3.2)")
+        }
         let url = try wholeURL()
         let request = HTTPRequest(method, url, fields: fields, body: body)
         return RESTRequest(

@@ -265,13 +265,17 @@ package struct EventSourceSession: HTTPSourceSession {
             status: head.status)
     }
 
+    /// C10.
+    private func wasStable(_ now: Instant) -> Bool {
+        guard case .open(let since) = phase else { return false }
+        return hasDispatched || now - since >= configuration.stableTime
+    }
+
     /// C9 and C10.
     private mutating func end(
         _ error: RealtimeError, status: Int, now: Instant, random: Double, least: Duration
     ) -> HTTPSourceFailure {
-        if case .open(let since) = phase,
-            hasDispatched || now - since >= configuration.stableTime
-        {
+        if wasStable(now) {
             failures = 0
         } else if isOnline {
             failures += 1
@@ -371,6 +375,7 @@ package struct EventSourceSession: HTTPSourceSession {
     /// What is there was dropped; the next attempt is due at once, and nothing counts (C13).
     package mutating func restart(now: Instant) {
         guard phase != .closed, phase != .idle else { return }
+        if wasStable(now) { failures = 0 }
         start(now: now)
     }
 

@@ -129,6 +129,8 @@ extension RESTSession {
         _ entry: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: () -> Double
     ) {
         entry.lastError = failure.error
+        // Its connection may be dead, and HTTP/2 would go on using it.
+        if entry.isTimedOut { entry.needsFreshConnection = true }
         let isReachable = lines[entry.line].isReachable
         // A caller who was shown the head cannot be shown another.
         let isTold =
@@ -176,7 +178,7 @@ extension RESTSession {
     /// Sets the Authorization of requests that have none of their own, from their next exchange on.
     /// The same once more is nothing new: who was refused with it asks for fresh ones.
     package mutating func setCredential(_ value: String?) {
-        guard value != credential else { return }
+        guard !HeaderField.haveSameBytes(value, credential) else { return }
         credential = value
         generation += 1
     }

@@ -54,7 +54,7 @@ package enum RetryRules {
     }
 
     static func isKeyed(_ request: HTTPRequest) -> Bool {
-        !request.values("Idempotency-Key").isEmpty
+        request.values("Idempotency-Key").contains { !$0.isEmpty }
     }
 
     /// After an error that the server may have seen the request before.

@@ -128,6 +128,9 @@ package struct RESTSession: Sendable {
     /// - Returns: whether a request is still outstanding.
     package func contains(_ id: ID) -> Bool { entries[id] != nil }
 
+    /// A request that has not ended, as its end would be told now.
+    package func outcome(of id: ID) -> RESTOutcome? { entries[id]?.outcome(nil) }
+
     /// Ends a request; one that has ended is left alone.
     package mutating func cancel(_ id: ID, now: Instant) {
         guard let entry = entries[id] else { return }

@@ -51,9 +51,9 @@ extension SpreadbotSession {
         let isClosing = if case .closing = stage { true } else { false }
         guard !isClosing else { return }
         let (isIdle, isWebSocket, path) = (stage == .idle, isWebSocketOpen, path)
-        // Without a connection messages wait, and requests go before them; with a WebSocket those
-        // for another path do not wait.
-        let next = sends.nextRequest(passes: isIdle) {
+        // Without a connection messages wait; with a WebSocket those for another path do not.
+        // Requests go before them once there was a connection: at the beginning there will be one.
+        let next = sends.nextRequest(passes: isIdle && wasEstablished) {
             !$0.isMessage || !isIdle && !(isWebSocket && $0.isFrame(on: path))
         }
         if let next { act(.post(next)) }

@@ -102,7 +102,7 @@ package struct SpreadbotSession: Sendable {
 
     var configuration: SpreadbotConfiguration
     package private(set) var path = ""
-    private var wasEstablished = false
+    private(set) var wasEstablished = false
     var stage = Stage.idle
     var tokens: SpreadbotTokens
     var cursor: SpreadbotCursor

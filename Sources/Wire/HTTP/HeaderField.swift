@@ -8,6 +8,16 @@ package struct HeaderField: Equatable, Sendable {
         self.name = name
         self.value = value
     }
+
+    /// Byte by byte: texts of the same characters may have others (G1).
+    package static func == (a: HeaderField, b: HeaderField) -> Bool {
+        haveSameBytes(a.name, b.name) && haveSameBytes(a.value, b.value)
+    }
+
+    package static func haveSameBytes(_ a: String?, _ b: String?) -> Bool {
+        guard let a, let b else { return a == nil && b == nil }
+        return a.utf8.elementsEqual(b.utf8)
+    }
 }
 
 /// Headers that say how a message is framed, which is not the caller's to say.

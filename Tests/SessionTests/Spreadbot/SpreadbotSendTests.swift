@@ -235,7 +235,10 @@ import Wire
     @Test func aRequestDoesNotWaitForAConnection() throws {
         let bot = try SpreadbotModel()
         #expect(bot.send(isDurable: true).isEmpty)
-        #expect(bot.send(SpreadbotSendTests.request) == ["post 2"])
+        // What another run has left goes first, in its order.
+        #expect(bot.send(SpreadbotSendTests.request).isEmpty)
+        _ = bot.establish()
+        #expect(bot.disconnect().last == "post 2")
         #expect(bot.post(2) == ["sent 2 ok"])
         // Those that wait in a line outlive the connection.
         _ = bot.establish()

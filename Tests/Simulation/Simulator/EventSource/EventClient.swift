@@ -243,9 +243,7 @@ final class EventClient {
 
     private func tell(_ failure: HTTPSourceFailure, least: Duration) {
         world.trace("client", "\(failure.error.message); again in \(failure.retryIn as Any)")
-        let isStable =
-            openedAt.map { hasDispatched || world.now - $0 >= configuration.stableTime } ?? false
-        if isStable { failures = 0 } else if isOnline { failures += 1 }
+        if wasStable { failures = 0 } else if isOnline { failures += 1 }
         openedAt = nil
         if failure.isFatal {
             isFatal = true
@@ -307,9 +305,14 @@ final class EventClient {
         arm()
     }
 
+    private var wasStable: Bool {
+        openedAt.map { hasDispatched || world.now - $0 >= configuration.stableTime } ?? false
+    }
+
     private func restart() {
         guard !isClosed, !isFatal, !session.isAuthorizing else { return }
         world.count("restarted")
+        if wasStable { failures = 0 }
         drop()
         openedAt = nil
         session.restart(now: world.now)
