@@ -99,3 +99,8 @@ size_t shim_line_end(const uint8_t *text, size_t count, _Bool *ascii) {
 }
 
 #endif
+
+size_t shim_find_byte(const uint8_t *text, size_t count, uint8_t byte) {
+  const uint8_t *found = count ? memchr(text, byte, count) : NULL;
+  return found ? (size_t)(found - text) : count;
+}

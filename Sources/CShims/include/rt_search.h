@@ -14,4 +14,7 @@ size_t shim_line_end(const uint8_t *text, size_t count, _Bool *ascii);
 /// The index of the first `needle` in `text`, or `count` when there is none; in linear time.
 size_t shim_find(const uint8_t *text, size_t count, const uint8_t *needle, size_t length);
 
+/// The index of the first such byte in `text`, or `count` when there is none.
+size_t shim_find_byte(const uint8_t *text, size_t count, uint8_t byte);
+
 #endif

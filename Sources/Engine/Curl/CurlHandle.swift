@@ -9,7 +9,11 @@ final class CurlHandle {
     let easy: UnsafeMutableRawPointer
     /// What it works for, which takes itself away when it is done, or goes. Asked for with each
     /// line and piece that comes.
-    @exclusivity(unchecked) unowned(unsafe) var transfer: HTTPTransfer?
+    var transfer: HTTPTransfer? {
+        get { worker?.takeUnretainedValue() }
+        set { worker = newValue.map { Unmanaged.passUnretained($0) } }
+    }
+    @exclusivity(unchecked) private var worker: Unmanaged<HTTPTransfer>?
     private let configuration: NetworkConfiguration
     private let network: CurlNetwork
     /// Where it leads to, and how.

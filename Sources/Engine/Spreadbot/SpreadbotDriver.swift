@@ -446,11 +446,3 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         }
     }
 }
-
-extension SpreadbotLegEnd {
-    init(_ failure: HTTPSourceFailure) {
-        self.init(
-            error: failure.error, status: failure.status,
-            reachedServer: !failure.precedesRequest)
-    }
-}

@@ -84,6 +84,14 @@ final class SpreadbotLeg {
     func confirmed(_ id: SpreadbotSend.ID) { marks.removeFirst(marks.prefix { $0.id <= id }.count) }
 }
 
+extension SpreadbotLegEnd {
+    init(_ failure: HTTPSourceFailure) {
+        self.init(
+            error: failure.error, status: failure.status,
+            reachedServer: !failure.precedesRequest)
+    }
+}
+
 extension WebSocketConnection {
     /// What the kernel has taken since the beginning, without handshakes. The loop's owner only.
     var bytesWritten: UInt64 { counters.wireBytesSent.current &+ wireBytesSent }

@@ -1,4 +1,4 @@
-import Glibc
+import CShims
 
 /// Status line and header fields of an HTTP/1 response, in the order they came.
 package struct ResponseHead: Equatable, Sendable {
@@ -110,10 +110,8 @@ package struct ResponseHead: Equatable, Sendable {
 extension UnsafeRawBufferPointer {
     /// The place of the first such byte.
     fileprivate func firstByte(_ byte: UInt8) -> Int? {
-        guard let start = baseAddress, let found = memchr(start, Int32(byte), count) else {
-            return nil
-        }
-        return UnsafeRawPointer(found) - start
+        let place = shim_find_byte(baseAddress?.assumingMemoryBound(to: UInt8.self), count, byte)
+        return place == count ? nil : place
     }
 }
 
