@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 
-from bot import QUICKLY, Bot
+from bot import QUICKLY, Bot, Message
 from harness import Build, Suite, expect
 from ladder_server import (
     LadderServer,
@@ -42,6 +42,9 @@ def add(suite: Suite, build: Build) -> None:
         what_was_delivered_is_not_again,
         what_has_no_id_is_never_dropped,
         ids_end_with_their_channel,
+        an_id_in_a_block_of_its_own_counts,
+        a_batch_without_ids_has_the_answers,
+        polls_show_the_tokens_that_hold,
         a_pause_holds_messages,
         a_pause_holds_the_rest_of_a_batch,
         another_path_is_taken,
@@ -311,6 +314,50 @@ def ids_end_with_their_channel(build: Build, server: LadderServer) -> None:
         bot.expect(r"error RT_ERROR_GONE 3 410 \d+ 0")
         tells(bot, ("", False, "p", "c"))
         bot.end()
+
+
+def an_id_in_a_block_of_its_own_counts(build: Build, server: LadderServer) -> None:
+    """For the next event, and for the next attach when none comes."""
+    first = stream(b"id: 1\n\ndata: a\n\nid: 2\n\n", holds=False)
+    server.plan("/p", {Leg.SSE: [first, stream(b"data: b\n\n")]})
+    with Bot(build, server.origin, "p", transports=2, **QUICKLY) as bot:
+        bot.until("message 2 0 p b", "transport 2", "open .*", "error .*")
+        bot.end()
+    expect(bot.messages[0] == Message("1", True, "p", "a"), f"{bot.messages}")
+    ids = [one.headers.get("last-event-id") for one in server.of("/p", Leg.SSE)]
+    expect(ids == [None, "2"], f"ids {ids}")
+
+
+def a_batch_without_ids_has_the_answers(build: Build, server: LadderServer) -> None:
+    batch = b'{"messages": [{"data": "a"}, {"data": "b"}]}'
+    scripts = [polled(batch, "Last-Event-ID: 7", kind=BATCH), silence]
+    server.plan("/p", {Leg.POLL: scripts})
+    with Bot(build, server.origin, "p", transports=3, poll_interval=10) as bot:
+        bot.expect("transport 3", "open 3 0")
+        tells(bot, ("", False, "p", "a"), ("7", True, "p", "b"))
+        bot.tell("state")
+        bot.expect("state 1 0 3 7")
+        bot.end()
+
+
+def polls_show_the_tokens_that_hold(build: Build, server: LadderServer) -> None:
+    """Each is a request of its own."""
+    server.plan("/p", {Leg.POLL: [polled(b"a"), polled(b"b"), silence]})
+    with Bot(build, server.origin, None, transports=3, poll_interval=10) as bot:
+        bot.tell("tokens old")
+        bot.tell("pause_at a")
+        bot.tell("establish p")
+        bot.expect("transport 3", "open 3 0", "message - 0 p a")
+        while server.count("/p", Leg.POLL) < 2:
+            bot.is_silent()
+        bot.tell("tokens new")
+        bot.tell("resume")
+        bot.expect("message - 0 p b")
+        while server.count("/p", Leg.POLL) < 3:
+            bot.is_silent()
+        bot.end()
+    shown = [one.headers.get("authorization") for one in server.of("/p", Leg.POLL)]
+    expect(shown == ["Bearer old", "Bearer old", "Bearer new"], f"shown {shown}")
 
 
 def a_pause_holds_messages(build: Build, server: LadderServer) -> None:

@@ -52,6 +52,17 @@ struct RESTUploadTests {
         #expect(failure?.code == .cancelled)
     }
 
+    /// What is more would be the server's next request.
+    @Test(arguments: [2, 5]) func aBodyIsAsLongAsWasSaid(length: Int) async throws {
+        let (pieces, feed) = Pieces.makeStream()
+        feed.yield(Array("abc".utf8))
+        feed.finish()
+        let failure = await #expect(throws: REST.Failure.self) {
+            try await rest().put("echo", body: .pieces(length: length, pieces))
+        }
+        #expect(failure?.code == .invalidArgument, "\(String(describing: failure))")
+    }
+
     @Test func theSequenceEndsWithTheRequest() async throws {
         let (pieces, feed) = Pieces.makeStream()
         let (ends, end) = AsyncStream.makeStream(of: Void.self)

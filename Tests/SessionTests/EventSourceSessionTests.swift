@@ -317,6 +317,22 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(!driver.end().isFatal)
     }
 
+    @Test func restartingForgetsFailuresBeforeAStableStream() throws {
+        var driver = Driver(try configuration { $0.maxReconnects = 2 })
+        for _ in 0..<2 {
+            driver.begin()
+            #expect(!driver.end(lost).isFatal)
+        }
+        driver.begin()
+        _ = driver.answer(good)
+        driver.session.dispatched()
+        driver.session.restart(now: driver.now)
+        for attempt in 1...2 {
+            driver.begin()
+            #expect(driver.end(lost).attempt == attempt + 1)
+        }
+    }
+
     @Test func offlineIsWaitedForAndNotCounted() throws {
         var driver = Driver(try configuration { $0.maxReconnects = 1 })
         driver.begin()

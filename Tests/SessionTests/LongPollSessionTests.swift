@@ -84,6 +84,29 @@ private let validators = polledValidators
         }
     }
 
+    /// L8: as an answer of 200 without a body.
+    @Test func batchesWithoutAMessageAreNotAskedForInALoop() throws {
+        var poller = try Poller { $0.minHold = .zero }
+        for wait in [Duration.zero, .zero, .seconds(15), .seconds(15)] {
+            #expect(try poller.answer(200, validators, body: 1) == .message)
+            poller.session.delivered(isEmpty: true, now: poller.now)
+            #expect(poller.wait == wait)
+        }
+        _ = try poller.answer(200, validators, body: 1)
+        poller.session.delivered(now: poller.now)
+        #expect(poller.wait == .zero)
+    }
+
+    @Test func aGatewaysTimeoutCountsWhereItIsWanted() throws {
+        var plain = try Poller()
+        #expect(try plain.answer(504) == .nothing)
+        var poller = try Poller { $0.countsGatewayTimeouts = true }
+        #expect(
+            try poller.answer(504)
+                == .failed(.httpStatus, retryIn: .milliseconds(500), isFatal: false))
+        #expect(try poller.answer(504, after: .seconds(2)) == .nothing)
+    }
+
     @Test func aServersOwnIDIsTaken() throws {
         var poller = try Poller { try $0.setCursor(.headerID) }
         _ = try poller.answer(200, validators + [("last-event-id", "abc")], body: 1)

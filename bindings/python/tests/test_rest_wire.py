@@ -1,0 +1,201 @@
+"""What requests are to a server, byte by byte and connection by connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import librealtime
+from librealtime import sync
+
+Serve = Callable[[socket.socket, int], None]
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class WireServer:
+    """Each connection on a thread of its own, with its number."""
+
+    def __init__(self, serve: Serve) -> None:
+        self._serve = serve
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._threads: list[threading.Thread] = []
+        self._connections: list[socket.socket] = []
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._acceptor = threading.Thread(target=self._accept)
+        self._acceptor.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._connections.append(connection)
+            number = len(self._connections)
+            thread = threading.Thread(target=self._run, args=(connection, number))
+            self._threads.append(thread)
+            thread.start()
+
+    def _run(self, connection: socket.socket, number: int) -> None:
+        with connection, contextlib.suppress(OSError):
+            self._serve(connection, number)
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._acceptor.join()
+        # Those that are kept for another request.
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Serve], WireServer]]:
+    servers: list[WireServer] = []
+
+    def begin(serve: Serve) -> WireServer:
+        servers.append(WireServer(serve))
+        return servers[-1]
+
+    yield begin
+    for server in servers:
+        server.close()
+
+
+def read(connection: socket.socket) -> bytes | None:
+    """A whole request; None at the end."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        more = connection.recv(65536)
+        if not more:
+            return None
+        data += more
+    length = re.search(rb"(?i)\ncontent-length: *(\d+)", data)
+    wanted = data.index(b"\r\n\r\n") + 4 + (int(length[1]) if length else 0)
+    while len(data) < wanted:
+        data += connection.recv(65536)
+    return data
+
+
+def test_a_post_goes_out_twice_at_most(run: Any, serve: Any) -> None:
+    """Though several connections were kept and all end before an answer (R6)."""
+    posts: list[int] = []
+    together = threading.Barrier(4)
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            if request.startswith(b"POST"):
+                posts.append(number)
+                return
+            together.wait(60)
+            connection.sendall(OK)
+
+    server = serve(answer)
+
+    async def main() -> None:
+        async with librealtime.RESTClient(server.url) as client:
+            await asyncio.gather(*(client.get("/") for _ in range(4)))
+            with pytest.raises(librealtime.ConnectionLost):
+                await client.post("/", content=b"once")
+
+    run(main())
+    # The second one on a connection of its own.
+    assert len(posts) == 2 and posts[1] == 5
+
+
+def test_what_one_read_decodes_to_is_no_limit(serve: Any) -> None:
+    size = 80 << 20
+    packed = gzip.compress(bytes(size))
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while read(connection):
+            head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}"
+            connection.sendall(head.encode() + b"\r\n\r\n" + packed)
+
+    server = serve(answer)
+    with sync.RESTClient(server.url, max_body_size=None, timeout=60) as client:
+        assert len(client.get("/").content) == size
+        with client.stream("GET", "/") as response:
+            assert sum(map(len, response.iter_bytes())) == size
+    with sync.RESTClient(server.url, max_body_size=1000) as client:
+        with pytest.raises(librealtime.RealtimeError) as raised:
+            client.get("/")
+    assert raised.value.name == "RT_ERROR_TOO_LARGE"
+
+
+def test_headers_are_compared_by_bytes(serve: Any) -> None:
+    """The same characters may be other bytes (G1)."""
+    seen: list[bytes] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            seen.extend(line for line in request.split(b"\r\n") if line.startswith(b"X-Name"))
+            connection.sendall(OK)
+
+    with sync.RESTClient(serve(answer).url) as client:
+        for value in ("\u00e9", "e\u0301"):
+            client.get("/", headers={"X-Name": value})
+    assert seen == [b"X-Name: \xc3\xa9", b"X-Name: e\xcc\x81"]
+
+
+def test_a_streamed_head_tells_attempts_and_retry_after(serve: Any) -> None:
+    count = 0
+
+    def answer(connection: socket.socket, number: int) -> None:
+        nonlocal count
+        while read(connection):
+            count += 1
+            status = b"503 Busy" if count < 3 else b"501 No\r\nRetry-After: 7"
+            connection.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+
+    with sync.RESTClient(serve(answer).url, base_delay=0.001) as client:
+        with client.stream("GET", "/") as response:
+            assert (response.status_code, response.attempts) == (501, 3)
+            assert response.retry_after == 7
+
+
+def test_a_head_request_has_no_body(serve: Any) -> None:
+    def answer(connection: socket.socket, number: int) -> None:
+        while read(connection):
+            connection.sendall(OK)
+
+    with sync.RESTClient(serve(answer).url) as client:
+        with pytest.raises(librealtime.InvalidArgument, match="HEAD"):
+            client.request("HEAD", "/", content=b"x")
+
+
+def test_a_proxys_password_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even one of the environment that nobody encoded (G11)."""
+    monkeypatch.setenv("http_proxy", "http://me:s3c#ret@127.0.0.1:3128")
+    with sync.RESTClient(attempts=1) as client:
+        with pytest.raises(librealtime.RealtimeError) as raised:
+            client.get("http://example.invalid/")
+    assert "ret@" not in str(raised.value) and "s3c" not in str(raised.value)
+
+
+def test_a_token_is_for_the_base_alone(serve: Any) -> None:
+    """A path that comes from elsewhere may name another host."""
+    seen: list[bool] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            seen.append(b"Bearer secret" in request)
+            connection.sendall(OK)
+
+    base, other = serve(answer), serve(answer)
+    with sync.SpreadbotREST(base.url, access_token="secret") as rest:
+        for where in ("a", base.url + "/b", other.url + "/c"):
+            rest.get_data(where)
+    assert seen == [True, True, False]
