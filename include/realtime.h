@@ -4104,9 +4104,9 @@ rt_status rt_spreadbot_set_queue(
  * Keeps sends in a file until the server has them: a message or request whose call has returned
  * RT_OK is on the disk, and is sent after a crash of the process, too, by the next connection with
  * this outbox, once it is used. It is sent as often as it takes, and never ends with
- * RT_ERROR_CONNECTION_LOST or RT_ERROR_CLOSED: in the moment of a crash it may arrive twice, a POST
- * with the same Idempotency-Key. Messages go to the path they were sent to. Default none: the queue
- * in memory.
+ * RT_ERROR_CONNECTION_LOST or RT_ERROR_CLOSED: when a connection is lost, or in the moment of a
+ * crash, it may arrive twice, a POST with the same Idempotency-Key. Messages go to the path they
+ * were sent to. Default none: the queue in memory.
  *
  * path: of the file, made when it is not there; only its owner may read it.
  * Returns: RT_OK; RT_ERROR_BUSY while another connection or process has it open; RT_ERROR_STORE for

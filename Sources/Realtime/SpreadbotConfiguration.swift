@@ -102,7 +102,7 @@ extension Spreadbot {
         public var dropsOldest = false
         /// A file that keeps what is sent until the server has it, over the end of the process: a
         /// call that has returned is on the disk, and is sent by the next connection with this
-        /// outbox, maybe twice after a crash. nil keeps the queue in memory.
+        /// outbox, maybe twice after a crash or a lost connection. nil keeps the queue in memory.
         public var outbox: String?
         /// The largest message received; 0 for no limit.
         public var maxMessageBytes = 64 << 20

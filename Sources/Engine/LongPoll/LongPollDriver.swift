@@ -159,6 +159,7 @@ extension LongPollConnection: HTTPSource {
 
     func timeReached(_ now: Instant) {
         guard !isClosed else { return }
+        let before = session?.state
         let event = session?.timeReached(
             now, requestStarted: transfer?.requestStarted, random: randomFraction())
         switch event {
@@ -167,6 +168,7 @@ extension LongPollConnection: HTTPSource {
         case .held:
             dropConnection()
             updateTimer()
+            noteState(before)
         case .failed(let failure):
             dropConnection()
             tell(failure)

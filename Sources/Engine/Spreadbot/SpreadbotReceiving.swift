@@ -6,7 +6,8 @@ extension SpreadbotConnection {
     /// A frame of the WebSocket.
     func receive(frame bytes: UnsafeRawBufferPointer, _ kind: MessageKind, _ leg: SpreadbotLeg) {
         if leg.hasMeta, let frame = SpreadbotFrame(parsing: bytes) {
-            return deliver(leg, id: frame.id, event: frame.event, frame.data)
+            let event = frame.event.flatMap { $0.isEmpty ? nil : $0 }
+            return deliver(leg, id: frame.id, event: event, frame.data)
         }
         if kind == .text, let envelope = SpreadbotEnvelope.message(bytes) {
             return deliver(leg, envelope)

@@ -365,7 +365,9 @@ package struct LongPollSession: HTTPSourceSession {
                 phase = .polling(begun: begun, start: start)
                 return .nothing
             }
-            // Without a byte: nothing new (L5).
+            // Without a byte: nothing new (L5), as from a server that has nothing to say.
+            failures = 0
+            isGood = true
             pollAgain(start, now)
             return .held
         case .reading:

@@ -29,6 +29,8 @@ extension SpreadbotSession {
     /// Ends a send that waits, or is being posted; a frame that was given to the WebSocket is left
     /// alone.
     package mutating func cancel(_ number: UInt64) {
+        // The delay before another attempt was that one's.
+        if sends.oldestWaiting?.number == number { postRetry = PostRetry() }
         if let post = sends.posting, post.number == number {
             cancel(post)
             _ = sends.posted()

@@ -217,14 +217,14 @@ class BaseSource(Generic[T]):
         """The queue is full."""
         handle = self._handle
         if handle is not None:
-            check(self._kind.pause(handle))
+            _check_flow(self._kind.pause(handle))
 
     def _took(self) -> None:
         """After taking as many items from a full queue as was waited for."""
         self._inbox.paused = False
         handle = self._handle
         if handle is not None:
-            check(self._kind.resume(handle))
+            _check_flow(self._kind.resume(handle))
 
     def _begin_taking(self) -> None:
         """Somebody wants the next item: those that were taken are done with."""
@@ -250,7 +250,7 @@ class BaseSource(Generic[T]):
         handle = self._handle
         if not self._flows and handle is not None:
             self._flows = True
-            check(self._kind.resume(handle))
+            _check_flow(self._kind.resume(handle))
 
     def _ended(self) -> None:
         """No callback comes any more."""
@@ -282,3 +282,9 @@ class BaseSource(Generic[T]):
 
     def _closed_in_order(self) -> RealtimeError:
         return StreamEnded(rt_status.ERROR_CLOSED, f"the {self._kind.noun} is closed")
+
+
+def _check_flow(status: int) -> None:
+    """One that another thread has closed meanwhile neither pauses nor goes on."""
+    if status != rt_status.ERROR_CLOSED:
+        check(status)
