@@ -113,7 +113,9 @@ def a_connection_found_dead_is_replaced(client: Client, server: RESTServer) -> N
     check(first, "RT_OK", 200, 1)
     check(second, "RT_OK", 200, 1)
     targets = [(seen.target, seen.connection) for seen in server.seen]
-    expect(targets == [("/echo", 1), ("/dead/x", 1), ("/dead/x", 2)], f"seen: {targets}")
+    # Once more in all, on another connection; libcurl has made one of its own, and not used it.
+    expect(targets[:2] == [("/echo", 1), ("/dead/x", 1)], f"seen: {targets}")
+    expect(len(targets) == 3 and targets[2][1] > 1, f"seen: {targets}")
     # A body from a callback has to be had again.
     outcomes = client("POST", "/echo", "path2=/dead/y", "count=2", "turns=1", "source=1000")
     check(outcomes[1], "RT_OK", 200, 1)
