@@ -129,9 +129,9 @@ def test_what_one_read_decodes_to_is_no_limit(serve: Any) -> None:
         assert len(client.get("/").content) == size
         with client.stream("GET", "/") as response:
             assert sum(map(len, response.iter_bytes())) == size
-    with sync.RESTClient(server.url, max_body_size=1000) as client:
-        with pytest.raises(librealtime.RealtimeError) as raised:
-            client.get("/")
+    client = sync.RESTClient(server.url, max_body_size=1000)
+    with client, pytest.raises(librealtime.RealtimeError) as raised:
+        client.get("/")
     assert raised.value.name == "RT_ERROR_TOO_LARGE"
 
 
@@ -160,10 +160,10 @@ def test_a_streamed_head_tells_attempts_and_retry_after(serve: Any) -> None:
             status = b"503 Busy" if count < 3 else b"501 No\r\nRetry-After: 7"
             connection.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
 
-    with sync.RESTClient(serve(answer).url, base_delay=0.001) as client:
-        with client.stream("GET", "/") as response:
-            assert (response.status_code, response.attempts) == (501, 3)
-            assert response.retry_after == 7
+    client = sync.RESTClient(serve(answer).url, base_delay=0.001)
+    with client, client.stream("GET", "/") as response:
+        assert (response.status_code, response.attempts) == (501, 3)
+        assert response.retry_after == 7
 
 
 def test_a_head_request_has_no_body(serve: Any) -> None:
@@ -171,17 +171,17 @@ def test_a_head_request_has_no_body(serve: Any) -> None:
         while read(connection):
             connection.sendall(OK)
 
-    with sync.RESTClient(serve(answer).url) as client:
-        with pytest.raises(librealtime.InvalidArgument, match="HEAD"):
-            client.request("HEAD", "/", content=b"x")
+    client = sync.RESTClient(serve(answer).url)
+    with client, pytest.raises(librealtime.InvalidArgument, match="HEAD"):
+        client.request("HEAD", "/", content=b"x")
 
 
 def test_a_proxys_password_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even one of the environment that nobody encoded (G11)."""
     monkeypatch.setenv("http_proxy", "http://me:s3c#ret@127.0.0.1:3128")
-    with sync.RESTClient(attempts=1) as client:
-        with pytest.raises(librealtime.RealtimeError) as raised:
-            client.get("http://example.invalid/")
+    client = sync.RESTClient(attempts=1)
+    with client, pytest.raises(librealtime.RealtimeError) as raised:
+        client.get("http://example.invalid/")
     assert "ret@" not in str(raised.value) and "s3c" not in str(raised.value)
 
 

@@ -86,8 +86,8 @@ class Parameters:
     :param outbox: a file that keeps sends until the server has them: one whose call has begun to
         wait, or has returned, is sent after a crash of the process, too, by the next object with
         this outbox, once that is used; when a connection is lost, or in a crash, maybe twice, a
-        POST with the same Idempotency-Key. Cancelling a wait withdraws nothing, and what was sent before anything was
-        established is refused. Default None: they are kept in memory.
+        POST with the same Idempotency-Key. Cancelling a wait withdraws nothing, and what was sent
+        before anything was established is refused. Default None: they are kept in memory.
     :param max_redirects: 0 to 20. Default 20.
     :param compression: offers permessage-deflate, and asks for compressed answers. Default True.
     :param http2: offers HTTP/2 over TLS, to all but the WebSocket. Default True.
