@@ -10,6 +10,7 @@ final class AnswerSink: Sendable {
     private let descriptor: Int32
     private let isKept: Bool
     private let kept = Mutex<[UInt8]>([])
+    private let isBegun = Atomic<Bool>(false)
 
     /// Of what is kept.
     private static let limit = 64 << 20
@@ -20,7 +21,7 @@ final class AnswerSink: Sendable {
         let file = path == "-" ? nil : path
         self.path = file
         descriptor =
-            file.map { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) } ?? STDOUT_FILENO
+            file.map { open($0, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666) } ?? STDOUT_FILENO
         guard descriptor >= 0 else { throw Files.failure("cannot be written", file ?? "-") }
         isKept = file == nil && (console.isJSON || Console.isOutputTerminal)
     }
@@ -48,12 +49,23 @@ final class AnswerSink: Sendable {
         if isKept {
             let body = kept.withLock { $0 }
             if console.isJSON || !body.isEmpty { console.tell(body, line) }
-        } else if console.isJSON {
+            return
+        }
+        begin()
+        if console.isJSON {
             console.tell("", line.with("file", path))
         }
     }
 
+    /// What was in the file gives way to an answer, and to nothing else. What is no file has
+    /// nothing to lose, and refuses.
+    private func begin() {
+        guard path != nil, !isBegun.exchange(true, ordering: .relaxed) else { return }
+        _ = ftruncate(descriptor, 0)
+    }
+
     private func write(_ piece: [UInt8]) throws {
+        begin()
         guard let path else { return Console.write(piece, to: descriptor) }
         var rest = piece[...]
         while !rest.isEmpty {

@@ -130,6 +130,11 @@ def answers_into_a_file(tool: Tool, servers: Servers) -> None:
         expect(result.stdout == "" and path.read_text() == "hello", result.stdout)
         (line,) = tool.json("get", url, "-o", str(path))
         expect(line["file"] == str(path) and "data" not in line, f"{line}")
+        # What is there stays until there is an answer.
+        tool.run(
+            "get", "http://127.0.0.1:1/", "-o", str(path), "--attempts", "1", status=UNREACHABLE
+        )
+        expect(path.read_text() == "hello", "it was emptied without an answer")
         said = tool.run("get", url, "-o", f"{folder}/no/body", status=OTHER).stderr
         expect("no/body" in said and "No such file" in said, said)
 
