@@ -128,19 +128,24 @@ struct ListenCommand: AsyncParsableCommand {
 
     private func sendLines(by spreadbot: Spreadbot) async {
         let input = InputLines()
-        do {
-            while let line = await input.next(), !Task.isCancelled {
+        while let line = await input.next(), !Task.isCancelled {
+            do {
                 if let text = String(validating: line, as: UTF8.self) {
                     try await spreadbot.sendMessageString(message: text)
                 } else {
                     try await spreadbot.sendMessageBinary(message: line)
                 }
+            } catch let error as RealtimeError {
+                // The next one may do better.
+                shared.console.note(
+                    "not sent: \(error.message)",
+                    JSONLine("unsent").with("code", "\(error.code)")
+                        .with("message", error.message))
+                if error.code == .closed { return }
+            } catch {
+                return
             }
-        } catch let error as RealtimeError {
-            shared.console.note(
-                "not sent: \(error.message)",
-                JSONLine("unsent").with("code", "\(error.code)").with("message", error.message))
-        } catch {}
+        }
     }
 
     private func configuration(_ base: String) throws -> Spreadbot.Configuration {

@@ -14,6 +14,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         the_legs_are_told,
         tokens_are_refreshed,
         lines_are_sent,
+        a_line_that_is_refused_is_told,
         what_is_fatal,
         an_interrupted_one_closes,
     ):
@@ -87,6 +88,32 @@ def lines_are_sent(tool: Tool, servers: Servers) -> None:
         process.stdin = None
         process.send_signal(signal.SIGINT)
         ends(process, INTERRUPTED)
+
+
+def a_line_that_is_refused_is_told(tool: Tool, servers: Servers) -> None:
+    """And the next one is sent all the same."""
+
+    async def script(peer: Peer) -> None:
+        if b"POST " not in peer.request:
+            return await streams(peer, ": hello\n\n")
+        line = await peer.reader.readexactly(int(peer.header("Content-Length")))
+        arrived.append(line)
+        await ends_with(peer, "400 Bad Request" if line == b"bad" else "200 OK")
+
+    arrived: list[bytes] = []
+    url = http(servers.script(script))
+    with running(tool, "listen", url, "--transports", "sse", "--send", "--json") as process:
+        assert process.stdin is not None
+        expect('"transport":"sse"' in line_of(process), "no event stream")
+        process.stdin.write(b"bad\ngood\nbad\n")
+        process.stdin.close()
+        for _ in range(2):
+            told = line_of(process)
+            expect('"unsent"' in told and "400" in told, told)
+        process.stdin = None
+        process.send_signal(signal.SIGINT)
+        ends(process, INTERRUPTED)
+    expect(arrived == [b"bad", b"good", b"bad"], f"{arrived}")
 
 
 def what_is_fatal(tool: Tool, servers: Servers) -> None:
