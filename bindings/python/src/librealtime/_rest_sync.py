@@ -175,12 +175,21 @@ class RESTClient(Driven, BaseRESTClient):
 
     def _start(self, method: str, path: str, options: RequestOptions, streams: bool) -> Call:
         call = self._new_call(lambda: None, options.on_progress)
+        call.keep = lambda error: self._call_failed(call, error)
         try:
             self._send(call, method, path, options, streams)
         except BaseException:
             self._let_go()
             raise
         return call
+
+    def _call_failed(self, call: Call, error: BaseException) -> None:
+        """What its own functions raised is for who waits for it, whichever thread drives."""
+        if not isinstance(error, Exception):
+            # An interrupt is for the thread that it came to.
+            self._keep(error)
+        call.error = call.error or error
+        self._cancel(call)
 
     def _end(self, call: Call) -> None:
         self._cancel(call)
