@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 
 import pytest
 
@@ -250,6 +251,34 @@ def test_coroutines_as_handlers(run, bots):
 
     run(main())
     assert got == list(range(200))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="a task does not say that it is cancelled")
+def test_a_handler_whose_own_task_is_cancelled(run, bots):
+    """That is the handler's failure, and the messages behind it still come."""
+    got, failures = [], []
+
+    async def main():
+        done = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: failures.append(context["exception"]))
+
+        async def take(message):
+            got.append(message.data)
+            if len(got) == 20:
+                done.set()
+            if len(got) == 3:
+                waits = asyncio.create_task(asyncio.sleep(60))
+                asyncio.get_running_loop().call_soon(waits.cancel)
+                await waits
+
+        async with Spreadbot(bots.url, on_message=take) as bot:
+            await bot.establish_connection("flood")
+            await done.wait()
+
+    run(main())
+    assert len(got) >= 20
+    assert [type(failure) for failure in failures] == [asyncio.CancelledError]
 
 
 def test_a_handler_that_fails(run, bots):

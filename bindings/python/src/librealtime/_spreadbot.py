@@ -221,17 +221,25 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
                     self._go_on()
                 try:
                     await awaitable
+                except asyncio.CancelledError as error:
+                    if _is_cancelled():
+                        raise
+                    # What it awaited was cancelled, and not the handlers.
+                    self._handler_failed(error)
                 except Exception as error:
-                    context = {
-                        "message": "a handler of a connection failed",
-                        "exception": error,
-                        "connection": self,
-                    }
-                    self._loop.call_exception_handler(context)
+                    self._handler_failed(error)
         finally:
             self._worker = None
             self._forget_awaited()
             self._hold()
+
+    def _handler_failed(self, error: BaseException) -> None:
+        context = {
+            "message": "a handler of a connection failed",
+            "exception": error,
+            "connection": self,
+        }
+        self._loop.call_exception_handler(context)
 
     # For the base.
 
@@ -272,3 +280,9 @@ def _forget(awaitable: Awaitable[Any]) -> None:
     """A coroutine that is never awaited warns."""
     if asyncio.iscoroutine(awaitable):
         awaitable.close()
+
+
+def _is_cancelled() -> bool:
+    """Whether the current task is; before Python 3.11 it does not say, and then it may be."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is None or cancelling() > 0
