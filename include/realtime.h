@@ -3449,8 +3449,8 @@ rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t by
 /**
  * Has the body written by `fn` while it is sent.
  *
- * length: of the body in bytes; -1 when it is not known, and then it is sent in chunks (RFC 9112
- *   §7.1).
+ * length: of the body in bytes, which ends the request with RT_ERROR_INVALID_ARGUMENT when it has
+ *   more or less; -1 when it is not known, and then it is sent in chunks (RFC 9112 §7.1).
  * rewind: NULL when the source cannot begin anew: then a request that has begun to send its body is
  *   not sent again.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn` or for another length.
@@ -3497,7 +3497,8 @@ rt_status rt_rest_request_on_progress(
  * fn: NULL when nobody wants to know.
  * out_id: receives a number for `rt_rest_cancel`; may be NULL.
  * Returns: RT_OK; RT_ERROR_CLOSED after close or on a freed loop; RT_ERROR_INVALID_URL for a query
- *   that does not fit; RT_ERROR_FORKED. What fails later, a full queue too, comes to `fn`.
+ *   that does not fit; RT_ERROR_INVALID_ARGUMENT for a HEAD request with a body; RT_ERROR_FORKED.
+ *   What fails later, a full queue too, comes to `fn`.
  * Since 0.1.
  */
 rt_status rt_rest_request_send(
@@ -3675,13 +3676,13 @@ rt_status rt_spreadbot_set_tokens(
     rt_spreadbot *spreadbot, const char *access_token, const char *refresh_token);
 
 /**
- * Makes a client for requests below the base URL. They carry the access token, and a refusal has it
- * refreshed together with the connection's; those that may not be repeated get an Idempotency-Key,
- * so that they may. Options of the connection that concern requests hold for it; others may be set
- * on it before its first request. Any thread.
+ * Makes a client for requests below the base URL. They carry the access token, which no other
+ * origin is shown, and a refusal has it refreshed together with the connection's; those that may
+ * not be repeated get an Idempotency-Key, so that they may. Options of the connection that concern
+ * requests hold for it; others may be set on it before its first request. Any thread.
  *
  * out: receives it; to be freed with `rt_rest_free`, before or after the connection.
- * Returns: RT_OK; RT_ERROR_INVALID_URL for a base URL with a query; RT_ERROR_INVALID_ARGUMENT.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
  * Since 0.1.
  */
 rt_status rt_spreadbot_new_rest(rt_spreadbot *spreadbot, rt_rest **out);

@@ -1,7 +1,8 @@
 internal import Engine
 public import Wire
 
-/// Requests below a base URL that carry access tokens and have them refreshed.
+/// Requests below a base URL that carry access tokens, which no other origin is shown, and have
+/// them refreshed.
 ///
 ///     let config = ["baseURL": "https://example.org", "accessToken": token]
 ///     let rest = try SpreadbotREST(config: config)

@@ -193,12 +193,12 @@ public func rt_spreadbot_set_tokens(
     }
 }
 
-/// Makes a client for requests below the base URL. They carry the access token, and a refusal has
-/// it refreshed together with the connection's; those that may not be repeated get an
-/// Idempotency-Key, so that they may. Options of the connection that concern requests hold for it;
-/// others may be set on it before its first request. Any thread. Since 0.1.
+/// Makes a client for requests below the base URL. They carry the access token, which no other
+/// origin is shown, and a refusal has it refreshed together with the connection's; those that may
+/// not be repeated get an Idempotency-Key, so that they may. Options of the connection that concern
+/// requests hold for it; others may be set on it before its first request. Any thread. Since 0.1.
 /// - Parameter out: receives it; to be freed with `rt_rest_free`, before or after the connection.
-/// - Returns: RT_OK; RT_ERROR_INVALID_URL for a base URL with a query; RT_ERROR_INVALID_ARGUMENT.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_spreadbot_new_rest")
 public func rt_spreadbot_new_rest(
     _ spreadbot: rt_spreadbot?, _ out: UnsafeMutablePointer<rt_rest?>?

@@ -30,7 +30,7 @@ class BaseSpreadbotREST(BaseRESTClient):
     """
     Each request is tried up to three times, a POST by an Idempotency-Key that is the same in all
     attempts; without a network they wait. An access token that is refused is refreshed once for all
-    that wait for it, and they go out again.
+    that wait for it, and they go out again; the base URL's origin alone is shown it.
 
     Durations are in seconds, sizes in bytes.
 
