@@ -2400,7 +2400,7 @@ typedef int32_t rt_longpoll_state;
 enum {
   /** Not started, no answer yet, or the last attempt failed. */
   RT_LONGPOLL_CONNECTING = 0,
-  /** The server answers. */
+  /** The server answers, or has held a poll for its whole time. */
   RT_LONGPOLL_OPEN = 1,
   /** Over, by a fatal error or `rt_longpoll_close`. */
   RT_LONGPOLL_CLOSED = 2,
@@ -2424,7 +2424,10 @@ enum {
   RT_LONGPOLL_CURSOR_NONE = 3,
 };
 
-/** The server answers: for the first time, or again after a failure. Since 0.1. */
+/**
+ * The server answers, or has held a poll for its whole time: for the first time, or again after a
+ * failure. Since 0.1.
+ */
 typedef void (*rt_longpoll_open_fn)(void *user);
 
 /**
@@ -2886,8 +2889,8 @@ rt_status rt_rest_close(rt_rest *rest);
 rt_status rt_rest_cancel(rt_rest *rest, uint64_t id);
 
 /**
- * Stops handing over a streamed answer; what comes meanwhile waits, 1 MiB of it at most, and then
- * the server. The attempt's time goes on. Any thread.
+ * Stops handing over a streamed answer; what one read brings meanwhile waits, decoded, and then the
+ * server. The attempt's time goes on. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.

@@ -35,7 +35,7 @@ public final class LongPoll: Sendable, AsyncSequence {
     public enum State: Sendable {
         /// No answer yet, or the last attempt failed.
         case connecting
-        /// The server answers.
+        /// The server answers, or has held a poll for its whole time.
         case open
         case closed
     }
@@ -101,7 +101,8 @@ public final class LongPoll: Sendable, AsyncSequence {
 
     // MARK: Handlers; the last one set counts
 
-    /// The server answers: for the first time, or again after a failure.
+    /// The server answers, or has held a poll for its whole time: for the first time, or again
+    /// after a failure.
     public func onOpen(_ handler: (@Sendable () -> Void)?) {
         try? connection.setHandlers { $0.open = handler }
     }

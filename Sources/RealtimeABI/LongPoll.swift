@@ -17,7 +17,7 @@ public typealias rt_longpoll_state = Int32
 public enum RT_LONGPOLL: Int32 {
     /// Not started, no answer yet, or the last attempt failed.
     case CONNECTING = 0
-    /// The server answers.
+    /// The server answers, or has held a poll for its whole time.
     case OPEN = 1
     /// Over, by a fatal error or `rt_longpoll_close`.
     case CLOSED = 2
@@ -39,7 +39,8 @@ public enum RT_LONGPOLL_CURSOR: Int32 {
     case NONE = 3
 }
 
-/// The server answers: for the first time, or again after a failure. Since 0.1.
+/// The server answers, or has held a poll for its whole time: for the first time, or again after a
+/// failure. Since 0.1.
 public typealias rt_longpoll_open_fn =
     @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
 

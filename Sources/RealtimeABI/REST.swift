@@ -74,7 +74,7 @@ public func rt_rest_cancel(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
     client(rest) { try $0.cancel(id) }
 }
 
-/// Stops handing over a streamed answer; what comes meanwhile waits, 1 MiB of it at most, and then
+/// Stops handing over a streamed answer; what one read brings meanwhile waits, decoded, and then
 /// the server. The attempt's time goes on. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_pause")

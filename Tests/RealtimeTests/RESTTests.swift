@@ -36,6 +36,20 @@ struct RESTTests {
         #expect(try await rest.head("echo").body.isEmpty)
     }
 
+    @Test(arguments: [0, 100, Int.max]) func bodiesHaveTheirLimit(limit: Int) async throws {
+        var request = REST.Request("GET", "bytes/1000")
+        request.maxBodyBytes = limit
+        let rest = try rest()
+        guard limit == 100 else {
+            #expect(try await rest.send(request).body.count == 1000)
+            return
+        }
+        let failure = await #expect(throws: REST.Failure.self) {
+            try await rest.send(request)
+        }
+        #expect(failure?.code == .tooLarge && failure?.message.contains("max_body_bytes") == true)
+    }
+
     @Test func allButSuccessIsThrown() async throws {
         let rest = try rest()
         #expect(try await rest.get("flaky/\(name)/2").attempts == 3)

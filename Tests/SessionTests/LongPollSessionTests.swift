@@ -97,6 +97,17 @@ private let validators = polledValidators
         #expect(poller.wait == .zero)
     }
 
+    @Test func aServerThatHoldsAPollForItsTimeIsOpen() throws {
+        var poller = try Poller { $0.pollTimeout = .seconds(60) }
+        poller.begin()
+        let started = poller.now
+        #expect(poller.session.state == .connecting)
+        poller.now = poller.now + .seconds(60)
+        let event = poller.session.timeReached(poller.now, requestStarted: started, random: 0)
+        guard case .held = event else { throw RealtimeError(.state, "\(event)") }
+        #expect(poller.session.state == .open && poller.wait == .zero)
+    }
+
     @Test func aGatewaysTimeoutCountsWhereItIsWanted() throws {
         var plain = try Poller()
         #expect(try plain.answer(504) == .nothing)

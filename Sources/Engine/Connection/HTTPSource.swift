@@ -124,6 +124,7 @@ extension HTTPSource {
         options.decodes = configuration.compression
         options.offersHTTP2 = configuration.http2
         options.keepsAlive = true
+        if let limit = configuration.wholeAnswerLimit { options.limitAnswer(limit) }
         options.takesFreshConnection = upkeep.needsFreshConnection
         upkeep.needsFreshConnection = false
         Log.write(.debug, "\(request.url.displayName): \(Self.purpose)")

@@ -45,8 +45,17 @@ final class HTTPTransfer: CurlUser {
         /// Bytes of the answer that are taken before its owner is asked whether it wants them: what
         /// one read decodes to.
         var mostUndelivered = 256 << 20
+        /// What sets that; "" for the library.
+        private(set) var limitName = ""
         /// The kernel's probes of an idle connection, unless the network sets its own.
         var keepsAlive = false
+
+        /// For an answer that is kept whole: one read may decode to all of it, and to no more.
+        /// - Parameter bytes: 0 for no limit.
+        mutating func limitAnswer(_ bytes: Int) {
+            mostUndelivered = bytes > 0 ? bytes : .max
+            limitName = "max_body_bytes"
+        }
     }
 
     struct Progress: Equatable {
@@ -95,6 +104,7 @@ final class HTTPTransfer: CurlUser {
     private static let heldBytes = 256 << 10
     /// What one read may decode to.
     private let mostUndelivered: Int
+    private let limitName: String
     @exclusivity(unchecked) private var hasOverflown = false
 
     /// - Parameter handles: has them over the network that is meant, in the place of the options'.
@@ -109,6 +119,7 @@ final class HTTPTransfer: CurlUser {
                 options.network, to: request.url, keepsAlive: options.keepsAlive)
         }
         mostUndelivered = options.mostUndelivered
+        limitName = options.limitName
         if case .stream(let length) = request.body { uploadLeft = length }
         uploadLength = uploadLeft ?? 0
         self.handles = handles
@@ -137,7 +148,8 @@ final class HTTPTransfer: CurlUser {
         guard isOpen, !multi.isForked else { return }
         isOpen = false
         owner = nil
-        if connectionToo { handle.abandonConnection() }
+        // A handle whose exchange is done may go to another.
+        if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
         handle.transfer = nil
         // One that was broken off may have something left.
@@ -259,7 +271,8 @@ final class HTTPTransfer: CurlUser {
             body.count >= HTTPTransfer.heldBytes || isPaused && !body.isEmpty
         else { return }
         isHeld = true
-        _ = curl_easy_pause(easy, CURLPAUSE_RECV)
+        // A request's body that waits goes on waiting.
+        _ = curl_easy_pause(easy, CURLPAUSE_RECV | (uploadWaits ? CURLPAUSE_SEND : 0))
     }
 
     private func deliverBody() {
@@ -295,8 +308,9 @@ final class HTTPTransfer: CurlUser {
         if hasOverflown {
             return HTTPFailure(
                 RealtimeError(
-                    .tooLarge, "\(way) answered with more than \(mostUndelivered) bytes at once"),
-                isFinal: true)
+                    .tooLarge,
+                    "\(way) answered with more than \(mostUndelivered) bytes"
+                        + (limitName.isEmpty ? " at once" : " (\(limitName))")), isFinal: true)
         }
         if handle.wasKeptBack {
             let text = "\(way) ended its connection before an answer"

@@ -18,7 +18,8 @@ package struct LongPollMessage {
 /// Unchecked because handlers may be set on any thread and are called on the loop's: callers of the
 /// C interface promise that theirs bear it, Swift's are Sendable.
 package struct LongPollHandlers: HTTPSourceHandlers, @unchecked Sendable {
-    /// The server answers, for the first time or again after a failure.
+    /// The server answers, or has held a poll for its time: for the first time or again after a
+    /// failure.
     package var open: (() -> Void)?
     package var message: ((LongPollMessage) -> Void)?
     package var error: ((HTTPSourceFailure) -> Void)?

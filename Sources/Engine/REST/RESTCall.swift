@@ -68,9 +68,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         options.prefersSharing = options.offersHTTP2 && request.url.isSecure
         options.takesFreshConnection = isFresh
         options.goesOutOnce = true
-        if handlers.body == nil {
-            options.mostUndelivered = policy.bodyLimit > 0 ? policy.bodyLimit + 1 : .max
-        }
+        if handlers.body == nil { options.limitAnswer(policy.bodyLimit) }
         options.reportsProgress = handlers.progress != nil
         do throws(RealtimeError) {
             let transfer = try HTTPTransfer(

@@ -347,7 +347,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         // One that is closing answers no more, and its end says what arrived.
         try? connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) { [self] _ in
             guard leg === self.leg else { return }
-            leg.confirmed(id)
+            leg.pass(id)
             session.confirmed(leg.number, id, now: Loop.now())
             act()
         }
@@ -379,8 +379,10 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 
     /// All frames are written.
     private func drained(_ leg: SpreadbotLeg) {
-        guard leg === self.leg, isPaused, leg.written > 0 else { return }
-        session.written(leg.number, leg.written)
+        let id = leg.written
+        guard leg === self.leg, isPaused, id > 0 else { return }
+        leg.pass(id)
+        session.written(leg.number, id)
         act()
     }
 

@@ -25,8 +25,10 @@ final class SpreadbotLeg {
     var lastID: [UInt8]
     /// What is left of the answer to a poll that holds several messages: those behind a pause.
     var batch: ArraySlice<SpreadbotEnvelope> = []
-    /// Where each frame ends in what was written, in order.
+    /// Where each frame ends in what was written, in order, behind `passed`.
     private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []
+    /// It was written, and all before it.
+    private var passed: SpreadbotSend.ID = 0
 
     init(_ attempt: SpreadbotSession.Attempt, _ kind: Kind) {
         number = attempt.number
@@ -78,10 +80,14 @@ final class SpreadbotLeg {
     var written: SpreadbotSend.ID {
         guard case .webSocket(let connection) = kind else { return 0 }
         let bytes = connection.bytesWritten
-        return marks.last { $0.end <= bytes }?.id ?? 0
+        return marks.last { $0.end <= bytes }?.id ?? passed
     }
 
-    func confirmed(_ id: SpreadbotSend.ID) { marks.removeFirst(marks.prefix { $0.id <= id }.count) }
+    /// Nobody asks any more where this frame ends, or one before it.
+    func pass(_ id: SpreadbotSend.ID) {
+        passed = max(passed, id)
+        marks.removeFirst(marks.prefix { $0.id <= id }.count)
+    }
 }
 
 extension SpreadbotLegEnd {

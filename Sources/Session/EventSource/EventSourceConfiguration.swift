@@ -36,6 +36,8 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// Statuses that pass: for servers behind proxies that restart.
     package static let resilientStatuses = [408, 425, 429, 500, 502, 503, 504]
 
+    package var wholeAnswerLimit: Int? { nil }
+
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)
     }

@@ -33,6 +33,8 @@ package protocol HTTPSourceConfiguration: Sendable {
     var connectTimeout: Duration { get }
     var compression: Bool { get }
     var http2: Bool { get }
+    /// Bytes of an answer that is kept whole, 0 for no limit; nil for one that is a stream.
+    var wholeAnswerLimit: Int? { get }
 }
 
 /// What a user is told of an attempt that ended (sse-poll-rest.md, C12).

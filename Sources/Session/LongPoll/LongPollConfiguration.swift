@@ -45,6 +45,8 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var compression = true
     package var http2 = true
 
+    package var wholeAnswerLimit: Int? { maxBodyBytes }
+
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)
     }

@@ -4,7 +4,7 @@ package import Wire
 package enum LongPollState: Int32, Sendable {
     /// No answer yet, or the last attempt failed.
     case connecting = 0
-    /// The server answers.
+    /// The server answers, or has held a poll for its whole time.
     case open = 1
     case closed = 2
 }

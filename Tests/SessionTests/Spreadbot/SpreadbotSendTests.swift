@@ -135,6 +135,15 @@ import Wire
         #expect(bot.wait == .milliseconds(500))
     }
 
+    @Test func aCancelledSendTakesItsDelayAlong() throws {
+        let bot = try polling()
+        _ = bot.send(isDurable: true)
+        _ = bot.send(isDurable: true)
+        _ = bot.post(1, .connect, mayPass: true)
+        bot.session.cancel(1)
+        #expect(bot.done() == ["sent 1 cancelled", "post 2"])
+    }
+
     @Test func aDurablePostThatIsRefusedForGoodIsGivenUp() throws {
         let bot = try polling()
         _ = bot.send(isDurable: true)

@@ -104,7 +104,8 @@ class Parameters:
     Durations are in seconds, sizes in bytes; None switches off what it can be given for.
 
     :param url: ``http://`` or ``https://``; a user and password in it become a basic Authorization.
-    :param on_open: called when the server answers: for the first time, or again after a failure.
+    :param on_open: called when the server answers, or has held a poll for its whole time: for the
+        first time, or again after a failure.
     :param on_error: called with an ``ErrorEvent`` when an attempt fails.
     :param on_message: called with each ``PollMessage``, in the place of an iteration.
     :param on_request: called with an ``Attempt`` before each poll, whose URL and headers it may
