@@ -12,9 +12,9 @@ public import Wire
 ///
 ///     poll.onMessage { print($0.text) }
 ///
-/// It begins to poll when it is made; messages wait for the handler or the iteration, and no
-/// further poll is made before they are taken. A message whose delivery was cut off by a failure
-/// comes again; messages that the server has dropped meanwhile are not known to be missing.
+/// It begins to poll when it is made; messages wait for the handler or the iteration, and polls go
+/// on while no more than `maxBufferedMessages` wait. A message whose delivery was cut off by a
+/// failure comes again; messages that the server has dropped meanwhile are not known to be missing.
 /// Handlers are called on the loop's thread, one at a time. Cancelling a task that iterates closes
 /// it, as the last reference gone does. All members may be used on any thread.
 public final class LongPoll: Sendable, AsyncSequence {
