@@ -48,7 +48,8 @@ class Parameters:
     :param on_error: called with a ``SpreadbotError`` when a leg fails or is lost.
     :param on_message: called with each ``SpreadbotMessage``, in the place of an iteration.
     :param on_tokens: called with access and refresh token when they were refreshed, before they are
-        used: keep them for the next run.
+        used: keep them for the next run. A coroutine function is begun behind that, while they are
+        used already: only what a plain one keeps is kept before.
     :param on_disconnected: called when it is over: with None after ``close_connection``, else with
         the fatal error. It may be established again, here too.
 

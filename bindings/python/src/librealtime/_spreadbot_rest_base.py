@@ -41,7 +41,8 @@ class BaseSpreadbotREST(BaseRESTClient):
         refusal raises ``AuthenticationFailed``.
     :param base64_credentials: base64 of "client:secret", for ``auth_url``. Default ``""``.
     :param on_tokens: called with access and refresh token when they were refreshed, before they are
-        used: keep them for the next run.
+        used: keep them for the next run. A coroutine function is begun behind that, while they are
+        used already: only what a plain one keeps is kept before.
     :param headers: of every request: a mapping or pairs. Default None.
     :param log: sends the library's log to the logger ``librealtime``, from INFO on, and to standard
         error where the program has set up no logging. Default False.
