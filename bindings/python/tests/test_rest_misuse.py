@@ -242,3 +242,36 @@ def test_a_failure_that_is_kept_keeps_nothing() -> None:
             assert gone() is None
     finally:
         gc.enable()
+
+
+def test_a_body_is_taken_once(run: Any, rest_server: RESTServer) -> None:
+    """What was taken in pieces is kept by nobody: the rest is not passed for the whole."""
+
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url) as client:
+            async with client.stream("GET", "/bytes/3000000") as response:
+                async for _ in response.aiter_bytes(10):
+                    break
+                with pytest.raises(librealtime.InvalidState, match="in pieces"):
+                    await response.aread()
+                with pytest.raises(librealtime.InvalidState, match="taken before"):
+                    await response.aiter_lines().__anext__()
+            async with client.stream("GET", "/bytes/10") as response:
+                assert len(b"".join([piece async for piece in response.aiter_bytes()])) == 10
+                with pytest.raises(librealtime.InvalidState):
+                    await response.aread()
+            async with client.stream("GET", "/bytes/10") as response:
+                assert len(await response.aread()) == 10
+                assert len(b"".join([piece async for piece in response.aiter_bytes()])) == 10
+                assert len(response.text) == 10
+
+    run(main())
+    with sync.RESTClient(rest_server.url) as client:
+        with client.stream("GET", "/bytes/3000000") as response:
+            next(response.iter_bytes(10))
+            with pytest.raises(librealtime.InvalidState, match="in pieces"):
+                response.read()
+            with pytest.raises(librealtime.InvalidState, match="taken before"):
+                next(response.iter_text())
+        with client.stream("GET", "/bytes/10") as response:
+            assert len(response.read()) == len(b"".join(response.iter_bytes(3))) == 10

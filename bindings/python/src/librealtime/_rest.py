@@ -83,12 +83,11 @@ class StreamedResponse(StreamedAnswer):
     def __init__(self, call: Call, client: RESTClient) -> None:
         super().__init__(call)
         self._client = client
-        self._begun: list[bytes] = []
 
     async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """The body in pieces, as they come or of `chunk_size` bytes each."""
         decoder = SizeDecoder(chunk_size)
-        async for data in self._come():
+        async for data in self._bytes():
             for piece in decoder.decode(data):
                 yield piece
         for piece in decoder.flush():
@@ -97,7 +96,7 @@ class StreamedResponse(StreamedAnswer):
     async def aiter_text(self) -> AsyncIterator[str]:
         """The body as text, in pieces that end between characters."""
         decoder = TextDecoder(self.encoding)
-        async for data in self._come():
+        async for data in self._bytes():
             for piece in decoder.decode(data):
                 yield piece
         for piece in decoder.flush():
@@ -117,18 +116,25 @@ class StreamedResponse(StreamedAnswer):
 
         Cancelling it loses nothing.
 
+        :raises InvalidState: when the body was taken in pieces before.
         :raises RealtimeError: when not all of it came, however often it is called.
         """
         if not self._is_read:
+            self._begin_reading()
             async for data in self._come():
                 self._begun.append(data)
-            self._keep(b"".join(self._begun))
+            self._keep()
         return self.content
 
-    async def _come(self) -> AsyncIterator[bytes]:
+    async def _bytes(self) -> AsyncIterator[bytes]:
         if self._is_read:
             yield self.content
             return
+        self._begin_iterating()
+        async for data in self._come():
+            yield data
+
+    async def _come(self) -> AsyncIterator[bytes]:
         call = self._call
         while True:
             while call.pieces:

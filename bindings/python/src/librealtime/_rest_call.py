@@ -194,6 +194,9 @@ class StreamedAnswer(RESTResponse):
         self.__dict__.update(vars(call.response))
         self._call = call
         self._is_read = False
+        # What read has taken, which may have been interrupted; and whether another way takes.
+        self._begun: list[bytes] = []
+        self._is_iterated = False
 
     @property
     def content(self) -> bytes:
@@ -209,8 +212,24 @@ class StreamedAnswer(RESTResponse):
         self._elapsed = self._call.elapsed
         return super().elapsed
 
-    def _keep(self, content: bytes) -> None:
-        self._content = content
+    def _begin_iterating(self) -> None:
+        """What is taken in pieces is kept by nobody."""
+        if self._is_iterated or self._begun:
+            raise self._taken("was taken before, whole or in part; read it first to take it again")
+        self._is_iterated = True
+
+    def _begin_reading(self) -> None:
+        if self._is_iterated:
+            raise self._taken("was taken in pieces, whole or in part, which read would lack")
+
+    def _taken(self, how: str) -> RealtimeError:
+        """One that broke off says so however it is taken."""
+        if self._call.is_over:
+            self._call.result()
+        return InvalidState(rt_status.ERROR_STATE, f"the body {how}")
+
+    def _keep(self) -> None:
+        self._content = b"".join(self._begun)
         self._is_read = True
 
 

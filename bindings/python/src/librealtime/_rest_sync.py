@@ -28,16 +28,24 @@ class StreamedResponse(StreamedAnswer):
     def read(self) -> bytes:
         """The whole body, which ``content``, ``text`` and ``json`` have afterwards.
 
+        :raises InvalidState: when the body was taken in pieces before.
         :raises RealtimeError: when not all of it came, however often it is called.
         """
         if not self._is_read:
-            self._keep(b"".join(self._pieces()))
+            self._begin_reading()
+            for data in self._come():
+                self._begun.append(data)
+            self._keep()
         return self.content
 
     def _pieces(self) -> Iterator[bytes]:
         if self._is_read:
             yield self.content
             return
+        self._begin_iterating()
+        yield from self._come()
+
+    def _come(self) -> Iterator[bytes]:
         call, client = self._call, self._client
         while True:
             # Asked before its pieces: another thread may receive the last ones and the end.
