@@ -22,8 +22,9 @@
 
 from . import sync
 from ._abi import VERSION
-from ._asyncio import Connection, connect
+from ._asyncio import Connection
 from ._backoff import Backoff
+from ._connect import connect
 from ._events import ServerSentEvent
 from ._eventsource import EventSource
 from ._eventsource_options import RESILIENT

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._abi import rt_status
+from ._awaiting import Awaiting
 from ._base import BaseConnection
 from ._batch import Message
-from ._connector import Connector
+from ._loader import lib
 from ._options import Options
 from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, each_of
 from ._reactor import Reactor
 from ._state import Handlers
+from ._values import limit
 from .exceptions import (
     BufferFull,
     ConcurrencyError,
     ConnectionClosedOK,
     InvalidState,
     RealtimeError,
+    check,
     from_status,
 )
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     Futures = dict[asyncio.Future[None], None]
 
 
-class Connection(BaseConnection):
+class Connection(BaseConnection, Awaiting):
     """A WebSocket on the running asyncio loop; belongs to that loop's thread.
 
     ``async for message in connection`` ends when the connection is closed in order, and raises
@@ -51,6 +54,8 @@ class Connection(BaseConnection):
         if handle is None:
             raise RuntimeError("the reactor was given back")
         super().__init__(handle, options, handlers)
+        count, size = options.limits.max_queue, options.limits.max_queue_bytes
+        self._prepare_awaiting(limit(count, "max_queue"), limit(size, "max_queue_bytes"))
         reactor.add(self)
 
     async def _open(self) -> Connection:
@@ -179,7 +184,7 @@ class Connection(BaseConnection):
                 self._is_draining = True
                 await self._turn_to_send()
         if not is_queued:
-            await self.wait_closed()
+            await self._until_closed()
             raise self._closed_error()
         self._unsent += size
         if will_drain:
@@ -267,11 +272,15 @@ class Connection(BaseConnection):
         Messages that were received before can still be taken.
         """
         self._begin_close(code, reason)
-        await self.wait_closed()
+        await self._until_closed()
+
+    async def _until_closed(self) -> None:
+        while not self._is_closed:
+            await self._wait(self._waiters)
 
     async def wait_closed(self) -> None:
-        """Waits until the connection is closed, by whichever side."""
-        while not self._is_closed:
+        """Waits until the connection is closed, by whichever side, and its handlers are done."""
+        while not self._is_closed or self._is_awaiting:
             await self._wait(self._waiters)
 
     async def __aenter__(self) -> Connection:
@@ -284,6 +293,7 @@ class Connection(BaseConnection):
         trace: TracebackType | None,
     ) -> None:
         await self.close(1000 if kind is None else 1011)
+        await self._let_handlers_finish()
 
     def fail(self, error: RealtimeError) -> None:
         """The loop itself failed."""
@@ -321,8 +331,7 @@ class Connection(BaseConnection):
         finally:
             waiters.pop(future, None)
             self._waits -= 1
-            if self._waits == 0:
-                self._reactor.let_go(self)
+            self._hold()
 
     # Inside a dispatch.
 
@@ -348,10 +357,41 @@ class Connection(BaseConnection):
     def _changed(self) -> None:
         _wake(self._waiters)
 
+    def _begin_close(self, code: int, reason: str) -> None:
+        super()._begin_close(code, reason)
+        # As those that were not handed to on_message.
+        self._forgets_messages = True
+        self._forget_awaited(messages=True)
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        self._stop_awaiting()
+
     def _ended(self) -> None:
         super()._ended()
         _wake(self._receivers)
         self._reactor.remove(self)
+        self._hold()
+
+    def _pause(self) -> None:
+        handle = self._handle
+        if handle is not None:
+            check(lib.rt_websocket_pause(handle))
+
+    def _go_on(self) -> None:
+        handle = self._handle
+        if handle is not None:
+            check(lib.rt_websocket_resume(handle))
+
+    def _hold(self) -> None:
+        if self._worker is not None:
+            self._reactor.hold(self)
+        elif self._waits == 0 or self._is_closed:
+            self._reactor.let_go(self)
+
+    def _worked_off(self) -> None:
+        self._hold()
+        self._changed()
 
     def _keep(self, error: BaseException) -> None:
         self._reactor.errors.append((self, error))
@@ -365,61 +405,3 @@ def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
     for future in waiters:
         if not future.done():
             future.set_result(None)
-
-
-class connect(Connector):  # noqa: N801
-    """Connects to a WebSocket server: ``async with connect(url) as ws`` or ``await connect(url)``.
-
-    ``async for ws in connect(url)`` gives one connection after the other: the next when the body of
-    the loop is done with the last, which is closed then. An attempt that fails is repeated after a
-    delay of ``reconnect_delays``, unless ``process_exception`` says that it is of no use.
-    """
-
-    _connection: Connection | None = None
-
-    async def _connect(self) -> Connection:
-        reactor = Reactor.current()
-        try:
-            connection = Connection(reactor, self._options, self._handlers)
-        except BaseException:
-            reactor.release_when_idle()
-            raise
-        return await connection._open()
-
-    def __await__(self) -> Generator[Any, None, Connection]:
-        return self._connect().__await__()
-
-    async def __aenter__(self) -> Connection:
-        self._connection = await self
-        return self._connection
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._connection is not None:
-            await self._connection.__aexit__(kind, error, trace)
-
-    async def __aiter__(self) -> AsyncIterator[Connection]:
-        retries = self._retries()
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection = await self
-            except Exception as error:
-                await asyncio.sleep(retries.after_failure(error))
-                continue
-            opened_at = loop.time()
-            try:
-                yield connection
-            finally:
-                lasted, end = loop.time() - opened_at, connection._own_end()
-                try:
-                    await connection.close()
-                except BaseException:
-                    # Cancelled: asyncio.run ends, and nobody is left who could wait.
-                    connection._abandon()
-                    raise
-            await asyncio.sleep(retries.after_end(lasted, end))

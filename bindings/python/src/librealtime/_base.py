@@ -14,6 +14,7 @@ from ._abi import (
     rt_status,
     rt_websocket_statistics,
 )
+from ._awaiting import Calling
 from ._batch import Message
 from ._callbacks import attach, new_websocket
 from ._inbox import Inbox
@@ -49,7 +50,7 @@ Piece = tuple[Message, Optional[bool]]
 _COMPRESSIONS = {True: rt_compression.ALWAYS, False: rt_compression.NEVER}
 
 
-class BaseConnection:
+class BaseConnection(Calling):
     """A WebSocket connection; made by ``connect``.
 
     :ivar subprotocol: what the server selected, or None.
@@ -164,7 +165,7 @@ class BaseConnection:
         on_message = self._handlers.on_message
         if on_message is None:
             if self._handlers.on_messages is not None:
-                self._handlers.on_messages(messages)
+                self._call(self._handlers.on_messages, messages, size=sum(lengths) + 1)
             return
         # Emptied by a close inside the callback, which ends the iteration.
         self._batch = messages
@@ -172,7 +173,9 @@ class BaseConnection:
         while True:
             try:
                 for message in rest:
-                    on_message(message)
+                    returned = on_message(message)
+                    if returned is not None and hasattr(returned, "__await__"):
+                        self._await(returned, len(message) + 1)
                 break
             except BaseException as error:
                 self._keep(error)
@@ -196,7 +199,8 @@ class BaseConnection:
         self._went_down()
         if self._handlers.on_lost is not None:
             delay = None if delay_ms < 0 else delay_ms / 1000
-            self._handlers.on_lost(Lost(code, reason, delay, attempt, self._failure))
+            lost = Lost(code, reason, delay, attempt, self._failure)
+            self._call(self._handlers.on_lost, lost)
 
     def _tries_again(self, attempt: int) -> bool:
         handle, on_reconnect = self._handle, self._handlers.on_reconnect

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from ._awaiting import plain
 from ._backoff import Backoff
 from ._network import Network, chosen_network
 from ._options import USER_AGENT, Deflate, HeadersLike, Limits, Options, Request, Timing
@@ -19,7 +20,9 @@ class Connector:
 
     :param url: ``ws://`` or ``wss://``; a user and password in it become a basic Authorization.
     :param on_message: called with each message inside the loop's dispatch, instead of ``recv``. In
-        asyncio what it raises goes to the loop's exception handler.
+        asyncio what it raises goes to the loop's exception handler; it may be a coroutine function,
+        as ``on_messages`` and ``on_lost`` may, and then its calls are awaited one after the other,
+        ``max_queue`` messages at most waiting for theirs.
     :param on_messages: the same with a list, all messages of one read: the fastest way.
     :param on_lost: called with a ``Lost`` when the connection will be made again (``reconnect``).
     :param on_reconnect: called with an ``Attempt`` before each further attempt, whose URL and
@@ -139,7 +142,7 @@ class Connector:
             reachability,
         )  # fmt: skip
         self._reconnect_delays = reconnect_delays
-        self._process_exception = process_exception
+        self._process_exception = plain(process_exception, "process_exception")
 
     def _retries(self) -> Retries:
         return Retries(self._reconnect_delays, self._process_exception)

@@ -6,7 +6,8 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from . import _abi
 from ._abi import rt_status
@@ -95,6 +96,12 @@ class Driven:
         for error in errors[1:]:
             _logger.error("another callback of the same turn failed", exc_info=error)
         raise errors[0]
+
+    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
+        """Nothing runs coroutines here."""
+        if hasattr(awaitable, "close"):
+            awaitable.close()
+        raise TypeError("the handlers of a blocking object are plain functions; one is not")
 
     def _keep(self, error: BaseException) -> None:
         self._wheel.errors.append(error)

@@ -129,24 +129,32 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
         told = ServerSentEvent(event, data, id_, retry, had_id)
         handlers = self._handlers
         if event == "message" and handlers.on_message is not None:
-            self._tell(handlers.on_message, told)
+            self._tell(handlers.on_message, told, size)
         if self._listeners:
             for listener in tuple(self._listeners.get(event, ())):
                 # One that was removed meanwhile, by itself or another, is not called.
                 if listener in self._listeners.get(event, ()):
-                    self._tell(listener, told)
+                    self._tell(listener, told, size)
         if handlers.on_any is not None:
-            self._tell(handlers.on_any, told)
+            self._tell(handlers.on_any, told, size)
         # Handlers and an iteration are given the same events.
         if self._is_taken and not self._is_closed:
             self._queue(told, size)
+        elif self._confirmed_handle is not None:
+            self._was_told(id_)
 
-    def _tell(self, handler: EventHandler, event: ServerSentEvent) -> None:
+    def _was_told(self, id_: str) -> None:
+        """The handlers have returned, with what may still be to be awaited."""
+
+    def _hand_over(self, handler: EventHandler) -> None:
+        """What waits is for the iteration that it waits for, and no other."""
+
+    def _tell(self, handler: EventHandler, event: ServerSentEvent, size: int) -> None:
         """One that fails does not keep the event from the others."""
         if self._is_closed:
             return
         try:
-            handler(event)
+            self._call(handler, event, size=size + 1)
         except BaseException as error:
             self._keep(error)
 
@@ -155,11 +163,11 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
 
     def _commented(self, comment: str) -> None:
         if self._handlers.on_comment is not None:
-            self._handlers.on_comment(comment)
+            self._call(self._handlers.on_comment, comment)
 
     def _stores(self, key: str, id_: str) -> None:
         if self._handlers.on_store is not None:
-            self._handlers.on_store(key, id_)
+            self._call(self._handlers.on_store, key, id_)
 
     # For the faces.
 

@@ -29,7 +29,9 @@ class Parameters:
     :param on_open: called when a stream begins.
     :param on_error: called with an ``ErrorEvent`` when an attempt fails or a stream ends.
     :param on_message: called with each event of the type "message", named or not.
-    :param on_any: called with every event, after the listeners of its type.
+    :param on_any: called with every event, after the listeners of its type. Handlers are given what
+        comes from when they are set on. Once ``recv`` or an iteration has begun it is given the
+        same events, and while ``max_queue`` of them wait for it none come, to handlers neither.
     :param on_comment: called with each comment, as it is read.
     :param on_request: called with an ``Attempt`` before each attempt, whose URL and headers it may
         change; it closes the event source by returning False.
@@ -52,8 +54,8 @@ class Parameters:
     :param last_event_id: what the first request sends, whatever the id file says. Default None.
     :param id_query_param: a query parameter that the id is sent as, too. Default None.
     :param id_file: a file that keeps the last id between runs, for any number of event sources and
-        processes: an id is kept when its handlers have returned, or the next event is asked for, so
-        that a crash repeats events and loses none. Default None.
+        processes: an id is kept when its handlers have returned, coroutines too, or the next event
+        is asked for, so that a crash repeats events and loses none. Default None.
     :param store_key: under what this one's id is kept there. Default None: its URL.
     :param on_store: called with the key and the id that is to be kept, at most once a second and
         at the end.

@@ -9,6 +9,7 @@ from typing import Union
 
 from . import _abi
 from ._abi import rt_status
+from ._awaiting import plain
 from ._events import ServerSentEvent
 from ._loader import lib
 from ._memory import memory
@@ -55,7 +56,7 @@ class EventStreamParser:
             (lib.rt_eventstream_parser_set_max_name_bytes, max_name_size, "max_name_size"),
         ):
             check(setter(handle, limit(value, name)))
-        self._on_comment = on_comment
+        self._on_comment = plain(on_comment, "on_comment")
         self._events: list[ServerSentEvent] = []
         self._retry: int | None = None
         self._failure: BaseException | None = None

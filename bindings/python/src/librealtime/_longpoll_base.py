@@ -25,7 +25,9 @@ class BaseLongPoll(HTTPSource[PollMessage], Parameters):
         if self._handle is None:
             return
         message = PollMessage(data, content_type, id_, had_id)
+        size = len(data) + len(id_)
         if self._handlers.on_message is not None:
-            self._handlers.on_message(message)
+            # What it returns counts even if the message is empty.
+            self._call(self._handlers.on_message, message, size=size + 1)
         else:
-            self._queue(message, len(data) + len(id_))
+            self._queue(message, size)

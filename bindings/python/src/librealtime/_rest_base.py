@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from . import _rest_callbacks as c
 from ._abi import rt_credentials, rt_status
+from ._awaiting import Calling
 from ._loader import lib
 from ._network import Network, chosen_network
 from ._options import HeadersLike
@@ -27,7 +28,7 @@ from ._values import StrPath, text, without_userinfo
 from .exceptions import InvalidState, RealtimeError, check
 
 
-class BaseRESTClient:
+class BaseRESTClient(Calling):
     """
     Durations are in seconds, sizes in bytes. A request is tried again when that is safe: after an
     error that came before it was sent, after 408, 429 and 503, and, if its method is idempotent or

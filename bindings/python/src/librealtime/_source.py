@@ -7,16 +7,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ._awaiting import Awaiting, current_task
 from ._reactor import Reactor, elsewhere
 from ._registry import Handle
-from ._source_base import BaseSource, T
+from ._source_base import BaseSource, T, check_flow
 from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
 from .exceptions import RealtimeError
 
 Self = TypeVar("Self", bound="AsyncSource[Any]")
 
 
-class AsyncSource(BaseSource[T]):
+class AsyncSource(BaseSource[T], Awaiting):
     """Lives on the running asyncio loop, and belongs to that loop's thread."""
 
     _reactor: Reactor
@@ -26,6 +27,7 @@ class AsyncSource(BaseSource[T]):
         self._loop = self._reactor.loop
         self._waiters: dict[asyncio.Future[None], None] = {}
         self._task: asyncio.Task[None] | None = None
+        self._prepare_awaiting(*options.queue_limits())
         try:
             super()._begin(options, handlers)
         except BaseException:
@@ -83,12 +85,13 @@ class AsyncSource(BaseSource[T]):
         return item
 
     async def wait_closed(self) -> None:
-        """Waits until it is closed; with handlers alone, what a program can wait for.
+        """Waits until it is closed and its handlers are done; with handlers alone, what a program
+        can wait for.
 
         :raises RealtimeError: what was fatal.
         """
         self._check_loop()
-        while not self._is_over:
+        while not self._is_over or self._is_awaiting:
             await self._wait()
         if self._failure is not None:
             raise self._failure
@@ -105,7 +108,16 @@ class AsyncSource(BaseSource[T]):
         if kind is None:
             # Else it comes again in the next run.
             self._confirm()
+        super().close()
+        if asyncio.get_running_loop() is self._loop:
+            await self._let_handlers_finish()
         self.close()
+
+    def close(self) -> None:
+        super().close()
+        self._stop_awaiting()
+
+    close.__doc__ = BaseSource.close.__doc__
 
     def fail(self, error: RealtimeError) -> None:
         """The loop itself failed."""
@@ -128,7 +140,8 @@ class AsyncSource(BaseSource[T]):
             self._hold()
 
     def _hold(self) -> None:
-        if not self._is_closed and (self._waiters or self._calls_back):
+        is_wanted = not self._is_closed and (self._waiters or self._calls_back)
+        if is_wanted or self._worker is not None:
             self._reactor.hold(self)
         else:
             self._reactor.let_go(self)
@@ -159,9 +172,27 @@ class AsyncSource(BaseSource[T]):
         super()._ended()
         self._wake()
         task, self._task = self._task, None
-        if task is not None and task is not _current_task():
+        if task is not None and task is not current_task():
             task.cancel()
         self._reactor.remove(self)
+        self._hold()
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._inbox.paused or self._awaited.paused
+
+    def _took(self) -> None:
+        self._inbox.paused = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        handle = self._handle
+        if handle is not None and not self._is_paused:
+            check_flow(self._kind.resume(handle))
+
+    def _worked_off(self) -> None:
+        self._wake()
+        self._hold()
 
     def _wake(self) -> None:
         for future in self._waiters:
@@ -176,10 +207,3 @@ class AsyncSource(BaseSource[T]):
     def _was_collected(self) -> None:
         super()._was_collected()
         self._reactor.was_collected()
-
-
-def _current_task() -> asyncio.Task[Any] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # no loop runs on this thread
-        return None

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ._abi import rt_status
+from ._awaiting import Calling
 from ._headers import Pairs
 from ._inbox import Inbox
 from ._registry import Handle, Registration
@@ -31,7 +32,7 @@ class Item(Protocol):
 T = TypeVar("T", bound=Item)
 
 
-class BaseSource(Generic[T]):
+class BaseSource(Calling, Generic[T]):
     """What all kinds have in both faces.
 
     A kind is a class with `_kind`; it makes itself by `_begin`, names its callbacks in
@@ -132,7 +133,7 @@ class BaseSource(Generic[T]):
         untold = self._untold
         if handler is not None and untold is not None:
             self._untold = None
-            handler(untold)
+            self._call(handler, untold)
 
     @property
     def on_message(self) -> Callable[[T], object] | None:
@@ -140,8 +141,24 @@ class BaseSource(Generic[T]):
 
     @on_message.setter
     def on_message(self, handler: Callable[[T], object] | None) -> None:
+        """What waits to be taken is handed to it."""
         self._handlers.on_message = handler
         self._handlers_changed()
+        if handler is not None:
+            self._hand_over(handler)
+
+    def _hand_over(self, handler: Callable[[T], object]) -> None:
+        items = self._inbox.messages
+        # Another thread may take some meanwhile.
+        with contextlib.suppress(IndexError):
+            while True:
+                item = items.popleft()
+                try:
+                    self._call(handler, item, size=1)
+                except BaseException as error:
+                    self._keep(error)
+        if self._inbox.paused:
+            self._took()
 
     # Use.
 
@@ -157,7 +174,7 @@ class BaseSource(Generic[T]):
 
     def _opened(self) -> None:
         if self._handlers.on_open is not None:
-            self._handlers.on_open()
+            self._call(self._handlers.on_open)
 
     def _erred(
         self, status: int, message: str, http_status: int, fatal: bool, delay_ms: int, attempt: int
@@ -175,7 +192,7 @@ class BaseSource(Generic[T]):
         if self._handlers.on_error is None:
             self._untold = event
         else:
-            self._handlers.on_error(event)
+            self._call(self._handlers.on_error, event)
 
     def _give_up(self, what: str, cause: Exception) -> None:
         """A function of the caller's failed, and it cannot go on without."""
@@ -217,14 +234,14 @@ class BaseSource(Generic[T]):
         """The queue is full."""
         handle = self._handle
         if handle is not None:
-            _check_flow(self._kind.pause(handle))
+            check_flow(self._kind.pause(handle))
 
     def _took(self) -> None:
         """After taking as many items from a full queue as was waited for."""
         self._inbox.paused = False
         handle = self._handle
         if handle is not None:
-            _check_flow(self._kind.resume(handle))
+            check_flow(self._kind.resume(handle))
 
     def _begin_taking(self) -> None:
         """Somebody wants the next item: those that were taken are done with."""
@@ -250,7 +267,7 @@ class BaseSource(Generic[T]):
         handle = self._handle
         if not self._flows and handle is not None:
             self._flows = True
-            _check_flow(self._kind.resume(handle))
+            check_flow(self._kind.resume(handle))
 
     def _ended(self) -> None:
         """No callback comes any more."""
@@ -284,7 +301,7 @@ class BaseSource(Generic[T]):
         return StreamEnded(rt_status.ERROR_CLOSED, f"the {self._kind.noun} is closed")
 
 
-def _check_flow(status: int) -> None:
+def check_flow(status: int) -> None:
     """One that another thread has closed meanwhile neither pauses nor goes on."""
     if status != rt_status.ERROR_CLOSED:
         check(status)

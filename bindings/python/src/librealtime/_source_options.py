@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Generic, Optional, TypeVar, Union
 
 from ._abi import rt_eventsource_state, rt_status
+from ._awaiting import plain
 from ._headers import Pairs, header_pairs, with_credentials
 from ._network import Network
 from ._options import HeadersLike
@@ -80,6 +81,10 @@ class HTTPSourceHandlers(SourceHandlers[T]):
     on_request: OnRequest
     header_provider: HeaderProvider
     credentials: Credentials
+
+    def __post_init__(self) -> None:
+        plain(self.on_request, "on_request")
+        plain(self.header_provider, "header_provider")
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Awaitable
 from types import TracebackType
 from typing import Any
 
 from . import _spreadbot_sends as sends
-from ._inbox import Inbox
 from ._payload import payload
 from ._rest_response import RESTResponse
-from ._source import AsyncSource, _current_task
+from ._source import AsyncSource
 from ._source_options import SourceHandlers, SourceOptions
 from ._spreadbot_base import BaseSpreadbot
 from ._spreadbot_callbacks import SPREADBOT
@@ -38,9 +36,6 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         self._senders: dict[asyncio.Future[RESTResponse | None], tuple[int, Task | None]] = {}
         # Who took the last message.
         self._taker: weakref.ref[Task] | None = None
-        # What handlers returned that is to be awaited, and who does.
-        self._awaited: Inbox[tuple[Awaitable[Any], bool]] = Inbox(*options.queue_limits())
-        self._worker: Task | None = None
         self._is_closing = False
         super()._begin(options, handlers)
 
@@ -131,14 +126,11 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     async def aclose(self) -> None:
         """``close_connection``, and gives it back, with ``rest``. What handlers returned is awaited
         before, except of messages."""
-        self._is_closing = True
+        self._is_closing = self._forgets_messages = True
         try:
             if asyncio.get_running_loop() is self._loop:
                 await self.close_connection()
-                self._forget_awaited(messages=True)
-                worker = self._worker
-                if worker is not None and worker is not _current_task():
-                    await asyncio.wait([worker])
+                await self._let_handlers_finish()
         finally:
             self.close()
 
@@ -186,103 +178,8 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
                 self._sends.withdraw(number, self._handle)
                 future.set_exception(self._stuck())
 
-    @property
-    def _is_paused(self) -> bool:
-        return self._inbox.paused or self._awaited.paused
-
-    def _took(self) -> None:
-        self._inbox.paused = False
-        self._go_on()
-
-    def _go_on(self) -> None:
-        handle = self._handle
-        if handle is not None and not self._is_paused:
-            check(SPREADBOT.resume(handle))
-
-    # Handlers that are coroutine functions.
-
-    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
-        is_message = size > 0
-        if self._is_closed or (self._is_closing and is_message):
-            _forget(awaitable)
-            return
-        if self._awaited.add((awaitable, is_message), size):
-            self._pause()
-        if self._worker is None:
-            self._worker = self._loop.create_task(self._work())
-
-    async def _work(self) -> None:
-        awaited = self._awaited
-        try:
-            while awaited.messages:
-                awaitable, _ = awaited.messages.popleft()
-                if awaited.paused and len(awaited.messages) <= awaited.resume_at:
-                    awaited.paused = False
-                    self._go_on()
-                try:
-                    await awaitable
-                except asyncio.CancelledError as error:
-                    if _is_cancelled():
-                        raise
-                    # What it awaited was cancelled, and not the handlers.
-                    self._handler_failed(error)
-                except Exception as error:
-                    self._handler_failed(error)
-        finally:
-            self._worker = None
-            self._forget_awaited()
-            self._hold()
-
-    def _handler_failed(self, error: BaseException) -> None:
-        context = {
-            "message": "a handler of a connection failed",
-            "exception": error,
-            "connection": self,
-        }
-        self._loop.call_exception_handler(context)
-
     # For the base.
-
-    @property
-    def _calls_back(self) -> bool:
-        return self._worker is not None or super()._calls_back
 
     def _changed(self) -> None:
         self._wake()
         self._hold()
-
-    def _ended(self) -> None:
-        super()._ended()
-        worker = self._worker
-        if worker is not None and worker is not _current_task():
-            worker.cancel()
-        self._forget_awaited()
-
-    def _forget_awaited(self, messages: bool = False) -> None:
-        """
-        :param messages: alone.
-        """
-        awaited = self._awaited
-        kept = []
-        while awaited.messages:
-            awaitable, is_message = awaited.messages.popleft()
-            if messages and not is_message:
-                kept.append((awaitable, is_message))
-            else:
-                _forget(awaitable)
-        awaited.messages.extend(kept)
-        if awaited.paused:
-            awaited.paused = False
-            self._go_on()
-
-
-def _forget(awaitable: Awaitable[Any]) -> None:
-    """A coroutine that is never awaited warns."""
-    if asyncio.iscoroutine(awaitable):
-        awaitable.close()
-
-
-def _is_cancelled() -> bool:
-    """Whether the current task is; before Python 3.11 it does not say, and then it may be."""
-    cancelling = getattr(asyncio.current_task(), "cancelling", None)
-    return cancelling is None or cancelling() > 0

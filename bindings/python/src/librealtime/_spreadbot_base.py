@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any, Callable, cast
+from typing import Callable, cast
 
 from . import _spreadbot_sends as sends
 from ._abi import rt_spreadbot_state, rt_status
@@ -29,7 +28,6 @@ from ._spreadbot_options import (
     Handlers,
     OnDisconnected,
     OnError,
-    OnMessage,
     OnOpen,
     OnSent,
     OnTokens,
@@ -140,21 +138,6 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
             self._call(handler, cast(SpreadbotError, untold))
 
     @property
-    def on_message(self) -> OnMessage:
-        return self._handlers.on_message
-
-    @on_message.setter
-    def on_message(self, handler: OnMessage) -> None:
-        """What waits to be taken is handed to it."""
-        self._handlers.on_message = handler
-        self._handlers_changed()
-        items = self._inbox.messages
-        while handler is not None and items:
-            self._call(handler, items.popleft())
-        if self._inbox.paused and not items:
-            self._took()
-
-    @property
     def on_transport(self) -> OnTransport:
         return self._handlers.on_transport
 
@@ -192,7 +175,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
 
         def ended(error: RealtimeError | None, response: RESTResponse | None) -> None:
             if on_sent is not None:
-                on_sent(error)
+                self._call(on_sent, error)
 
         self._submit(sends.message(is_text, data), ended)
 
@@ -293,16 +276,6 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
         self._tell(SpreadbotError(error, 0, True, None, 0, None))
 
     # For the faces.
-
-    def _call(self, handler: Callable[..., Any], *arguments: object, size: int = 0) -> None:
-        """Calls a handler of the caller's."""
-        result = handler(*arguments)
-        if hasattr(result, "__await__"):
-            self._await(result, size)
-
-    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
-        """Has what a handler returned be awaited, behind what those before it returned."""
-        raise NotImplementedError
 
     def _changed(self) -> None:
         """State or sends changed: those who wait look around."""

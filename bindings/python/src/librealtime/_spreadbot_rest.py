@@ -71,7 +71,7 @@ class SpreadbotREST(BaseSpreadbotREST, RESTClient):
             if not len(self._sends):
                 reactor.let_go(self)
 
-    def _await(self, awaitable: Any) -> None:
+    def _await(self, awaitable: Any, size: int) -> None:
         tasks = self.__dict__.setdefault("_tasks", set())
         task = asyncio.ensure_future(self._watch(awaitable))
         # The loop refers to tasks weakly.

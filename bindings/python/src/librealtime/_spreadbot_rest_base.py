@@ -206,9 +206,7 @@ class BaseSpreadbotREST(BaseRESTClient):
 
     def _refreshed(self, access_token: str, refresh_token: str) -> None:
         if self._on_tokens is not None:
-            result = self._on_tokens(access_token, refresh_token)
-            if hasattr(result, "__await__"):
-                self._await(result)
+            self._call(self._on_tokens, access_token, refresh_token)
 
     def _await(self, awaitable: Any) -> None:
         """Has what the handler returned be awaited."""

@@ -67,11 +67,6 @@ class SpreadbotREST(BaseSpreadbotREST, RESTClient):
         if not len(self._sends):
             super()._let_go()
 
-    def _await(self, awaitable: Any) -> None:
-        if hasattr(awaitable, "close"):
-            awaitable.close()
-        raise TypeError("a handler of a blocking client is a plain function")
-
 
 class SharedREST(SpreadbotREST):
     """``bot.rest``: ends with the connection whose tokens and loop it shares."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable
 from types import TracebackType
-from typing import Any
 
 from . import _spreadbot_sends as sends
 from ._abi import rt_status
@@ -165,11 +163,6 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
     def _another_takes(self, sender: object) -> bool:
         taker = self._taker
         return taker is not None and taker is not sender and taker.is_alive()
-
-    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
-        if hasattr(awaitable, "close"):
-            awaitable.close()
-        raise TypeError("a handler of a blocking connection is a plain function")
 
     def _changed(self) -> None:
         """Those who wait in another thread look around behind this turn, or the next."""

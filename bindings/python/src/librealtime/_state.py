@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Optional
 
 from ._abi import rt_websocket_state
+from ._awaiting import plain
 from ._batch import Message
 from ._reconnect import OnLost, OnReconnect
 
@@ -24,6 +25,9 @@ class Handlers:
     on_messages: OnMessages
     on_lost: OnLost
     on_reconnect: OnReconnect
+
+    def __post_init__(self) -> None:
+        plain(self.on_reconnect, "on_reconnect")
 
 
 class State(IntEnum):

@@ -1,0 +1,169 @@
+"""Handlers that are coroutine functions: what they return is awaited, one behind the other."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from ._inbox import Inbox
+
+F = TypeVar("F", bound="Callable[..., object] | None")
+
+
+class Calling:
+    """Who calls handlers of the caller's."""
+
+    def _call(self, handler: Callable[..., Any], *arguments: object, size: int = 0) -> None:
+        """
+        :param size: of a message, above 0; 0 for what is none.
+        """
+        result = handler(*arguments)
+        if result is not None and hasattr(result, "__await__"):
+            self._await(result, size)
+
+    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
+        """Has what a handler returned be awaited, behind what those before it returned."""
+        raise NotImplementedError
+
+
+class Awaiting(Calling):
+    """The same in asyncio, where a task awaits; messages of whom it is slower than wait, and above
+    the limits the peer does."""
+
+    _loop: asyncio.AbstractEventLoop
+
+    def _prepare_awaiting(self, count: int, size: int) -> None:
+        """The limits; 0 for none."""
+        self._awaited: Inbox[tuple[Awaitable[Any], bool]] = Inbox(count, size)
+        self._worker: asyncio.Task[None] | None = None
+        # From a close on: of messages alone, or at all.
+        self._forgets_messages = self._forgets_all = False
+
+    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
+        is_message = size > 0
+        if self._forgets_all or (self._forgets_messages and is_message):
+            _forget(awaitable)
+            return
+        if self._awaited.add((awaitable, is_message), size):
+            self._pause()
+        if self._worker is None:
+            self._worker = self._loop.create_task(self._work())
+            self._hold()
+
+    async def _work(self) -> None:
+        awaited = self._awaited
+        try:
+            while awaited.messages:
+                awaitable, _ = awaited.messages.popleft()
+                if awaited.paused and len(awaited.messages) <= awaited.resume_at:
+                    awaited.paused = False
+                    self._go_on()
+                try:
+                    await awaitable
+                except asyncio.CancelledError as error:
+                    if _is_cancelled():
+                        raise
+                    # What it awaited was cancelled, and not the handlers.
+                    self._handler_failed(error)
+                except Exception as error:
+                    self._handler_failed(error)
+        finally:
+            self._worker = None
+            self._forget_awaited()
+            self._worked_off()
+
+    def _handler_failed(self, error: BaseException) -> None:
+        context = {
+            "message": "a handler of a connection failed",
+            "exception": error,
+            "connection": self,
+        }
+        self._loop.call_exception_handler(context)
+
+    @property
+    def _is_awaiting(self) -> bool:
+        """Whether somebody else than the handler that asks could wait for them."""
+        return self._worker is not None and self._worker is not current_task()
+
+    async def _let_handlers_finish(self) -> None:
+        """The one that runs, and all that are not of messages."""
+        self._forgets_messages = True
+        self._forget_awaited(messages=True)
+        worker = self._worker
+        if worker is not None and worker is not current_task():
+            await asyncio.wait([worker])
+
+    def _stop_awaiting(self) -> None:
+        """None goes on, but the one that asks for this."""
+        self._forgets_all = True
+        if self._worker is not None and self._worker is not current_task():
+            self._worker.cancel()
+        self._forget_awaited()
+
+    def _forget_awaited(self, messages: bool = False) -> None:
+        """
+        :param messages: alone.
+        """
+        awaited = self._awaited
+        kept = []
+        while awaited.messages:
+            awaitable, is_message = awaited.messages.popleft()
+            if messages and not is_message:
+                kept.append((awaitable, is_message))
+            else:
+                _forget(awaitable)
+        awaited.messages.extend(kept)
+        if awaited.paused:
+            awaited.paused = False
+            self._go_on()
+
+    # Of whom it is part.
+
+    def _pause(self) -> None:
+        """No more is to come."""
+        raise NotImplementedError
+
+    def _go_on(self) -> None:
+        """More may come, unless something else is full."""
+        raise NotImplementedError
+
+    def _hold(self) -> None:
+        """Something began or ended that this object is kept alive for."""
+        raise NotImplementedError
+
+    def _worked_off(self) -> None:
+        """Nothing is left to be awaited."""
+        raise NotImplementedError
+
+
+def plain(function: F, name: str) -> F:
+    """One whose answer is needed at once.
+
+    :raises TypeError: for a coroutine function.
+    """
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    ):
+        raise TypeError(f"{name} is a coroutine function; its answer is needed when it returns")
+    return function
+
+
+def current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs on this thread
+        return None
+
+
+def _forget(awaitable: Awaitable[Any]) -> None:
+    """A coroutine that is never awaited warns."""
+    if asyncio.iscoroutine(awaitable):
+        awaitable.close()
+
+
+def _is_cancelled() -> bool:
+    """Whether the current task is; before Python 3.11 it does not say, and then it may be."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is None or cancelling() > 0

@@ -1,0 +1,274 @@
+"""Handlers that are coroutine functions: of every object, awaited one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import librealtime
+from librealtime import EventSource, LongPoll, RESTClient, connect, sync
+
+
+class Taker:
+    """Takes items one at a time, and sees to it that this is so."""
+
+    def __init__(self, wanted, of=lambda item: item):
+        self.got, self.busy, self.done = [], False, asyncio.Event()
+        self._wanted, self._of = wanted, of
+
+    async def take(self, item):
+        assert not self.busy
+        self.busy = True
+        await asyncio.sleep(0)
+        self.busy = False
+        self.got.append(self._of(item))
+        if len(self.got) == self._wanted:
+            self.done.set()
+
+
+def test_of_a_websocket(run, server):
+    """More than may wait, so that the server has to wait."""
+
+    async def main():
+        taker = Taker(100)
+        async with connect(server.url + "/echo", on_message=taker.take, max_queue=4) as ws:
+            for number in range(100):
+                await ws.send(str(number))
+            await taker.done.wait()
+        assert taker.got == [str(number) for number in range(100)]
+
+    run(main())
+
+
+def test_of_a_websocket_in_batches(run, server):
+    async def main():
+        got, done = [], asyncio.Event()
+
+        async def take(messages):
+            await asyncio.sleep(0)
+            got.extend(messages)
+            if len(got) == 50:
+                done.set()
+
+        async with connect(server.url + "/echo", on_messages=take, max_queue=4) as ws:
+            for number in range(50):
+                await ws.send(str(number))
+            await done.wait()
+        assert got == [str(number) for number in range(50)]
+
+    run(main())
+
+
+def test_a_websocket_that_ended_has_its_messages_handled(run, server):
+    async def main():
+        entered, may_go_on, got = asyncio.Event(), asyncio.Event(), []
+
+        async def take(message):
+            entered.set()
+            await may_go_on.wait()
+            got.append(message)
+
+        ws = await connect(server.url + "/count?to=3", on_message=take)
+        await entered.wait()
+        while ws.state is not librealtime.State.CLOSED:
+            await asyncio.sleep(0.01)
+        waits = asyncio.ensure_future(ws.wait_closed())
+        await asyncio.sleep(0)
+        assert not waits.done()
+        may_go_on.set()
+        await waits
+        assert len(got) == 3
+
+    run(main())
+
+
+def test_a_handler_may_close_its_websocket(run, server):
+    """And what it does behind that is waited for; those of further messages never begin."""
+
+    async def main():
+        began, ended = [], []
+
+        async def take(message):
+            began.append(message)
+            await asyncio.wait_for(ws.close(3000, "enough"), 30)
+            ended.append(message)
+
+        ws = await connect(server.url + "/echo", on_message=take)
+        for text in "abc":
+            await ws.send(text)
+        await ws.wait_closed()
+        assert (began, ended, ws.close_code) == (["a"], ["a"], 3000)
+
+    run(main())
+
+
+def test_of_an_event_source(run, events):
+    async def main():
+        calls = []
+
+        async def opened():
+            calls.append("open")
+
+        async def told(event):
+            await asyncio.sleep(0)
+            calls.append(f"{event.event} {event.data}")
+
+        async def erred(event):
+            calls.append(event.error.name)
+
+        source = EventSource(
+            events.url + "/count", on_open=opened, on_any=told, on_error=erred, reconnect=False
+        )
+        source.add_event_listener("odd", told)
+        await source.wait_closed()
+        return calls
+
+    odd, even = ["odd number 1"] * 2, ["message number 2"]
+    end = ["odd number 3"] * 2 + ["RT_ERROR_CLOSED"]
+    assert run(main()) == ["open", *odd, *even, *end]
+
+
+def test_the_end_of_with_waits_for_the_handler_that_runs(run, events):
+    async def main():
+        entered, ended = asyncio.Event(), []
+
+        async def take(event):
+            entered.set()
+            await asyncio.sleep(0.01)
+            ended.append(event.data)
+
+        async with EventSource(events.url + "/three", on_message=take):
+            await entered.wait()
+        return ended
+
+    assert run(main()) == ["1"]
+
+
+def test_close_is_the_end_of_the_handler_that_runs(run, events):
+    async def main():
+        entered, cancelled = asyncio.Event(), []
+
+        async def take(event):
+            entered.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.append(event.data)
+                raise
+
+        source = EventSource(events.url + "/three", on_message=take)
+        await entered.wait()
+        source.close()
+        await source.wait_closed()
+        return cancelled
+
+    assert run(main()) == ["1"]
+
+
+def test_an_event_whose_handler_did_not_end_comes_again(run, events, tmp_path):
+    async def main(wanted):
+        got, enough = [], asyncio.Event()
+
+        async def take(event):
+            got.append(event.id)
+            if len(got) == wanted:
+                enough.set()
+                await asyncio.Event().wait()
+
+        source = EventSource(events.url + "/count", on_any=take, id_file=tmp_path / "ids")
+        await enough.wait()
+        source.close()
+        return got
+
+    assert run(main(2)) == ["1", "2"]
+    assert run(main(1)) == ["2"]
+
+
+def test_of_a_long_poll(run, events):
+    async def main():
+        taker = Taker(5, of=lambda message: message.text)
+        async with LongPoll(events.url + "/poll", on_message=taker.take, max_queue=1):
+            await taker.done.wait()
+        return taker.got
+
+    assert run(main()) == [f"number {number}" for number in range(1, 6)]
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_a_handler_set_later_is_handed_what_waits(run, events, is_awaited):
+    async def main():
+        taker, got = Taker(4, of=lambda message: message.text), []
+        async with LongPoll(events.url + "/poll", max_queue=2) as poll:
+            first = await poll.recv()
+            while len(poll._inbox.messages) < 2:
+                await asyncio.sleep(0.01)
+            if is_awaited:
+                poll.on_message = taker.take
+                await taker.done.wait()
+                return [first.text, *taker.got]
+            poll.on_message = lambda message: got.append(message.text)
+            while len(got) < 4:
+                await asyncio.sleep(0.01)
+            return [first.text, *got]
+
+    assert run(main()) == [f"number {number}" for number in range(1, 6)]
+
+
+def test_a_handler_set_later_blocking(events):
+    got = []
+    with sync.LongPoll(events.url + "/poll") as poll:
+        first = poll.recv().text
+        while len(poll._inbox.messages) < 2:
+            poll._until(lambda: len(poll._inbox.messages) >= 2)
+        poll.on_message = lambda message: got.append(message.text)
+        poll._until(lambda: len(got) == 4)
+    assert [first, *got] == [f"number {number}" for number in range(1, 6)]
+
+
+async def coroutine(*_):
+    """Not awaited, it would warn."""
+
+
+@pytest.mark.parametrize("name", ["on_request", "header_provider"])
+@pytest.mark.parametrize("kind", [EventSource, LongPoll, sync.EventSource, sync.LongPoll])
+def test_an_answer_that_is_needed_at_once(run, kind, name):
+    async def main():
+        with pytest.raises(TypeError, match=f"{name} is a coroutine function"):
+            kind("http://127.0.0.1:1/", **{name: coroutine})
+
+    run(main())
+
+
+@pytest.mark.parametrize("name", ["on_reconnect", "process_exception"])
+def test_an_answer_that_a_connection_needs_at_once(name):
+    with pytest.raises(TypeError, match=f"{name} is a coroutine function"):
+        connect("ws://127.0.0.1:1/", reconnect=librealtime.Backoff(), **{name: coroutine})
+
+
+def test_progress_is_told_to_a_plain_function(run):
+    async def main():
+        async with RESTClient("http://127.0.0.1:1/") as client:
+            with pytest.raises(TypeError, match="on_progress is a coroutine function"):
+                await client.get("x", on_progress=coroutine)
+
+    run(main())
+    client, match = sync.RESTClient("http://127.0.0.1:1/"), "on_progress is a coroutine function"
+    with client, pytest.raises(TypeError, match=match):
+        client.get("x", on_progress=coroutine)
+
+
+@pytest.mark.parametrize("kind", ["WebSocket", "EventSource", "LongPoll"])
+def test_blocking_handlers_are_plain(server, events, kind):
+    if kind == "WebSocket":
+        taker = sync.connect(server.url + "/count?to=1", on_message=coroutine)
+    elif kind == "EventSource":
+        taker = sync.EventSource(events.url + "/three", on_message=coroutine)
+    else:
+        taker = sync.LongPoll(events.url + "/poll", on_message=coroutine)
+    with pytest.raises(TypeError, match="plain functions"):
+        taker.wait_closed(timeout=30)
+    if kind == "EventSource":
+        # Each of its events fails.
+        taker.on_message = None
+    taker.close()
