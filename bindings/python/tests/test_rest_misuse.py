@@ -244,6 +244,44 @@ def test_a_failure_that_is_kept_keeps_nothing() -> None:
         gc.enable()
 
 
+def test_a_query_as_it_is_written(rest_server: RESTServer) -> None:
+    """A str or bytes, as httpx takes them."""
+    with sync.RESTClient(rest_server.url, params="k=1&l=2") as client:
+        for query in ("a=b%20c&k=&%C3%A4=+", b"a=b%20c&k=&%C3%A4=+"):
+            client.get("/echo", params=query)
+            assert rest_server.seen[-1].target == "/echo?l=2&a=b%20c&k=&%C3%A4=%20"
+        for bad in ("a=%ff", b"a=\xff"):
+            with pytest.raises(ValueError, match="no UTF-8 form"):
+                client.get("/echo", params=bad)
+        for wrong in (5, ["ab", "c"], {"abc"}):
+            with pytest.raises(TypeError, match=f"params is a {type(wrong).__name__} that is"):
+                client.get("/echo", params=wrong)  # type: ignore[arg-type]
+
+
+def test_an_unknown_option_is_told_with_the_one_that_is_near(run: Any) -> None:
+    async def main() -> None:
+        async with librealtime.RESTClient("http://127.0.0.1:1/") as client:
+            with pytest.raises(TypeError, match=r"^request\(\) has no option 'nonsense'$"):
+                await client.get("x", nonsense=1)  # type: ignore[call-arg]
+            with pytest.raises(TypeError, match=r"stream\(\) .*did you mean 'headers'\?"):
+                async with client.stream("GET", "x", header={}):  # type: ignore[call-arg]
+                    pass
+
+    run(main())
+    client = sync.RESTClient("http://127.0.0.1:1/")
+    with client, pytest.raises(TypeError, match=r"request\(\) .*did you mean 'params'\?"):
+        client.get("x", param={})  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    "name", ["connect", "EventSource", "LongPoll", "RESTClient", "Spreadbot", "SpreadbotREST"]
+)
+@pytest.mark.parametrize("face", [librealtime, sync])
+def test_an_unknown_option_of_an_object_is_told_by_its_name(face: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name}\\(\\) got an unexpected .*'nonsense'"):
+        getattr(face, name)("http://127.0.0.1:1/", nonsense=1)
+
+
 def test_a_body_is_taken_once(run: Any, rest_server: RESTServer) -> None:
     """What was taken in pieces is kept by nobody: the rest is not passed for the whole."""
 

@@ -158,3 +158,7 @@ class Parameters:
 
     def _make(self, options: Options, handlers: Handlers) -> None:
         raise NotImplementedError
+
+
+# What complaints of arguments call it.
+Parameters.__init__.__qualname__ = "EventSource"

@@ -209,3 +209,7 @@ class Parameters:
 
     def _make(self, options: Options, handlers: Handlers) -> None:
         raise NotImplementedError
+
+
+# What complaints of arguments call it.
+Parameters.__init__.__qualname__ = "LongPoll"

@@ -186,8 +186,9 @@ class RESTClient(BaseRESTClient):
         """Sends a request and waits for its answer; cancelling the wait cancels the request.
 
         :param path: below the client's base URL, or a whole URL.
-        :param params: the query: a mapping or pairs; a list gives a name several values, and None
-            leaves it out. Goes before the client's of its names, as do ``headers`` and ``cookies``.
+        :param params: the query: a mapping or pairs, where a list gives a name several values and
+            None leaves it out; or a str or bytes, as ``a=b&c=d``. Goes before the client's of its
+            names, as do ``headers`` and ``cookies``.
         :param headers: a mapping or pairs.
         :param cookies: a mapping.
         :param auth: user and password, in the place of the client's; or ``bearer_token``.
@@ -207,7 +208,7 @@ class RESTClient(BaseRESTClient):
         :param idempotency_key: a key of your own, or True for a random UUID.
         :raises RealtimeError: when no answer came, or not all of it.
         """
-        call = self._start(method, path, RequestOptions(**options), False)
+        call = self._start(method, path, RequestOptions.of(options, "request"), False)
         try:
             while not call.is_over:
                 await self._wait(call)
@@ -257,7 +258,7 @@ class RESTClient(BaseRESTClient):
         one needs a longer one, or None for no limit. A server that is faster than its reader is
         slowed down.
         """
-        call = self._start(method, path, RequestOptions(**options), True)
+        call = self._start(method, path, RequestOptions.of(options, "stream"), True)
         try:
             while call.response is None and not call.is_over:
                 await self._wait(call)

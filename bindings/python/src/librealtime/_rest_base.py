@@ -297,3 +297,7 @@ class BaseRESTClient(Calling):
         call = Call(changed, self._keep, on_progress=on_progress)
         call.is_refused = lambda: self._has_none
         return call
+
+
+# What complaints of arguments call it.
+BaseRESTClient.__init__.__qualname__ = "RESTClient"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Optional, TypedDict, Union
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from ._abi import rt_rest_order, rt_rest_overflow, rt_status
+from ._awaiting import plain
 from ._backoff import _JITTERS
 from ._headers import header_pairs, laid_over, with_credentials
 from ._loader import lib
@@ -35,8 +37,8 @@ from .exceptions import check
 Credential = Union[str, "tuple[str, str]", None]
 CredentialSource = Optional[Callable[[], Union[Credential, Awaitable[Credential]]]]
 
-#: What becomes a query: a mapping, whose values may be lists, or pairs.
-Params = Union[Mapping[str, Any], Iterable["tuple[str, Any]"], None]
+#: What becomes a query: a mapping, whose values may be lists, pairs, or a query as it is written.
+Params = Union[Mapping[str, Any], Iterable["tuple[str, Any]"], str, bytes, None]
 
 _OVERFLOWS = {
     "reject_new": rt_rest_overflow.REJECT_NEW,
@@ -212,12 +214,27 @@ class RequestOptions:
     max_redirects: int = DEFAULT
     max_body_size: int | None = DEFAULT
 
+    @staticmethod
+    def of(options: Mapping[str, Any], function: str) -> RequestOptions:
+        """
+        :param function: who was given them.
+        """
+        for name in options:
+            if name not in RequestKeywords.__annotations__:
+                near = difflib.get_close_matches(name, RequestKeywords.__annotations__, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"{function}() has no option {name!r}{hint}")
+        return RequestOptions(**options)
+
+    def __post_init__(self) -> None:
+        plain(self.on_progress, "on_progress")
+
     def apply(self, request: Handle, client: ClientOptions) -> None:
         """Sets everything but the body."""
-        own = list(_pairs(self.params))
+        own = list(_pairs(self.params, "params"))
         names = {name for name, _ in own}
         # As headers do, parameters of a request take the place of the client's of their names.
-        inherited = [pair for pair in _pairs(client.params) if pair[0] not in names]
+        inherited = [pair for pair in _pairs(client.params, "params") if pair[0] not in names]
         for name, said in inherited + own:
             check(lib.rt_rest_request_add_query(request, text(name, "a parameter's name"), said))
         pairs = with_credentials(self.headers, self.auth, self.bearer_token)
@@ -277,7 +294,7 @@ class RequestOptions:
             if isinstance(self.data, (str, bytes)):
                 kind = type(self.data).__name__
                 raise TypeError(f"data is a {kind}; a mapping or pairs are expected, for a form")
-            content = urlencode(list(_pairs(self.data))).encode()
+            content = urlencode(list(_pairs(self.data, "data"))).encode()
             kind = kind or "application/x-www-form-urlencoded"
         elif isinstance(content, str):
             content, kind = encode(content, "content"), kind or "text/plain; charset=utf-8"
@@ -299,14 +316,28 @@ def json_text(value: Any) -> str:
         raise invalid(f"json cannot be sent as JSON: {error}") from error
 
 
-def _pairs(params: Params) -> Iterator[tuple[str, bytes]]:
+def _pairs(params: Params, what: str) -> Iterator[tuple[str, bytes]]:
     """Names and values of a query or a form."""
-    items: Any = params.items() if isinstance(params, Mapping) else params or ()
-    for name, value in items:
+    for name, value in _items(params, what):
         for one in value if isinstance(value, (list, tuple)) else (value,):
             if one is not None:
                 said = str(one).lower() if isinstance(one, bool) else str(one)
                 yield name, text(said, f"the value of parameter {name}")
+
+
+def _items(params: Params, what: str) -> list[tuple[str, Any]]:
+    if isinstance(params, Mapping):
+        return list(params.items())
+    if isinstance(params, bytes):
+        params = params.decode("utf-8", "surrogateescape")
+    if isinstance(params, str):
+        # What is no UTF-8 is refused where all values are looked at.
+        return parse_qsl(params, keep_blank_values=True, errors="surrogateescape")
+    try:
+        return [(name, value) for name, value in params or ()]
+    except (TypeError, ValueError):
+        kind = type(params).__name__
+        raise TypeError(f"{what} is a {kind} that is neither a mapping nor pairs") from None
 
 
 def _named(value: Any, names: Mapping[Any, int], what: str) -> int:

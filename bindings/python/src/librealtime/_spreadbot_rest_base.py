@@ -208,9 +208,9 @@ class BaseSpreadbotREST(BaseRESTClient):
         if self._on_tokens is not None:
             self._call(self._on_tokens, access_token, refresh_token)
 
-    def _await(self, awaitable: Any) -> None:
-        """Has what the handler returned be awaited."""
-        raise NotImplementedError
+
+# What complaints of arguments call it.
+BaseSpreadbotREST.__init__.__qualname__ = "SpreadbotREST"
 
 
 def sharing(spreadbot: Handle) -> Handle:
