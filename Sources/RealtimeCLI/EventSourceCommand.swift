@@ -80,9 +80,11 @@ struct EventSourceCommand: AsyncParsableCommand {
             console.tellLoss(failure.error, failure.retryIn, failure.attempt)
         }
         let left = Countdown(count)
-        let types = Set(event)
+        // By their bytes: two that look alike are two.
+        let types = Set(event.map { Array($0.utf8) })
         source.onAny { [unowned source] received in
-            guard types.isEmpty || types.contains(received.event), !left.isOver else { return }
+            guard types.isEmpty || types.contains(Array(received.event.utf8)), !left.isOver
+            else { return }
             console.tell(
                 received.data,
                 JSONLine("message").with("type", received.event).with("id", received.id)

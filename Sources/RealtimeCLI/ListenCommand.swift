@@ -166,10 +166,13 @@ struct ListenCommand: AsyncParsableCommand {
 
     /// Scheme and authority, and what is behind them.
     private static func split(_ url: String) -> (base: String, path: String) {
-        let slashes = url.indices.filter { url[$0] == "/" || url[$0] == "?" }
+        let bytes = url.utf8
+        let (slash, mark) = (UInt8(ascii: "/"), UInt8(ascii: "?"))
+        let slashes = bytes.indices.filter { bytes[$0] == slash || bytes[$0] == mark }
         // Two belong to the scheme.
         guard slashes.count > 2 else { return (url, "") }
-        return (String(url[..<slashes[2]]), String(url[slashes[2]...].drop { $0 == "/" }))
+        let path = url[slashes[2]...].utf8.drop { $0 == slash }
+        return (String(url[..<slashes[2]]), String(Substring(path)))
     }
 }
 

@@ -40,9 +40,8 @@ struct SharedOptions: ParsableArguments {
             headers.append(("Authorization", "Bearer \(token)"))
         }
         if let user {
-            let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = try EventSource.basicAuth(
-                String(parts[0]), parts.count > 1 ? String(parts[1]) : "")
+            let (name, password) = atColon(user) ?? (user[...], "")
+            let value = try EventSource.basicAuth(String(name), String(password))
             headers.append(("Authorization", value))
         }
         return headers
@@ -140,11 +139,17 @@ func duration(_ seconds: Double, _ option: String) throws -> Duration {
 }
 
 private func parseHeader(_ text: String) throws -> (name: String, value: String) {
-    guard let colon = text.firstIndex(of: ":") else {
+    guard let (name, value) = atColon(text) else {
         throw ValidationError("The header \"\(text)\" has no colon; \"Name: value\" is expected.")
     }
-    let value = text[text.index(after: colon)...]
-    return (String(text[..<colon]), String(value.drop { $0 == " " }))
+    return (String(name), String(Substring(value.utf8.drop { $0 == UInt8(ascii: " ") })))
+}
+
+/// What is before the first colon and behind it. By bytes: to a Character belongs what is combined
+/// with it, and then it is no colon.
+private func atColon(_ text: String) -> (Substring, Substring)? {
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    return (text[..<colon], text[text.utf8.index(after: colon)...])
 }
 
 private func parseResolve(_ text: String) throws -> Network.Resolve {

@@ -16,6 +16,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         events,
         events_as_json,
         events_are_chosen,
+        types_that_look_alike,
         events_that_cannot_be_had,
         events_interrupted,
         ids_are_kept,
@@ -64,6 +65,14 @@ def events_are_chosen(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says(*STREAM, body="retry: 1\n" + BODY)))
     result = tool.run("sse", url, "--event", "tick", "--event", "tock", "--count", "2")
     expect(result.stdout == "a\nb\n" * 2, repr(result.stdout))
+
+
+def types_that_look_alike(tool: Tool, servers: Servers) -> None:
+    """They are compared by their bytes."""
+    body = "event: e\u0301\ndata: two scalars\n\nevent: \u00e9\ndata: one\n\n"
+    url = http(servers.script(says(*STREAM, body=body)))
+    result = tool.run("sse", url, "--no-reconnect", "--event", "\u00e9")
+    expect(result.stdout == "one\n", repr(result.stdout))
 
 
 def events_that_cannot_be_had(tool: Tool, servers: Servers) -> None:

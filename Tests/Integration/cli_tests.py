@@ -196,7 +196,11 @@ def what_the_request_says(tool: Tool, servers: Servers) -> None:
     tool.run("ws", url, "--user", "Aladdin:open sesame", "--origin", "https://example.org")
     elsewhere = url.replace("127.0.0.1", "name.invalid")
     tool.run("ws", elsewhere, "--no-compress", "--resolve", f"name.invalid:{port}:127.0.0.1")
-    first, filed, second, third = requests
+    # A colon and a blank are bytes, whatever is combined with them.
+    tool.run("ws", url, "--user", "me:\u0301", "-H", "X-One:\u0301 b")
+    first, filed, second, third, combined = requests
+    expect(combined["Authorization"] == "Basic bWU6zIE=", f"{combined}")
+    expect(combined["X-One"] == "\u0301 b", f"{combined}")
     expect(filed["Authorization"] == "Bearer from a file", f"{filed}")
     expect(first["X-One"] == "a: b" and first["Authorization"] == "Bearer t0ken", f"{first}")
     expect(first["Sec-WebSocket-Extensions"] != "", f"{first}")
