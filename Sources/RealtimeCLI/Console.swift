@@ -39,13 +39,14 @@ struct Console: Sendable {
 
     /// A failure after which another attempt follows, or one beside the connection.
     func tellLoss(
-        _ error: RealtimeError, _ delay: Duration?, _ attempt: Int, transport: String? = nil
+        _ error: RealtimeError, _ delay: Duration?, _ attempt: Int, transport: String? = nil,
+        without wanted: String = Console.network
     ) {
         if error.code == .store {
             return note(error.message, JSONLine("warning").with("message", error.message))
         }
         note(
-            "\(error.message); trying again \(Console.when(delay))",
+            "\(error.message); trying again \(Console.when(delay, wanted))",
             JSONLine("lost").with("code", "\(error.code)").with("message", error.message)
                 .with("delay_ms", delay).with("attempt", attempt).with("transport", transport))
     }
@@ -74,8 +75,10 @@ struct Console: Sendable {
     }
 
     /// Of the next attempt.
-    static func when(_ delay: Duration?) -> String {
-        guard let delay else { return "when there is a network" }
+    static let network = "when there is a network"
+
+    static func when(_ delay: Duration?, _ wanted: String = network) -> String {
+        guard let delay else { return wanted }
         return "in \((delay / .milliseconds(1)).rounded() / 1000) s"
     }
 

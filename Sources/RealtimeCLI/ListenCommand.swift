@@ -108,11 +108,12 @@ struct ListenCommand: AsyncParsableCommand {
                 "connected by \(transport.title)" + (resumed ? ", behind the last id" : ""),
                 JSONLine("open").with("transport", transport.rawValue).with("resumed", resumed))
         }
-        spreadbot.onError { failure in
+        spreadbot.onError { [unowned spreadbot] failure in
             guard !failure.isFatal else { return }
             console.tellLoss(
                 failure.error, failure.retryIn, failure.attempt,
-                transport: failure.transport?.rawValue)
+                transport: failure.transport?.rawValue,
+                without: spreadbot.phase == .auth ? "with fresh tokens" : Console.network)
         }
         spreadbot.onTokens { _, _ in
             console.note("the tokens were refreshed", JSONLine("tokens"))

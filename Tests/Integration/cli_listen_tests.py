@@ -72,6 +72,8 @@ def tokens_are_refreshed(tool: Tool, servers: Servers) -> None:
     told = tool.json("listen", url, *arguments, *tokens, "--client", "Yzpz")
     events = [line["event"] for line in told]
     expect(events == ["lost", "tokens", "open", "message"], f"{told}")
+    said = tool.run("listen", url, *arguments, *tokens, "--client", "Yzpz").stderr
+    expect("401; trying again with fresh tokens\n" in said.replace(' "Unauthorized"', ""), said)
     said = tool.run("listen", url, *arguments, status=REFUSED).stderr
     expect("401" in said and "stale" not in said, said)
 
