@@ -38,6 +38,7 @@ struct Console: Sendable {
     }
 
     /// A failure after which another attempt follows, or one beside the connection.
+    /// - Parameter without: what an attempt that has no delay waits for.
     func tellLoss(
         _ error: RealtimeError, _ delay: Duration?, _ attempt: Int, transport: String? = nil,
         without wanted: String = Console.network
@@ -74,9 +75,9 @@ struct Console: Sendable {
         }
     }
 
-    /// Of the next attempt.
     static let network = "when there is a network"
 
+    /// Of the next attempt.
     static func when(_ delay: Duration?, _ wanted: String = network) -> String {
         guard let delay else { return wanted }
         return "in \((delay / .milliseconds(1)).rounded() / 1000) s"
@@ -112,8 +113,10 @@ struct Console: Sendable {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
-                if errno == EINTR || errno == EAGAIN { continue }
-                cannotWrite(descriptor, errno)
+                let number = errno
+                if number == EAGAIN { Files.wait(descriptor, POLLOUT) }
+                if number == EINTR || number == EAGAIN { continue }
+                cannotWrite(descriptor, number)
             }
             rest = rest.dropFirst(count)
         }

@@ -26,7 +26,7 @@ enum ExitStatus: Int32, Error, CaseIterable {
         case .lost: "the connection was lost, or the peer broke the protocol"
         case .closedWithError: "the peer closed with a code that is an error"
         case .usage: "an argument that cannot be"
-        case .interrupted: "Ctrl-C, after closing in order"
+        case .interrupted: "Ctrl-C or SIGTERM, after closing in order"
         case .unread: "nobody reads standard output any more"
         }
     }

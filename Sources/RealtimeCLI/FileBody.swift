@@ -51,7 +51,7 @@ final class FileBody: Sendable {
 
     private func take(_ offset: Int, _ count: Int) throws -> [UInt8] {
         guard count > 0 else { return [] }
-        let piece = try read(count) { pread(descriptor, $0, $1, off_t(offset)) }
+        let piece = try read(count) { pread(descriptor, $0.baseAddress, $0.count, off_t(offset)) }
         guard !piece.isEmpty else {
             throw noted(RealtimeError(.system, "\"\(path)\" became shorter while it was sent"))
         }
@@ -60,15 +60,15 @@ final class FileBody: Sendable {
 
     /// The next bytes of a pipe or terminal, none at its end; waits for them.
     fileprivate func wait() throws -> [UInt8] {
-        try read(FileBody.pieceBytes) { Glibc.read(descriptor, $0, $1) }
+        try read(FileBody.pieceBytes) { Files.read(descriptor, $0) }
     }
 
     private func read(
-        _ capacity: Int, _ call: (UnsafeMutablePointer<UInt8>?, Int) -> Int
+        _ capacity: Int, _ call: (UnsafeMutableBufferPointer<UInt8>) -> Int
     ) throws -> [UInt8] {
         var got = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-            repeat { got = call(buffer.baseAddress, buffer.count) } while got < 0 && errno == EINTR
+            repeat { got = call(buffer) } while got < 0 && errno == EINTR
             count = max(0, got)
         }
         guard got >= 0 else { throw noted(Files.failure("cannot be read", path)) }

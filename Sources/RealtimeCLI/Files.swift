@@ -12,15 +12,28 @@ enum Files {
         while true {
             var got = 0
             let more = [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
-                repeat {
-                    got = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-                } while got < 0 && errno == EINTR
+                got = read(descriptor, buffer)
                 count = max(0, got)
             }
             guard got >= 0 else { throw failure("cannot be read", path) }
             if got == 0 { return bytes }
             bytes += more
         }
+    }
+
+    /// As read(2), also of what somebody has made non-blocking: standard input is often shared.
+    static func read(_ descriptor: Int32, _ buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        while true {
+            let got = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            guard got < 0, errno == EINTR || errno == EAGAIN else { return got }
+            if errno == EAGAIN { wait(descriptor, POLLIN) }
+        }
+    }
+
+    /// Until one that somebody has made non-blocking is ready again.
+    static func wait(_ descriptor: Int32, _ events: Int32) {
+        var wait = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+        poll(&wait, 1, -1)
     }
 
     static func failure(_ what: String, _ path: String) -> RealtimeError {

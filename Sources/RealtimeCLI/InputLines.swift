@@ -42,11 +42,7 @@ final class InputLines: Sendable {
         /// False at the end.
         private mutating func readMore() -> Bool {
             let more = [UInt8](unsafeUninitializedCapacity: Buffer.chunk) { buffer, count in
-                var got = 0
-                repeat {
-                    got = read(STDIN_FILENO, buffer.baseAddress, buffer.count)
-                } while got < 0 && errno == EINTR
-                count = max(0, got)
+                count = max(0, Files.read(STDIN_FILENO, buffer))
             }
             bytes += more
             return !more.isEmpty

@@ -21,10 +21,17 @@ final class Interruption: @unchecked Sendable {
         }
     }
 
+    /// A little more than a closing handshake may take. What hangs, as a reader of our output that
+    /// does not read, does not keep the process from its end.
+    private static let patience = 12.0
+
     deinit { for source in sources { source.cancel() } }
 
     private func came(_ close: () -> Void) {
         if isInterrupted.exchange(true, ordering: .relaxed) {
+            exit(ExitStatus.interrupted.rawValue)
+        }
+        DispatchQueue.global().asyncAfter(deadline: .now() + Interruption.patience) {
             exit(ExitStatus.interrupted.rawValue)
         }
         close()

@@ -12,7 +12,8 @@ import Realtime
             error. With --json all of it goes to standard output, one JSON object a line, whose \
             "event" tells what happened.
 
-            Ctrl-C closes the connection in order; a second one ends at once.
+            Ctrl-C, or SIGTERM, closes the connection in order, which takes 12 seconds at most; a \
+            second one ends at once.
 
             EXIT CODES
             \(ExitStatus.table)

@@ -51,8 +51,6 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         interrupted,
         interrupted_while_connecting,
         interrupted_twice,
-        reader_goes_away,
-        output_has_no_room,
         terminal,
         terminal_interrupted,
         terminal_is_not_given_control,
@@ -345,32 +343,6 @@ def interrupted_twice(tool: Tool, servers: Servers) -> None:
         process.send_signal(signal.SIGINT)
         ends(process, INTERRUPTED)
         expect(time.monotonic() - start < 10, "the second did not end it")
-
-
-def reader_goes_away(tool: Tool, servers: Servers) -> None:
-    async def flood(peer: Peer) -> None:
-        await peer.send(peer.answer())
-        while True:
-            await peer.send(frame(1, b"line") * 1000)
-
-    with running(tool, "ws", servers.script(flood)) as process:
-        line_of(process)
-        assert process.stdout is not None
-        process.stdout.close()
-        ends(process, UNREAD)
-        assert process.stderr is not None
-        said = process.stderr.read()
-        expect(said == b"realtime: connected\n", f"said {said!r}")
-
-
-def output_has_no_room(tool: Tool, servers: Servers) -> None:
-    with open("/dev/full", "wb") as full:
-        process = tool.start("ws", servers.echo(), stdout=full)
-        _, said = process.communicate(b"line\n", PATIENCE_S)
-        ends(process, OTHER)
-    lines = said.decode().splitlines()
-    expected = "realtime: standard output cannot be written: No space left on device"
-    expect(lines[1:] == [expected], f"said {lines}")
 
 
 # Through a terminal

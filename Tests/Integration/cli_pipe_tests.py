@@ -1,0 +1,107 @@
+"""The command-line tool between others: who reads its output, or writes its input, and who does
+not."""
+
+import fcntl
+import functools
+import os
+import signal
+import sys
+import termios
+import time
+
+from command_line import DONE, INTERRUPTED, OTHER, UNREAD, Tool, ends, line_of, running
+from harness import PATIENCE_S, Build, Suite, expect
+from servers import Peer, Servers, frame
+
+
+def add(suite: Suite, build: Build, servers: Servers) -> None:
+    tool = Tool(build)
+    for test in (
+        interrupted_with_a_reader_that_does_not_read,
+        reader_goes_away,
+        output_has_no_room,
+        output_that_does_not_block,
+        input_that_does_not_block,
+    ):
+        name = "tool: " + test.__name__.replace("_", " ")
+        suite.add(name, functools.partial(test, tool, servers))
+
+
+def interrupted_with_a_reader_that_does_not_read(tool: Tool, servers: Servers) -> None:
+    """It is waited for no longer than for a closing handshake."""
+
+    async def flood(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        while True:
+            await peer.send(frame(1, b"line") * 1000)
+
+    with running(tool, "ws", servers.script(flood)) as process:
+        assert process.stdout is not None
+        waiting = 0
+        while waiting < 60_000:  # of the 64 KiB that a pipe has
+            told = fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4))
+            waiting = int.from_bytes(told, sys.byteorder)
+        process.send_signal(signal.SIGTERM)
+        ends(process, INTERRUPTED)
+
+
+def reader_goes_away(tool: Tool, servers: Servers) -> None:
+    async def flood(peer: Peer) -> None:
+        await peer.send(peer.answer())
+        while True:
+            await peer.send(frame(1, b"line") * 1000)
+
+    with running(tool, "ws", servers.script(flood)) as process:
+        line_of(process)
+        assert process.stdout is not None
+        process.stdout.close()
+        ends(process, UNREAD)
+        assert process.stderr is not None
+        said = process.stderr.read()
+        expect(said == b"realtime: connected\n", f"said {said!r}")
+
+
+def output_has_no_room(tool: Tool, servers: Servers) -> None:
+    with open("/dev/full", "wb") as full:
+        process = tool.start("ws", servers.echo(), stdout=full)
+        _, said = process.communicate(b"line\n", PATIENCE_S)
+        ends(process, OTHER)
+    lines = said.decode().splitlines()
+    expected = "realtime: standard output cannot be written: No space left on device"
+    expect(lines[1:] == [expected], f"said {lines}")
+
+
+def output_that_does_not_block(tool: Tool, servers: Servers) -> None:
+    """A parent has made it so, and reads slowly: that is waited for, and not asked again and
+    again."""
+    line = "x" * 60_000
+
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer() + frame(1, line.encode()) * 50 + frame(8, b"\x03\xe8"))
+        await peer.read_until_close()
+
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    arguments = ("ws", servers.script(script), "--count", "50")
+    with running(tool, *arguments, stdout=writer) as process, open(reader) as output:
+        os.close(writer)
+        time.sleep(1)
+        with open(f"/proc/{process.pid}/stat") as stat:
+            times = stat.read().rpartition(")")[2].split()[11:13]
+        spent = sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+        expect(spent < 0.5, f"{spent} s of CPU")
+        expect(output.read() == f"{line}\n" * 50, "not all of it came")
+        ends(process, DONE)
+
+
+def input_that_does_not_block(tool: Tool, servers: Servers) -> None:
+    """Nor is it at its end when there is nothing yet."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    with running(tool, "ws", servers.echo(), "--close", stdin=reader) as process:
+        os.close(reader)
+        line_of(process, "stderr")
+        os.write(writer, b"one\n")
+        expect(line_of(process) == "one", "not what was sent")
+        os.close(writer)
+        ends(process, DONE)
