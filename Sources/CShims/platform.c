@@ -267,6 +267,12 @@ uint64_t rt_curl_request_delay(CURL *easy) {
   return microseconds > 0 ? (uint64_t)microseconds * 1000 : 0;
 }
 
+uint64_t rt_curl_bytes_received(CURL *easy) {
+  curl_off_t count = 0;
+  curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &count);
+  return count > 0 ? (uint64_t)count : 0;
+}
+
 int rt_curl_http_version(CURL *easy) {
   long version = 0;
   curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);

@@ -1,11 +1,11 @@
 /* One busy connection takes no more than its share of a turn, reading and writing: 1 MiB, and what
- * one read has above it. */
+ * one read has above it; an event stream what libcurl holds, too. */
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "contract.h"
 
-enum { SHARE = 1 << 20, READ = 256 << 10, MESSAGE = 64 << 10 };
+enum { SHARE = 1 << 20, READ = 256 << 10, MESSAGE = 64 << 10, LINE = 1 << 10 };
 
 typedef struct flood {
   int opened;
@@ -42,25 +42,49 @@ static rt_websocket *connect_to(rt_loop *loop, const char *server, const char *p
   return websocket;
 }
 
-static void reads_its_share(rt_loop *loop, const char *server) {
+/* No turn reads more than `most`, whatever waits. */
+static void reads_its_share(rt_loop *loop, const flood *f, size_t most) {
+  int64_t end_ms = now_ms() + 30000;
+  int was_full = 0;
+  /* The kernel gives a socket more room the more is read from it: read, then let it fill. */
+  while (!was_full) {
+    int64_t full_ms = now_ms() + 500;
+    size_t wanted = f->bytes + (32 << 20), before;
+    while (!was_full && now_ms() < full_ms) was_full = waiting_bytes() >= SHARE + SHARE / 2;
+    do {
+      CHECK(now_ms() < end_ms);
+      before = f->bytes;
+      CHECK_OK(rt_loop_dispatch(loop, 10));
+      CHECK(f->bytes - before <= most);
+    } while (f->bytes < wanted);
+  }
+}
+
+static void reads_messages(rt_loop *loop, const char *server) {
   flood f = {0};
   rt_websocket *websocket = connect_to(loop, server, "/flood", &f);
-  int64_t end_ms = now_ms() + 30000;
-  size_t before;
-  int enough = 0;
-  /* The kernel gives a socket more room the more is read from it: read, then let it fill. */
-  while (!enough) {
-    int64_t full_ms = now_ms() + 500;
-    size_t wanted = f.bytes + (32 << 20);
-    CHECK(now_ms() < end_ms);
-    TURN_UNTIL(loop, f.bytes > wanted);
-    while (!enough && now_ms() < full_ms) enough = waiting_bytes() >= SHARE + SHARE / 2;
-  }
-  before = f.bytes;
-  CHECK_OK(rt_loop_dispatch(loop, 0));
-  CHECK(f.bytes > before);
-  CHECK(f.bytes - before <= SHARE + READ + MESSAGE);
+  reads_its_share(loop, &f, SHARE + READ + MESSAGE);
   rt_websocket_free(websocket);
+}
+
+static void on_event(
+    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
+    size_t data_length, bool had_id, void *user) {
+  (void)id, (void)id_length, (void)event, (void)event_length, (void)data, (void)had_id;
+  ((flood *)user)->bytes += data_length;
+}
+
+static void reads_events(rt_loop *loop, const char *server, const char *path) {
+  flood f = {0};
+  char url[64];
+  rt_eventsource *source;
+  CHECK(snprintf(url, sizeof url, "http%s%s", server + 2, path) < (int)sizeof url);
+  CHECK_OK(rt_eventsource_new(loop, url, &source));
+  CHECK_OK(rt_eventsource_on_any(source, on_event, &f, NULL));
+  CHECK_OK(rt_eventsource_start(source));
+  /* Beside the share a batch of libcurl's, of up to five reads and a line, by its timer. */
+  reads_its_share(loop, &f, SHARE + 2 * (READ + 2 * MESSAGE + LINE));
+  rt_eventsource_free(source);
 }
 
 static void writes_its_share(rt_loop *loop, const char *server) {
@@ -83,7 +107,9 @@ int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
   loop = new_loop();
-  reads_its_share(loop, argv[1]);
+  reads_messages(loop, argv[1]);
+  reads_events(loop, argv[1], "/flood-events");
+  reads_events(loop, argv[1], "/flood-events/gzip");
   writes_its_share(loop, argv[1]);
   rt_loop_free(loop);
   return 0;

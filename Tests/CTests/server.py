@@ -17,6 +17,8 @@ Prints its port on a line of its own and runs until its standard input ends.
 /flaky/NAME/N    cuts the first N connections of this NAME, then sends every message back
 /events/N        no WebSocket: a stream of N events behind the one that Last-Event-ID names, then
                  its end; each has an id, a comment before it, and "odd" ones have that type
+/flood-events    no WebSocket: 200 MiB of events without an id, each of 1 KiB that compresses badly
+/flood-events/gzip                             the same, compressed
 /tokens          the same with one event, for those with "Authorization: Bearer good"
 /poll/N          no WebSocket: the message behind the one that Last-Event-ID names, up to the Nth,
                  then nothing; for those with "Authorization: Bearer good"
@@ -26,6 +28,9 @@ Prints its port on a line of its own and runs until its standard input ends.
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
+import random
 import sys
 from http import HTTPStatus
 
@@ -49,6 +54,21 @@ def events(connection: ServerConnection, request: Request, count: int) -> Respon
     return response
 
 
+def flood(connection: ServerConnection, *codings: str) -> Response:
+    line = b"data: " + base64.b64encode(random.Random(1).randbytes(768)) + b"\n\n"
+    some = line * 1024
+    body = some * 200
+    response = connection.respond(HTTPStatus.OK, "")
+    del response.headers["Content-Type"]
+    response.headers["Content-Type"] = "text/event-stream"
+    if codings:
+        response.headers["Content-Encoding"] = codings[0]
+        body = gzip.compress(body, 0)
+    del response.headers["Content-Length"]
+    response.headers["Content-Length"] = str(len(body))
+    return Response(response.status_code, response.reason_phrase, response.headers, body)
+
+
 def polled(connection: ServerConnection, request: Request, count: int) -> Response:
     number = int(request.headers.get("Last-Event-ID", "0")) + 1
     if number > count:
@@ -64,6 +84,8 @@ def refuse(connection: ServerConnection, request: Request) -> Response | None:
         return connection.respond(HTTPStatus.NOT_FOUND, "not here\n")
     if action == "events":
         return events(connection, request, int(rest[0]))
+    if action == "flood-events":
+        return flood(connection, *rest)
     if action == "gone":
         return connection.respond(HTTPStatus.GONE, "")
     if action in ("tokens", "poll"):

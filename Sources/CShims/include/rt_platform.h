@@ -87,6 +87,8 @@ typedef int (*rt_curl_debug_fn)(CURL *easy, curl_infotype kind, char *text, size
 CURLcode rt_curl_set_debug(CURL *easy, rt_curl_debug_fn fn, void *user);
 /// Nanoseconds from the start of a transfer until its request could go out; 0 before.
 uint64_t rt_curl_request_delay(CURL *easy);
+/// Bytes of the answer's body so far, as they came.
+uint64_t rt_curl_bytes_received(CURL *easy);
 /// What libcurl writes while a handle works.
 typedef struct {
   /// There is a connection, and the request goes out.

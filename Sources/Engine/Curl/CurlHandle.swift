@@ -88,6 +88,9 @@ final class CurlHandle {
         notes.pointee.is_connected ? rt_curl_request_delay(easy) : 0
     }
 
+    /// Of the answer's body so far, before it is decoded.
+    var bytesReceived: UInt64 { rt_curl_bytes_received(easy) }
+
     /// The server has said that it has not begun with the request: it may go out again.
     func setNotBegun(_ isNotBegun: Bool) { notes.pointee.was_not_begun = isNotBegun }
 

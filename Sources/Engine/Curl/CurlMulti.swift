@@ -73,6 +73,9 @@ final class CurlMulti: TimerTarget, LoopSource {
         if buffer.capacity == 0 { swap(&buffer, &spare) }
     }
 
+    /// So many bytes of an answer were told.
+    func hasTold(_ count: Int) { told += count }
+
     /// Takes the storage of an empty buffer back.
     func takeBack(_ buffer: inout ByteBuffer) {
         guard buffer.isEmpty, buffer.capacity > 0 else { return }
@@ -114,14 +117,19 @@ final class CurlMulti: TimerTarget, LoopSource {
     @exclusivity(unchecked) private var isDue = false
     /// How often it is, before others have their turn.
     private static let roundsPerTurn = 16
+    /// Bytes of answers that were told in this turn of the loop.
+    @exclusivity(unchecked) private var told = 0
+    @exclusivity(unchecked) private var turnNumber: UInt64 = 0
 
     private func act(_ socket: curl_socket_t, _ mask: Int32) {
         guard isOpen else { return }
         isInside = true
+        let number = loop.turnNumber
+        if turnNumber != number { (turnNumber, told) = (number, 0) }
         perform(socket, mask)
         // By the timer each would cost a turn of the loop and three system calls.
         var rounds = 1
-        while isOpen, isDue, rounds < CurlMulti.roundsPerTurn {
+        while isOpen, isDue, rounds < CurlMulti.roundsPerTurn, told < Loop.bytesPerTurn {
             isDue = false
             rounds += 1
             perform(CURL_SOCKET_BAD, 0)

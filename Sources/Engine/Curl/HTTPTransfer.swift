@@ -84,6 +84,10 @@ final class HTTPTransfer: CurlUser {
     @exclusivity(unchecked) private var wantsBody = false
     @exclusivity(unchecked) private var result: CURLcode?
     @exclusivity(unchecked) private var isAnswered = false
+    /// What comes may be decoded by libcurl.
+    @exclusivity(unchecked) private var isCoded = false
+    /// Bytes of the body, as they came, before those that are not told yet.
+    @exclusivity(unchecked) private var bytesTold: UInt64 = 0
     @exclusivity(unchecked) private var refusal = HTTP2Refusal()
 
     @exclusivity(unchecked) private var isDelivering = false
@@ -267,19 +271,36 @@ final class HTTPTransfer: CurlUser {
 
     /// What its owner does not take now stays in the kernel, and slows the server down.
     private func holdBack() {
-        guard isOpen, !isHeld, result == nil,
+        guard isOpen, result == nil,
             body.count >= HTTPTransfer.heldBytes || isPaused && !body.isEmpty
         else { return }
+        hold()
+    }
+
+    /// libcurl reads a hundred times before it returns, as long as there is something.
+    private func holdEnough() {
+        guard body.count >= HTTPTransfer.heldBytes else { return }
+        // It keeps what is left of a read, decoded, and fails above 64 MiB: a few reads of what
+        // compresses so well are taken whole.
+        if isCoded, handle.bytesReceived < bytesTold + UInt64(HTTPTransfer.heldBytes) { return }
+        hold()
+    }
+
+    /// Has libcurl read no more; in its callbacks, too.
+    private func hold() {
+        guard !isHeld else { return }
         isHeld = true
         // A request's body that waits goes on waiting.
         _ = curl_easy_pause(easy, CURLPAUSE_RECV | (uploadWaits ? CURLPAUSE_SEND : 0))
     }
 
     private func deliverBody() {
+        if isCoded { bytesTold = handle.bytesReceived }
         while isOpen, !isPaused, !body.isEmpty {
             // Taken out, since more may be written while it is told.
             var chunk = ByteBuffer()
             swap(&chunk, &body)
+            multi.hasTold(chunk.count)
             owner?.received(chunk.readable, by: self)
             if body.isEmpty {
                 chunk.removeAll(keeping: Int.max)
@@ -340,6 +361,7 @@ final class HTTPTransfer: CurlUser {
         let line = UnsafeRawBufferPointer(start: data, count: count)
         if let head = me.headReader.read(line) {
             me.head = head
+            me.isCoded = !head.values("Content-Encoding").isEmpty
             me.note()
         }
         return me.headReader.isTooLarge ? 0 : count
@@ -354,8 +376,6 @@ final class HTTPTransfer: CurlUser {
 
     static let bodyCame: rt_curl_data_fn = { data, _, count, user in
         guard let data, let me = from(user) else { return 0 }
-        // All of it: what is refused in the middle of a read libcurl keeps itself, decoded, and
-        // fails above 64 MiB.
         guard count <= me.mostUndelivered - me.body.count else {
             me.hasOverflown = true
             return 0
@@ -363,6 +383,7 @@ final class HTTPTransfer: CurlUser {
         if me.body.isEmpty { me.multi.lend(&me.body) }
         me.body.append(UnsafeRawBufferPointer(start: data, count: count))
         me.note()
+        me.holdEnough()
         return count
     }
 

@@ -188,6 +188,8 @@ package final class Loop: @unchecked Sendable {
         armTimerDescriptor()
     }
 
+    var turnNumber: UInt64 { counters.turns.load(ordering: .relaxed) }
+
     private func handle(_ ready: rt_ready) {
         switch ready.token {
         case Loop.timerToken:
