@@ -293,7 +293,7 @@ extension EventSource.Event: MailboxElement {
     static var taken: Self { Self(id: "", event: "", data: "", hasID: false) }
 
     /// The texts are valid UTF-8 already: decoding repairs nothing.
-    init(_ event: EventSourceEvent) {
+    init(_ event: StreamEvent) {
         id = String(decoding: event.id, as: UTF8.self)
         self.event = String(decoding: event.type, as: UTF8.self)
         data = String(decoding: event.data, as: UTF8.self)

@@ -246,11 +246,10 @@ private func type(_ event: UnsafePointer<CChar>?) throws(RealtimeError) -> [UInt
 private func handler(
     _ box: CallbackBox<rt_eventsource_event_fn>
 ) -> EventSourceHandlers.Event? {
-    box.function.map { function in
-        { event in
-            function(
-                characters(event.id), event.id.count, characters(event.type), event.type.count,
-                characters(event.data), event.data.count, event.hasID, box.user)
-        }
+    guard let function = box.function else { return nil }
+    return { event in
+        function(
+            characters(event.id), event.id.count, characters(event.type), event.type.count,
+            characters(event.data), event.data.count, event.hasID, box.user)
     }
 }

@@ -58,11 +58,11 @@ private func step(
         do throws(RealtimeError) {
             switch try parser.next(bytes, &usedNow) {
             case .needMoreBytes: return .success(false)
-            case .event:
+            case .event(let event):
                 told.append(
                     .event(
-                        type: text(parser.type), data: text(parser.data), id: text(parser.id),
-                        hasID: parser.hasID))
+                        type: text(event.type), data: text(event.data), id: text(event.id),
+                        hasID: event.hasID))
             case .comment(let comment): told.append(.comment(text(comment)))
             case .retry(let milliseconds): told.append(.retry(milliseconds))
             }

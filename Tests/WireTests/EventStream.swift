@@ -70,11 +70,11 @@ struct Heard {
             do throws(RealtimeError) {
                 switch try parser.next(input, &used) {
                 case .needMoreBytes: return .success(false)
-                case .event:
+                case .event(let event):
                     tell(
                         .event(
-                            type: text(parser.type), data: text(parser.data), id: text(parser.id),
-                            hasID: parser.hasID))
+                            type: text(event.type), data: text(event.data), id: text(event.id),
+                            hasID: event.hasID))
                 case .comment(let comment): tell(.comment(text(comment)))
                 case .retry(let milliseconds): tell(.retry(milliseconds))
                 }

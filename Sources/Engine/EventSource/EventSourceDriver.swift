@@ -135,9 +135,9 @@ extension EventSourceConnection: HTTPSource {
                 switch try parser.pointee.next(input, &used) {
                 case .needMoreBytes: return used
                 // Another thread may have closed it while this was parsed.
-                case .event where isClosed, .comment where isClosed, .retry where isClosed:
+                case .event(_) where isClosed, .comment where isClosed, .retry where isClosed:
                     return used
-                case .event: deliver()
+                case .event(let event): deliver(event)
                 case .comment(let text): handlers.comment?(text)
                 case .retry(let milliseconds):
                     session?.setReconnectionTime(milliseconds: milliseconds)
@@ -153,21 +153,18 @@ extension EventSourceConnection: HTTPSource {
         return used
     }
 
-    private func deliver() {
+    private func deliver(_ event: StreamEvent) {
         if !hasDispatched {
             hasDispatched = true
             session?.dispatched()
         }
-        let event = EventSourceEvent(
-            id: parser.pointee.id, type: parser.pointee.type, data: parser.pointee.data,
-            hasID: parser.pointee.hasID)
-        if let onMessage, parser.pointee.isMessage { onMessage(event) }
+        if let onMessage, event.isMessage { onMessage(event) }
         if hasListeners { tellListeners(event) }
         if let onAny, !isClosed { onAny(event) }
         if let onEvent, !isClosed { onEvent(event) }
     }
 
-    private func tellListeners(_ event: EventSourceEvent) {
+    private func tellListeners(_ event: StreamEvent) {
         for listener in handlers.listeners where event.type.elementsEqual(listener.type) {
             guard !isClosed else { return }
             // One that was removed meanwhile, by itself or another, is not called.

@@ -1,18 +1,6 @@
 package import Session
 package import Wire
 
-/// One event, valid while its handler runs. Each text is UTF-8 with a NUL behind it, outside its
-/// length.
-package struct EventSourceEvent {
-    /// The last event id, sticky; maybe empty.
-    package let id: UnsafeRawBufferPointer
-    /// "message" when the stream named none.
-    package let type: UnsafeRawBufferPointer
-    package let data: UnsafeRawBufferPointer
-    /// Whether this very event had an id.
-    package let hasID: Bool
-}
-
 /// What the caller says when the server wants credentials.
 package enum CredentialsAnswer: Int32, Sendable {
     /// There are none: the source fails.
@@ -28,7 +16,8 @@ package enum CredentialsAnswer: Int32, Sendable {
 /// Unchecked because handlers may be set on any thread and are called on the loop's: callers of the
 /// C interface promise that theirs bear it, Swift's are Sendable.
 package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
-    package typealias Event = (EventSourceEvent) -> Void
+    /// Called with one event, whose texts are valid until it returns.
+    package typealias Event = (StreamEvent) -> Void
 
     /// A listener for events of one type.
     package struct Listener {

@@ -22,6 +22,7 @@ package struct ByteBuffer: ~Copyable {
     }
 
     /// At least `minimum` writable bytes behind the readable ones; `commit` makes them readable.
+    @inline(__always)
     package mutating func reserve(_ minimum: Int) -> UnsafeMutableRawBufferPointer {
         if capacity - tail < minimum { makeRoom(for: minimum) }
         return UnsafeMutableRawBufferPointer(
@@ -39,6 +40,19 @@ package struct ByteBuffer: ~Copyable {
         reserve(bytes.count).baseAddress?.copyMemory(from: source, byteCount: bytes.count)
         tail += bytes.count
     }
+
+    /// Appends them with one more behind.
+    package mutating func append(_ bytes: UnsafeRawBufferPointer, then byte: UInt8) {
+        let room = reserve(bytes.count + 1)
+        if let source = bytes.baseAddress, bytes.count > 0 {
+            room.baseAddress?.copyMemory(from: source, byteCount: bytes.count)
+        }
+        room[bytes.count] = byte
+        tail += bytes.count + 1
+    }
+
+    /// Writes a NUL behind the readable bytes, outside of them.
+    package mutating func terminate() { reserve(1)[0] = 0 }
 
     package mutating func append(_ byte: UInt8) {
         reserve(1)[0] = byte

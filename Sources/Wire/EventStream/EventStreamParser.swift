@@ -24,8 +24,8 @@ package struct EventStreamParser: ~Copyable {
 
     package enum Step {
         case needMoreBytes
-        /// `type`, `data`, `id` and `hasID` are this event's until the next call.
-        case event
+        /// Valid until the next call.
+        case event(StreamEvent)
         /// A comment: what follows the colon, made fit as UTF-8, with a NUL behind it.
         case comment(UnsafeRawBufferPointer)
         /// A valid reconnection time, told at the end of its line.
@@ -46,8 +46,6 @@ package struct EventStreamParser: ~Copyable {
         case skipped
     }
 
-    fileprivate enum Field { case data, event, id, retry, comment }
-
     private let limits: Limits
     package var tellsComments: Bool
 
@@ -63,6 +61,7 @@ package struct EventStreamParser: ~Copyable {
     private var dataBytes = ByteBuffer()
     private var dataIsASCII = true
     private var typeBytes = ByteBuffer()
+    private var typeIsASCII = false
     /// What is longer than a piece of the input: the id that is read, or a comment.
     private var scratch = ByteBuffer()
     /// Digits so far; nil when the value is not only digits.
@@ -77,14 +76,14 @@ package struct EventStreamParser: ~Copyable {
     private var pendingID = ByteBuffer()
     private var pendingIsASCII = true
     private var hasPendingID = false
+    /// The block that ended last had an id line of its own.
+    private var hasID = false
     /// What `id` is when it is not ASCII, once it was asked for.
     private var idText = ByteBuffer()
     private var idIsFit = false
 
     /// How many blocks had an id: changes whenever `lastEventID` may have.
     package private(set) var idCount: UInt64 = 0
-    /// Whether the event just told had an id line of its own.
-    package private(set) var hasID = false
     /// The last valid reconnection time, in milliseconds.
     package private(set) var reconnectionTime: Int64?
 
@@ -98,27 +97,14 @@ package struct EventStreamParser: ~Copyable {
         self.tellsComments = tellsComments
         lastEventID.withUnsafeBytes { idBytes.append($0) }
         idIsASCII = lastEventID.allSatisfy { $0 < 0x80 }
-        idBytes.reserve(1)[0] = 0
+        idBytes.terminate()
     }
-
-    /// Of the event just told: UTF-8, with a NUL behind it; "message" when the stream named none.
-    package var type: UnsafeRawBufferPointer {
-        typeBytes.isEmpty ? EventStreamParser.message : typeBytes.readable
-    }
-
-    /// Whether the event just told is of that type.
-    package var isMessage: Bool {
-        typeBytes.isEmpty || typeBytes.readable.elementsEqual(EventStreamParser.message)
-    }
-
-    /// Of the event just told: UTF-8, with a NUL behind it.
-    package var data: UnsafeRawBufferPointer { dataBytes.readable }
 
     /// The id of the last block that ended: raw bytes, "" for none.
     package var lastEventID: [UInt8] { Array(idBytes.readable) }
 
-    /// `lastEventID` as UTF-8, with a NUL behind it; valid until the next call of `next`.
-    package var id: UnsafeRawBufferPointer {
+    /// `lastEventID` as UTF-8, with a NUL behind it.
+    private var id: UnsafeRawBufferPointer {
         mutating get {
             if idIsASCII { return idBytes.readable }
             if !idIsFit {
@@ -139,6 +125,18 @@ package struct EventStreamParser: ~Copyable {
         if let failure { throw failure }
         if wasTold { forgetTold() }
         if heldMark != nil { skipMark(input, &used) }
+        do throws(RealtimeError) {
+            return try read(input, &used)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    @inline(__always)
+    private mutating func read(
+        _ input: UnsafeRawBufferPointer, _ used: inout Int
+    ) throws(RealtimeError) -> Step {
         guard let base = input.baseAddress else { return .needMoreBytes }
         let bytes = base.assumingMemoryBound(to: UInt8.self)
         while used < input.count {
@@ -158,13 +156,15 @@ package struct EventStreamParser: ~Copyable {
             if ends {
                 skipsLF = bytes[used] == 0x0D
                 used += 1
+                if case .start = place {
+                    if length == 0 {
+                        guard endBlock() else { continue }
+                        return .event(told())
+                    }
+                    if try takeWhole(part, isASCII) { continue }
+                }
             }
-            do throws(RealtimeError) {
-                if let step = try take(part, ends: ends, isASCII: isASCII) { return step }
-            } catch {
-                failure = error
-                throw error
-            }
+            if let step = try take(part, ends: ends, isASCII: isASCII) { return step }
         }
         return .needMoreBytes
     }
@@ -179,16 +179,10 @@ package struct EventStreamParser: ~Copyable {
         lineBytes = 0
         failure = nil
         hasPendingID = false
-        hasID = false
     }
 
     /// Storage above this goes back to the system after each event.
     private static let keptStorage = 2 << 20
-
-    private static var message: UnsafeRawBufferPointer {
-        let text: StaticString = "message"
-        return UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-    }
 
     private mutating func forgetTold() {
         wasTold = false
@@ -216,29 +210,6 @@ package struct EventStreamParser: ~Copyable {
     private mutating func take(
         _ part: UnsafeRawBufferPointer, ends: Bool, isASCII: Bool
     ) throws(RealtimeError) -> Step? {
-        if ends, case .start = place {
-            if part.isEmpty { return dispatch() }
-            if let (field, start) = EventStreamParser.wholeField(part) {
-                try checkLine(part.count)
-                begin(field)
-                let value = start < part.count && part[start] == 0x20 ? start + 1 : start
-                try add(UnsafeRawBufferPointer(rebasing: part[value...]), to: field, isASCII)
-                return try finish(field)
-            }
-            if part.count >= 3, part[0] == 0x69, part[1] == 0x64, part[2] == 0x3A {
-                let start = part.count > 3 && part[3] == 0x20 ? 4 : 3
-                try checkLine(part.count)
-                let value = UnsafeRawBufferPointer(rebasing: part[start...])
-                try check(0, value.count, limits.name, "id", "max_name_bytes")
-                if !value.contains(0) {
-                    pendingID.removeAll(keeping: EventStreamParser.keptStorage)
-                    pendingID.append(value)
-                    pendingIsASCII = isASCII
-                    hasPendingID = true
-                }
-                return nil
-            }
-        }
         var index = 0
         readName(part, &index)
         switch place {
@@ -265,17 +236,46 @@ package struct EventStreamParser: ~Copyable {
         return nil
     }
 
-    /// The field of a whole line with a colon, and where its value begins: nearly all lines.
+    /// Takes a whole line that is part of an event: nearly all lines.
+    /// - Returns: whether it is one.
     @inline(__always)
-    private static func wholeField(_ line: UnsafeRawBufferPointer) -> (Field, Int)? {
-        guard line.count >= 6 else { return nil }
+    private mutating func takeWhole(
+        _ line: UnsafeRawBufferPointer, _ isASCII: Bool
+    ) throws(RealtimeError) -> Bool {
+        guard let base = line.baseAddress, line.count >= 4 else { return false }
+        let field: Field
+        var start: Int
         // The first four bytes, as they lie in memory.
-        switch UInt32(littleEndian: line.loadUnaligned(as: UInt32.self)) {
-        case 0x6174_6164 where line[4] == 0x3A: return (.data, 5)
-        case 0x6E65_7665 where line[4] == 0x74 && line[5] == 0x3A: return (.event, 6)
-        case let word where word & 0xFF_FFFF == 0x3A_6469: return (.id, 3)
-        default: return nil
+        switch UInt32(littleEndian: base.loadUnaligned(as: UInt32.self)) {
+        case 0x6174_6164 where line.count >= 5 && line[4] == 0x3A: (field, start) = (.data, 5)
+        case 0x6E65_7665 where line.count >= 6 && line[4] == 0x74 && line[5] == 0x3A:
+            (field, start) = (.event, 6)
+        case let word where word & 0xFF_FFFF == 0x3A_6469: (field, start) = (.id, 3)
+        default: return false
         }
+        try checkLine(line.count)
+        if start < line.count, line[start] == 0x20 { start += 1 }
+        let value = UnsafeRawBufferPointer(start: base + start, count: line.count - start)
+        switch field {
+        case .data:
+            try check(dataBytes.count, value.count, limits.data, "data", "max_event_bytes")
+            if !isASCII { dataIsASCII = false }
+            dataBytes.append(value, then: 0x0A)
+        case .event:
+            try check(0, value.count, limits.name, "event type", "max_name_bytes")
+            typeBytes.removeAll(keeping: EventStreamParser.keptStorage)
+            typeBytes.append(value)
+            typeIsASCII = isASCII
+        case .id:
+            try check(0, value.count, limits.name, "id", "max_name_bytes")
+            guard !value.contains(0) else { break }
+            pendingID.removeAll(keeping: EventStreamParser.keptStorage)
+            pendingID.append(value)
+            pendingIsASCII = isASCII
+            hasPendingID = true
+        case .retry, .comment: break
+        }
+        return true
     }
 
     /// Goes on to the line's value, or to knowing that it has none to keep.
@@ -330,6 +330,7 @@ package struct EventStreamParser: ~Copyable {
         case .event:
             try check(typeBytes.count, value.count, limits.name, "event type", "max_name_bytes")
             typeBytes.append(value)
+            typeIsASCII = false
         case .id:
             try check(scratch.count, value.count, limits.name, "id", "max_name_bytes")
             scratch.append(value)
@@ -376,26 +377,35 @@ package struct EventStreamParser: ~Copyable {
         lineBytes = 0
     }
 
-    /// An empty line: the block before it is an event when it had data.
-    private mutating func dispatch() -> Step? {
+    /// An empty line.
+    /// - Returns: whether the block before it is an event: whether it had data.
+    @inline(__always)
+    private mutating func endBlock() -> Bool {
         hasID = hasPendingID
         if hasPendingID {
             hasPendingID = false
             idCount += 1
             swap(&idBytes, &pendingID)
-            idBytes.reserve(1)[0] = 0
+            idBytes.terminate()
             idIsASCII = pendingIsASCII
             idIsFit = false
         }
         if dataBytes.isEmpty {
             typeBytes.removeAll(keeping: EventStreamParser.keptStorage)
-            return nil
+            return false
         }
         dataBytes.removeLast(1)
         EventStreamParser.makeFit(&dataBytes, isASCII: dataIsASCII)
-        if !typeBytes.isEmpty { EventStreamParser.makeFit(&typeBytes, isASCII: false) }
+        if !typeBytes.isEmpty { EventStreamParser.makeFit(&typeBytes, isASCII: typeIsASCII) }
         wasTold = true
-        return .event
+        return true
+    }
+
+    @inline(__always)
+    private mutating func told() -> StreamEvent {
+        StreamEvent(
+            id: id, type: typeBytes.isEmpty ? StreamEvent.message : typeBytes.readable,
+            data: dataBytes.readable, hasID: hasID)
     }
 
     /// UTF-8 with a NUL behind it; what is ill-formed becomes U+FFFD, one for each maximal part
@@ -406,7 +416,7 @@ package struct EventStreamParser: ~Copyable {
             text.removeAll(keeping: keptStorage)
             text.append(repaired)
         }
-        text.reserve(1)[0] = 0
+        text.terminate()
     }
 
     @inline(__always)
@@ -421,28 +431,5 @@ package struct EventStreamParser: ~Copyable {
         guard limit > 0, added > limit - before else { return }
         throw RealtimeError(
             .tooLarge, "event stream's \(what) of more than \(limit) bytes (\(option))")
-    }
-}
-
-extension EventStreamParser.Field {
-    /// The only field whose name begins with this byte.
-    fileprivate init?(firstByte: UInt8) {
-        switch firstByte {
-        case UInt8(ascii: "d"): self = .data
-        case UInt8(ascii: "e"): self = .event
-        case UInt8(ascii: "i"): self = .id
-        case UInt8(ascii: "r"): self = .retry
-        default: return nil
-        }
-    }
-
-    fileprivate var name: StaticString {
-        switch self {
-        case .data: "data"
-        case .event: "event"
-        case .id: "id"
-        case .retry: "retry"
-        case .comment: ""
-        }
     }
 }

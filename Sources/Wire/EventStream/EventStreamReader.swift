@@ -1,15 +1,7 @@
 /// An event stream's parser on its own, for streams that come from elsewhere: it calls back for
 /// what each piece of the stream completes. One thread at a time.
 package final class EventStreamReader {
-    /// One event; its texts are UTF-8 with a NUL behind them and valid while the handler runs.
-    package struct Event {
-        package let id: UnsafeRawBufferPointer
-        package let type: UnsafeRawBufferPointer
-        package let data: UnsafeRawBufferPointer
-        package let hasID: Bool
-    }
-
-    package var event: ((Event) -> Void)?
+    package var event: ((StreamEvent) -> Void)?
     package var comment: ((UnsafeRawBufferPointer) -> Void)?
     package var retry: ((_ milliseconds: Int64) -> Void)?
 
@@ -57,10 +49,7 @@ package final class EventStreamReader {
         while !isOver {
             switch try parser.next(bytes, &used) {
             case .needMoreBytes: return
-            case .event:
-                event?(
-                    Event(
-                        id: parser.id, type: parser.type, data: parser.data, hasID: parser.hasID))
+            case .event(let told): event?(told)
             case .comment(let text): comment?(text)
             case .retry(let milliseconds): retry?(milliseconds)
             }

@@ -196,9 +196,9 @@ final class EventClient {
                     case .retry(let milliseconds):
                         base = .milliseconds(milliseconds)
                         session.setReconnectionTime(milliseconds: milliseconds)
-                    case .event:
+                    case .event(let event):
                         learnID()
-                        deliver()
+                        deliver(event)
                     }
                 }
             } catch {
@@ -211,15 +211,15 @@ final class EventClient {
         session.lastEventID = String(decoding: parser.lastEventID, as: UTF8.self)
     }
 
-    private func deliver() {
+    private func deliver(_ event: StreamEvent) {
         session.dispatched()
         hasDispatched = true
         world.require(!isClosed && !isFatal, "an event behind the end")
-        let data = String(decoding: parser.data, as: UTF8.self)
+        let data = String(decoding: event.data, as: UTF8.self)
         guard delivered < plan.events.count else { return world.fail("an event too many") }
         world.require(
             data == plan.events[delivered]
-                && session.lastEventID == String(delivered + 1) && parser.hasID,
+                && session.lastEventID == String(delivered + 1) && event.hasID,
             "event \(session.lastEventID) with \(data.debugDescription) behind \(delivered)")
         delivered += 1
         // A while longer, for what might come too often; then nothing is left to see.
