@@ -175,8 +175,9 @@ public func rt_spreadbot_cancel(_ spreadbot: rt_spreadbot?, _ number: UInt64) ->
     spreadbotCall(spreadbot) { try $0.cancel(number) }
 }
 
-/// Sets the tokens in the place of those there are; they hold from the next attempt and request on.
-/// Any thread, at any time. Since 0.1.
+/// Sets the tokens in the place of those there are; they hold from the next attempt and request on,
+/// and what waits for a refresh goes on with them. When the refresh token is the one that is being
+/// spent, that which takes its place is kept and told. Any thread, at any time. Since 0.1.
 /// - Parameter access_token: sent as `Authorization: Bearer`; NULL or "" sends none.
 /// - Parameter refresh_token: see `rt_spreadbot_set_auth`; NULL or "" for none.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT for what does not fit a

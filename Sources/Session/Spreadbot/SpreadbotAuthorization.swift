@@ -32,6 +32,20 @@ extension SpreadbotSession {
         beginRefresh()
     }
 
+    /// The application has other tokens: they hold from the next attempt and request on.
+    package mutating func setTokens(access: String, refresh: String, now: Instant) {
+        // Those that are being refreshed: the answer is on its way.
+        if tokens.isRefreshing(access: access, refresh: refresh) { return }
+        // One that is not asked for yet never is.
+        if withdraw({ if case .refresh = $0 { true } else { false } }) { tokens.withdrawRefresh() }
+        tokens.adopt(access: access, refresh: refresh, lifetime: nil, now: now)
+        wasRefreshed = false
+        act(.credential(credential))
+        // Nobody waits for the others any more.
+        act(.refreshed(nil))
+        if stage == .authorizing { dial(now) }
+    }
+
     mutating func beginRefresh() {
         if let token = tokens.beginRefresh() { act(.refresh(token: token)) }
     }
@@ -51,7 +65,16 @@ extension SpreadbotSession {
     package mutating func refreshed(
         access: String, refresh: String?, lifetime: Duration?, now: Instant
     ) {
-        guard tokens.endRefresh(refused: false) else { return superseded(now) }
+        switch tokens.endRefresh(refused: false) {
+        case .tokens: break
+        case .refreshToken:
+            if let refresh {
+                tokens.adopt(refresh: refresh)
+                act(.tokens(access: tokens.access, refresh: refresh))
+            }
+            return superseded(now)
+        case .none: return superseded(now)
+        }
         tokens.adopt(access: access, refresh: refresh, lifetime: lifetime, now: now)
         act(.credential(credential))
         act(.tokens(access: tokens.access, refresh: tokens.refresh))
@@ -61,7 +84,7 @@ extension SpreadbotSession {
         upgrade.bringForward(now)
     }
 
-    /// The application gave other tokens while it was asked: what it answers is of no account.
+    /// The application gave other tokens while it was asked.
     private mutating func superseded(_ now: Instant) {
         // Those were refused meanwhile, too: now it is their turn.
         if tokens.areRefused, tokens.canRefresh { return beginRefresh() }
@@ -74,7 +97,7 @@ extension SpreadbotSession {
     package mutating func refreshFailed(
         _ error: RealtimeError, isRefused: Bool, now: Instant, random: Double
     ) {
-        guard tokens.endRefresh(refused: isRefused) else { return superseded(now) }
+        guard tokens.endRefresh(refused: isRefused) == .tokens else { return superseded(now) }
         act(.refreshed(error))
         if isRefused {
             // Whatever leg there is: its token is as good as spent. One that closes is left to it.

@@ -146,6 +146,9 @@ extension SpreadbotSession {
     }
 
     private mutating func cancel(_ post: SpreadbotSend) {
-        if !withdrawPost(post.id) { act(.cancelPost(post.id)) }
+        let isWithdrawn = withdraw {
+            if case .post(let send) = $0 { send.id == post.id } else { false }
+        }
+        if !isWithdrawn { act(.cancelPost(post.id)) }
     }
 }

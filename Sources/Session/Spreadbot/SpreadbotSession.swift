@@ -218,13 +218,6 @@ package struct SpreadbotSession: Sendable {
         RealtimeError(.closed, "the connection was closed")
     }
 
-    /// The application has other tokens: they hold from the next attempt and request on.
-    package mutating func setTokens(access: String, refresh: String, now: Instant) {
-        tokens.adopt(access: access, refresh: refresh, lifetime: nil, now: now)
-        wasRefreshed = false
-        act(.credential(credential))
-    }
-
     package var credential: String? {
         tokens.access.isEmpty ? nil : try? HeaderField.bearerAuthorization(tokens.access)
     }
@@ -388,12 +381,10 @@ package struct SpreadbotSession: Sendable {
 
     mutating func act(_ action: Action) { actions.append(action) }
 
-    /// Takes a request back that was not begun yet.
+    /// Takes an action back that was not begun yet.
     /// - Returns: false when it was.
-    mutating func withdrawPost(_ id: SpreadbotSend.ID) -> Bool {
-        let index = actions[firstAction...].firstIndex {
-            if case .post(let send) = $0 { send.id == id } else { false }
-        }
+    mutating func withdraw(_ isMeant: (Action) -> Bool) -> Bool {
+        let index = actions[firstAction...].firstIndex(where: isMeant)
         if let index { actions.remove(at: index) }
         return index != nil
     }

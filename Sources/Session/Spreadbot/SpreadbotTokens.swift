@@ -6,10 +6,8 @@ struct SpreadbotTokens: Sendable {
     private(set) var access: String
     private(set) var refresh: String
     private(set) var generation: UInt64 = 0
-    /// One at a time: a refresh token that rotates must not be spent twice.
-    private(set) var isRefreshing = false
-    /// The generation that was to be replaced.
-    private var refreshing: UInt64 = 0
+    /// What is being refreshed: one at a time, as a token that rotates must not be spent twice.
+    private var refreshing: (generation: UInt64, refresh: String)?
     private var expiry: Instant?
     /// What is left of its life when it is refreshed before an attempt.
     private var margin = Duration.zero
@@ -25,6 +23,16 @@ struct SpreadbotTokens: Sendable {
         access = configuration.accessToken
         refresh = configuration.refreshToken
         hasServer = configuration.authURL != nil
+    }
+
+    /// What the end of a refresh says something of.
+    enum Subject {
+        /// Of the tokens there are.
+        case tokens
+        /// Of the refresh token alone: the application has given another access token.
+        case refreshToken
+        /// Of nothing any more: the application has given others.
+        case none
     }
 
     var canRefresh: Bool { hasServer && !refresh.isEmpty && !isRefused }
@@ -45,13 +53,21 @@ struct SpreadbotTokens: Sendable {
         margin = .nanoseconds(1)
     }
 
+    /// Whether these tokens are being refreshed.
+    func isRefreshing(access: String, refresh: String) -> Bool {
+        refreshing?.generation == generation && HeaderField.haveSameBytes(access, self.access)
+            && HeaderField.haveSameBytes(refresh, self.refresh)
+    }
+
     /// - Returns: the refresh token to spend; nil while another refresh is under way.
     mutating func beginRefresh() -> String? {
-        guard !isRefreshing else { return nil }
-        isRefreshing = true
-        refreshing = generation
+        guard refreshing == nil else { return nil }
+        refreshing = (generation, refresh)
         return refresh
     }
+
+    /// It was not begun after all.
+    mutating func withdrawRefresh() { refreshing = nil }
 
     /// The application, or the server, gave new ones.
     mutating func adopt(
@@ -66,12 +82,15 @@ struct SpreadbotTokens: Sendable {
         isRefused = false
     }
 
+    /// The server gave another refresh token for the one there is.
+    mutating func adopt(refresh: String) { self.refresh = refresh }
+
     /// - Parameter refused: by the server, for good.
-    /// - Returns: false when others were adopted meanwhile, which this says nothing of.
-    mutating func endRefresh(refused: Bool) -> Bool {
-        isRefreshing = false
-        guard refreshing == generation else { return false }
+    mutating func endRefresh(refused: Bool) -> Subject {
+        guard let (old, spent) = refreshing else { return .none }
+        refreshing = nil
+        guard HeaderField.haveSameBytes(spent, refresh) else { return .none }
         isRefused = refused
-        return true
+        return old == generation || areRefused ? .tokens : .refreshToken
     }
 }

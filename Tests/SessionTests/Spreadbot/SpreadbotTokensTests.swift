@@ -217,7 +217,7 @@ import Wire
     @Test func tokensHoldFromTheNextAttemptOn() throws {
         let bot = try SpreadbotModel.withTokens()
         try bot.connect()
-        #expect(bot.setTokens("c", "t") == ["credential Bearer c"])
+        #expect(bot.setTokens("c", "t") == ["credential Bearer c", "refreshed ok"])
         #expect(bot.session.state == .connected)
         _ = bot.end(after: .seconds(20))
         #expect(try bot.pass() == ["attach ws with c"])
@@ -225,15 +225,63 @@ import Wire
 
     @Test func anAnswerToAnOlderRefreshDoesNotReplaceThem() throws {
         let bot = try refused()
-        _ = bot.setTokens("c", "t")
-        #expect(bot.refresh("b", "s") == ["refreshed ok", "attach ws with c"])
+        #expect(
+            bot.setTokens("c", "t") == [
+                "credential Bearer c", "refreshed ok", "attach ws with c",
+            ])
+        #expect(bot.refresh("b", "s") == ["refreshed ok"])
         #expect(bot.session.refreshToken == "t")
+    }
+
+    @Test func tokensSetInACallbackTakeTheRefreshBackThatIsNotAskedForYet() throws {
+        let bot = try SpreadbotModel.withTokens()
+        try bot.connect()
+        bot.session.refusedRequest()
+        #expect(
+            bot.setTokens("c", "t") == [
+                "credential Bearer c", "refreshed ok",
+            ])
+        // Nothing is under way that the next one would wait for.
+        bot.session.refusedRequest()
+        #expect(bot.done() == ["refresh t"])
+    }
+
+    @Test func theTokensThatAreBeingRefreshedAreNotSetAnew() throws {
+        let bot = try refused()
+        #expect(bot.setTokens("a", "r").isEmpty)
+        #expect(bot.refresh("b", "s").last == "attach ws with b")
+        #expect(bot.session.refreshToken == "s")
+    }
+
+    @Test func aRefreshTokenThatIsBeingSpentIsNotSpentAgain() throws {
+        let bot = try refused()
+        #expect(bot.setTokens("c", "r").last == "attach ws with c")
+        #expect(bot.refresh("b", "s") == ["tokens c s", "refreshed ok"])
+        _ = bot.open()
+        #expect(bot.end(.httpStatus, status: 401, after: .seconds(10)).last == "refresh s")
+    }
+
+    @Test func itsAnswerIsForTheAccessTokenTooThatIsRefusedMeanwhile() throws {
+        let bot = try refused()
+        _ = bot.setTokens("c", "r")
+        #expect(bot.end(.httpStatus, status: 401) == ["failed httpStatus"])
+        #expect(
+            bot.refresh("b", "s") == [
+                "credential Bearer b", "tokens b s", "refreshed ok", "attach ws with b",
+            ])
+    }
+
+    @Test func aRefreshTokenThatIsRefusedMeanwhileIsNotShownAgain() throws {
+        let bot = try refused()
+        _ = bot.setTokens("c", "r")
+        _ = bot.open()
+        #expect(bot.refuseRefresh(.auth, isRefused: true) == ["refreshed ok"])
+        #expect(bot.end(.httpStatus, status: 401).last == "disconnected auth")
     }
 
     @Test func tokensThatAreRefusedWhileOlderOnesAreRefreshedAreNext() throws {
         let bot = try refused()
-        _ = bot.setTokens("c", "t")
-        #expect(bot.establish() == ["attach ws with c"])
+        #expect(bot.setTokens("c", "t").last == "attach ws with c")
         // The older refresh is still under way.
         #expect(bot.end(.httpStatus, status: 401) == ["failed httpStatus"])
         #expect(bot.refresh("b", "s") == ["refresh t"])
@@ -245,8 +293,7 @@ import Wire
     ) throws {
         let bot = try refused()
         _ = bot.setTokens("c", "t")
-        #expect(
-            bot.refuseRefresh(.auth, isRefused: isRefused) == ["refreshed ok", "attach ws with c"])
+        #expect(bot.refuseRefresh(.auth, isRefused: isRefused) == ["refreshed ok"])
         #expect(bot.end(.httpStatus, status: 401).last == "refresh t")
     }
 

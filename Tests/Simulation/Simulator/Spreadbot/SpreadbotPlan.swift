@@ -1,6 +1,12 @@
 import Session
 import Wire
 
+enum SpreadbotNewTokens {
+    case pair
+    case access
+    case same
+}
+
 /// What one run is: options, the server's ways, and what the user and the network do, all drawn
 /// before anything happens.
 struct SpreadbotPlan {
@@ -13,7 +19,8 @@ struct SpreadbotPlan {
         case refusedRequest
         case establish(path: String)
         case disconnect
-        case setTokens
+        /// Another pair, or another access token alone, or the same pair again.
+        case setTokens(SpreadbotNewTokens)
         case pause(Duration)
         case offline(Duration)
         /// A change of the network that leaves it usable.
@@ -155,7 +162,7 @@ struct SpreadbotPlan {
         add(random.pick([0, 3])) { _ in .cancel }
         add(random.pick([0, 0, 3])) { _ in .disconnect }
         add(random.pick([0, 0, 3])) { .establish(path: $0.pick(["room", "room", "hall"])) }
-        add(random.pick([0, 0, 3])) { _ in .setTokens }
+        add(random.pick([0, 0, 3])) { .setTokens($0.pick([.pair, .access, .same])) }
         add(random.pick([0, 1, 4])) { .offline($0.milliseconds(0...90_000)) }
         add(random.pick([0, 2])) { _ in .otherNetwork }
         add(random.pick([0, 0, 0, 1])) { _ in .forget }

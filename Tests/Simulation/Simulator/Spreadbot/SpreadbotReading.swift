@@ -81,10 +81,14 @@ struct SpreadbotReading {
     /// A request's token was refused, the current one.
     mutating func requestRefused() { refusedGeneration = generation }
 
-    mutating func gaveTokens() {
+    /// The tokens in use were refused since they are.
+    var areRefused: Bool { refusedGeneration == generation }
+
+    mutating func gaveTokens(_ now: Instant) {
         generation += 1
         isSecondTry = false
         isSpent = false
+        if stage == .authorizing { dial(now) }
     }
 
     private mutating func end(_ now: Instant) {
@@ -228,7 +232,7 @@ struct SpreadbotReading {
     mutating func goOn(canRefresh: Bool, _ now: Instant) {
         guard stage == .authorizing else { return }
         // Those were refused, too, and it is their turn to be refreshed.
-        if refusedGeneration == generation, canRefresh { return }
+        if areRefused, canRefresh { return }
         dial(now)
         wasRefreshedAhead = true
     }

@@ -28,8 +28,8 @@ final class SpreadbotRun {
     var expiry: Instant?
     var isRefusedForGood = false
     var refreshing: (token: String, isStale: Bool)?
-    /// Each refresh token that another took the place of, and when.
-    var replaced: [String: Instant] = [:]
+    /// Each refresh token that another took the place of.
+    var replaced: Set<String> = []
     var waiting: [(RealtimeError?) -> Void] = []
     var credential: String?
 

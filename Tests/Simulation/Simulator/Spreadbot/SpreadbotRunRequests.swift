@@ -8,9 +8,10 @@ extension SpreadbotRun {
     func refresh(_ token: String) {
         world.trace("tokens", "refresh \(token)")
         world.require(refreshing == nil, "two refreshes at a time")
-        if let time = replaced[token], time < world.now { world.fail("spends \(token) again") }
+        world.require(!replaced.contains(token), "spends \(token), which was replaced")
         world.require(!isRefusedForGood, "shows a token that was refused")
-        refreshing = (token, token != tokens.refresh)
+        world.require(token == tokens.refresh, "spends a token that is not in use")
+        refreshing = (token, false)
         let isLost = !isOnline || !isPeaceful && random.chance(plan.refreshesLost)
         let isRefused = !isPeaceful && random.chance(plan.refreshesRefused)
         // The server may have spent it when the answer is lost.
@@ -18,11 +19,11 @@ extension SpreadbotRun {
         world.after(random.milliseconds(10...4000)) { [self] in
             if isSpent { _ = server.spend(token) }
             if isLost {
-                refreshFailed(RealtimeError(.connect, "lost"), isRefused: false)
+                refreshFailed(token, RealtimeError(.connect, "lost"), isRefused: false)
             } else if !isRefused, let pair = server.spend(token) {
                 refreshed(token, pair)
             } else {
-                refreshFailed(RealtimeError(.auth, "invalid_grant"), isRefused: true)
+                refreshFailed(token, RealtimeError(.auth, "invalid_grant"), isRefused: true)
             }
             act()
         }
@@ -33,11 +34,16 @@ extension SpreadbotRun {
         refreshing = nil
         world.trace("tokens", "\(pair.access), \(pair.refresh ?? "-"), late \(isStale)")
         let life = plan.tellsLife ? plan.tokenLife : nil
-        if isStale {
+        if let refresh = pair.refresh, refresh != token { replaced.insert(token) }
+        let isSpent = token == tokens.refresh
+        if isStale, !isSpent || !reading.areRefused {
             world.count("a refresh came too late")
+            if isSpent, let refresh = pair.refresh {
+                world.count("a refresh token came too late")
+                tokens.refresh = refresh
+            }
             reading.goOn(canRefresh: canRefresh, world.now)
         } else {
-            if let refresh = pair.refresh, refresh != token { replaced[token] = world.now }
             tokens = (pair.access, pair.refresh ?? tokens.refresh)
             expiry = life.map { world.now + $0 }
             reading.refreshed(world.now)
@@ -46,15 +52,15 @@ extension SpreadbotRun {
             access: pair.access, refresh: pair.refresh, lifetime: life, now: world.now)
     }
 
-    private func refreshFailed(_ error: RealtimeError, isRefused: Bool) {
+    private func refreshFailed(_ token: String, _ error: RealtimeError, isRefused: Bool) {
         let isStale = refreshing?.isStale ?? false
         refreshing = nil
         world.trace("tokens", "failed: \(error.message), late \(isStale)")
         world.count(isRefused ? "refresh refused" : "refresh lost")
-        if isStale {
+        if isRefused, token == tokens.refresh { isRefusedForGood = true }
+        if isStale, token != tokens.refresh || !reading.areRefused {
             reading.goOn(canRefresh: canRefresh, world.now)
         } else {
-            if isRefused { isRefusedForGood = true }
             reading.refreshFailed(isRefused: isRefused, world.now)
             if isRefused { ledger.fatal = error.code }
         }
@@ -62,16 +68,26 @@ extension SpreadbotRun {
             error, isRefused: isRefused, now: world.now, random: uniform())
     }
 
-    func setTokens() {
-        let pair = server.signIn()
+    func setTokens(_ new: SpreadbotNewTokens = .pair) {
+        var pair = tokens
+        switch new {
+        case .pair: pair = server.signIn()
+        case .access: pair.access = server.issue()
+        // The machine may be about to refresh them; then it is as if nothing was set, too.
+        case .same where refreshing == nil: return
+        case .same: break
+        }
         world.trace("user", "tokens \(pair.access) \(pair.refresh)")
-        replaced[tokens.refresh] = world.now
-        if refreshing != nil { refreshing?.isStale = true }
+        if new == .pair { replaced.insert(tokens.refresh) }
+        let isWaitedFor = new == .same && refreshing.map { !$0.isStale } ?? false
         tokens = pair
-        tokensSetAt = world.now
-        expiry = nil
-        isRefusedForGood = false
-        reading.gaveTokens()
+        if !isWaitedFor {
+            if refreshing != nil { refreshing?.isStale = true }
+            tokensSetAt = world.now
+            expiry = nil
+            isRefusedForGood = false
+            reading.gaveTokens(world.now)
+        }
         session.setTokens(access: pair.access, refresh: pair.refresh, now: world.now)
     }
 
@@ -170,7 +186,7 @@ extension SpreadbotRun {
                 establish("room")
                 act()
             }
-        case .setTokens: setTokens()
+        case .setTokens(let new): setTokens(new)
         case .pause(let time):
             isPaused = true
             world.count("paused")
@@ -206,7 +222,7 @@ extension SpreadbotRun {
         switch random.below(4) {
         case 0: establish("room")
         case 1: submit(.text, isDurable: random.chance(50))
-        case 2: setTokens()
+        case 2: setTokens(random.pick([.pair, .access, .same]))
         default:
             disconnect()
             establish("room")

@@ -84,6 +84,13 @@ final class SpreadbotServer {
         plan.takesTokens && plan.closesAtExpiry ? access[token] : nil
     }
 
+    /// Another access token alone.
+    func issue() -> String {
+        tokenCount += 1
+        access["a\(tokenCount)"] = world.now + plan.tokenLife
+        return "a\(tokenCount)"
+    }
+
     /// The user has signed in again.
     func signIn() -> (access: String, refresh: String) {
         tokenCount += 1
