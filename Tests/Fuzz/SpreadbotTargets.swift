@@ -50,6 +50,7 @@ func fuzzSpreadbotEnvelope(_ input: consuming Input) {
     let batch = SpreadbotEnvelope.batch(bytes)
     for envelope in batch ?? [] { check(envelope) }
     guard let envelope = SpreadbotEnvelope.message(bytes) else { return }
+    require(envelope.data != nil, "a message without data")
     check(envelope)
     guard let tree = try? JSONValue(parsing: Array(bytes)), let object = tree.objectValue else {
         fatalError("an envelope that is no object")

@@ -199,13 +199,16 @@ def polls(build: Build, server: LadderServer) -> None:
 
 
 def polls_in_batches(build: Build, server: LadderServer) -> None:
-    """In their order, by the last id; what is no batch is a message."""
+    """In their order, by the last id, which one that is no message may have; what is no batch is a
+    message."""
     last = b'{"id": "2", "event": "e", "data": 0}'
     batch = b'{"messages": [{"id": 1, "data": "a"}, {"data": [ ]}, ' + last + b"]}"
     scripts = [
         polled(batch, kind=BATCH),
         polled(b'{"messages": []}', "Last-Event-ID: 9", kind=BATCH),
-        polled(b'{"messages": [{"id": 3}]}', kind=BATCH),
+        polled(b'{"messages": [{"id": 3, "event": "deleted"}, 7, {"data": "c"}]}', kind=BATCH),
+        polled(b'{"messages": [{"id": 4}, {}]}', kind=BATCH),
+        polled(b'{"messages": 1}', kind=BATCH),
         silence,
     ]
     server.plan("/p", {Leg.POLL: scripts})
@@ -213,10 +216,10 @@ def polls_in_batches(build: Build, server: LadderServer) -> None:
         bot.expect("transport 3", "open 3 0")
         tells(bot, ("1", True, "p", "a"), ("1", False, "p", "[]"), ("2", True, "e", "0"))
         # The id of an answer without a message is the cursor, too.
-        tells(bot, ("9", False, "p", '{"messages": [{"id": 3}]}'))
+        tells(bot, ("3", False, "p", "c"), ("4", False, "p", '{"messages": 1}'))
         bot.end()
     ids = [one.headers.get("last-event-id") for one in server.of("/p", Leg.POLL)]
-    expect(ids[:2] == [None, "2"], f"ids {ids}")
+    expect(ids[:5] == [None, "2", "9", "3", "4"], f"ids {ids}")
 
 
 def polls_move_the_id_in_their_query(build: Build, server: LadderServer) -> None:

@@ -16,8 +16,9 @@ extension SpreadbotConnection {
     }
 
     private func deliver(_ leg: SpreadbotLeg, _ envelope: SpreadbotEnvelope) {
+        guard let data = envelope.data else { return skip(leg, envelope) }
         let event = envelope.event ?? []
-        envelope.data.withUnsafeBytes { data in
+        data.withUnsafeBytes { data in
             event.withUnsafeBytes { event in
                 guard let id = envelope.id else {
                     return deliver(leg, id: nil, event: event.isEmpty ? nil : event, data)
@@ -29,6 +30,15 @@ extension SpreadbotConnection {
         }
     }
 
+    /// An element of a batch that is no message: what comes next is behind it.
+    private func skip(_ leg: SpreadbotLeg, _ envelope: SpreadbotEnvelope) {
+        let name = configuration.base.displayName
+        Log.write(.warning, "\(name): an element of a batch has no data, and is skipped")
+        guard leg === self.leg, let id = envelope.id else { return }
+        id.withUnsafeBytes { session.moved(leg.number, to: $0) }
+        takeID()
+    }
+
     /// An answer of a poll, or a part of one.
     func receive(polled message: LongPollMessage, _ leg: SpreadbotLeg) {
         let type = MediaType(String(decoding: message.contentType, as: UTF8.self))
@@ -38,15 +48,18 @@ extension SpreadbotConnection {
             return deliver(leg, id: message.hasID ? message.id : nil, event: nil, message.data)
         }
         guard case .poll(let poll) = leg.kind else { return }
+        let cursor = session.lastEventID
+        var isNew = batch.contains { $0.data != nil }
         if let id = batch.last(where: { $0.id != nil })?.id {
             poll.found(id: String(decoding: id, as: UTF8.self))
+            isNew = isNew || !id.elementsEqual(cursor.utf8)
         } else if message.hasID, batch.isEmpty {
             session.moved(leg.number, to: message.id)
             takeID()
         } else if message.hasID {
             batch[batch.count - 1].id = Array(message.id)
         }
-        if batch.isEmpty { poll.foundNothing() }
+        if !isNew { poll.foundNothing() }
         leg.batch = batch[...]
         deliverBatch(leg)
     }

@@ -4,14 +4,14 @@ package struct SpreadbotEnvelope: Equatable {
     /// A string, or an integer in decimal; nil for none.
     package var id: [UInt8]?
     package let event: [UInt8]?
-    /// A string's text, or any other value as JSON without blanks.
-    package let data: [UInt8]
+    /// A string's text, or any other value as JSON without blanks; nil for an element of a batch
+    /// that is no message, whose id counts all the same.
+    package let data: [UInt8]?
 
     package static let batchType = "application/vnd.spreadbot.batch+json"
 
-    private init?(_ node: JSONNode) {
-        guard case .object = node.kind, let data = node["data"] else { return nil }
-        self.data = SpreadbotEnvelope.bytes(data)
+    private init(_ node: JSONNode) {
+        data = node["data"].map(SpreadbotEnvelope.bytes)
         event = node["event"]?.string.flatMap { $0.isEmpty ? nil : Array($0.utf8) }
         let id = node["id"].map(SpreadbotEnvelope.id)
         self.id = id.flatMap { $0.withUnsafeBytes(SpreadbotID.isCursor) ? $0 : nil }
@@ -40,7 +40,8 @@ package struct SpreadbotEnvelope: Equatable {
             return nil
         }
         var document = JSONDocument()
-        return (try? document.read(bytes) { SpreadbotEnvelope($0) }) ?? nil
+        let envelope = try? document.read(bytes) { SpreadbotEnvelope($0) }
+        return envelope?.data == nil ? nil : envelope
     }
 
     /// - Returns: the messages of `{"messages": [...]}` in order; nil for what is no batch.
@@ -48,12 +49,10 @@ package struct SpreadbotEnvelope: Equatable {
         _ bytes: UnsafeRawBufferPointer
     ) -> [SpreadbotEnvelope]? {
         var document = JSONDocument()
-        let messages = try? document.read(bytes) { root -> [SpreadbotEnvelope?]? in
-            guard case .object = root.kind, let list = root["messages"], case .array = list.kind
-            else { return nil }
+        let messages = try? document.read(bytes) { root -> [SpreadbotEnvelope]? in
+            guard let list = root["messages"], case .array = list.kind else { return nil }
             return list.elements.map { SpreadbotEnvelope($0) }
         }
-        guard let messages = messages ?? nil, !messages.contains(nil) else { return nil }
-        return messages.compactMap { $0 }
+        return messages ?? nil
     }
 }

@@ -84,9 +84,16 @@ import Wire
         #expect(batch(#"{"messages":[]}"#) == [])
     }
 
+    @Test func anElementThatIsNoMessageKeepsItsID() throws {
+        let all = try #require(
+            batch(#"{"messages":[{"id":1,"event":"deleted"},{"data":"b"},3,{}]}"#))
+        #expect(all.map { $0.data == nil } == [true, false, true, true])
+        #expect(all.first?.id == Array("1".utf8))
+    }
+
     @Test(arguments: [
-        "", "[]", "{}", #"{"messages":1}"#, #"{"messages":{}}"#, #"{"messages":[1]}"#,
-        #"{"messages":[{"data":1},{}]}"#, #"{"messages":[{"data":1}]"#, #"[{"data":1}]"#,
+        "", "[]", "{}", #"{"messages":1}"#, #"{"messages":{}}"#,
+        #"{"messages":[{"data":1}]"#, #"[{"data":1}]"#,
     ]) func whatIsNoBatchIsNone(text: String) {
         #expect(batch(text) == nil)
     }
