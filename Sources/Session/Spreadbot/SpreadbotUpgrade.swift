@@ -4,11 +4,16 @@ struct SpreadbotUpgrade: Sendable {
     private(set) var due: Instant?
     /// The number of the one under way.
     private(set) var probe: UInt64?
+    /// Of the tokens that it shows.
+    private(set) var generation: UInt64 = 0
+    /// The tokens that were refreshed for the probe before, which was refused with them.
+    var refusedGeneration: UInt64?
     private var interval = Duration.zero
 
     /// The WebSocket is in use, or everything begins anew.
     mutating func reset(_ configuration: SpreadbotConfiguration) {
         interval = configuration.upgradeInterval
+        refusedGeneration = nil
         due = nil
     }
 
@@ -20,9 +25,10 @@ struct SpreadbotUpgrade: Sendable {
 
     mutating func disarm() { due = nil }
 
-    mutating func begin(_ number: UInt64) {
+    mutating func begin(_ number: UInt64, _ generation: UInt64) {
         due = nil
         probe = number
+        self.generation = generation
     }
 
     /// The network changed: what stood in the way may be gone.
@@ -49,7 +55,7 @@ extension SpreadbotSession {
     mutating func beginProbe(_ now: Instant) {
         guard case .open = stage, !sends.hasFlying else { return }
         let attempt = makeAttempt(.webSocket, cursor: "")
-        upgrade.begin(attempt.number)
+        upgrade.begin(attempt.number, tokens.generation)
         act(.probe(attempt))
     }
 
@@ -57,6 +63,7 @@ extension SpreadbotSession {
     package mutating func probeOpened(_ number: UInt64, now: Instant) {
         guard upgrade.probe == number else { return }
         dropProbe()
+        upgrade.refusedGeneration = nil
         guard case .open(let leg, let since) = stage,
             let top = configuration.transports.firstIndex(of: .webSocket), top < rung
         else { return }
@@ -76,10 +83,16 @@ extension SpreadbotSession {
         guard upgrade.probe == number else { return }
         dropProbe()
         upgrade.failed(configuration)
-        // Once for each leg: a server that refuses fresh tokens too is not asked for more.
-        if isUnauthorized, tokens.canRefresh, attachedGeneration == tokens.generation {
-            beginRefresh()
-        }
+        if isUnauthorized { refreshForProbe() } else { upgrade.refusedGeneration = nil }
         if case .open = stage { upgrade.arm(now) }
+    }
+    private mutating func refreshForProbe() {
+        let generation = tokens.generation
+        guard tokens.canRefresh, upgrade.generation == generation else { return }
+        // A server that refuses fresh tokens too is not asked for more.
+        guard upgrade.refusedGeneration.map({ $0 == generation }) ?? true else { return }
+        upgrade.refusedGeneration = generation
+        tokens.refuse()
+        beginRefresh()
     }
 }

@@ -155,6 +155,34 @@ import Wire
         }
     }
 
+    @Test func aProbeThatIsRefusedHasItsTokensRefreshedOnce() throws {
+        let bot = try SpreadbotModel.withTokens { $0.maxUpgradeInterval = .seconds(300) }
+        _ = bot.establish()
+        _ = bot.end(.httpStatus, status: 400)
+        _ = bot.open()
+        func refused() throws -> [String] {
+            #expect(try bot.pass() == ["probe"])
+            bot.session.probeEnded(bot.probe, isUnauthorized: true, now: bot.now)
+            return bot.done()
+        }
+        // A request had those refreshed that the leg began with; now they have ended, too.
+        bot.session.refusedRequest()
+        _ = bot.done()
+        _ = bot.refresh("b", "s")
+        #expect(try refused() == ["drop probe", "refresh s"])
+        _ = bot.refuseRefresh(.connect, isRefused: false)
+        #expect(try refused() == ["drop probe", "refresh s"])
+        _ = bot.refresh("c", "t")
+        #expect(bot.wait == .zero)
+        // With fresh ones, too: it is not for them.
+        for _ in 0..<3 { #expect(try refused() == ["drop probe"]) }
+        // It has looked at something else: it may take the next ones.
+        #expect(try bot.pass() == ["probe"])
+        bot.session.probeEnded(bot.probe, now: bot.now)
+        _ = bot.done()
+        #expect(try refused() == ["drop probe", "refresh t"])
+    }
+
     @Test func aProbeThatOpensMakesRoomForTheWebSocket() throws {
         let bot = try onSSE()
         _ = try bot.pass()

@@ -15,6 +15,8 @@ final class SpreadbotRun {
 
     var leg: SpreadbotSimulatedLeg?
     var probe: (number: UInt64, alarm: World.Alarm)?
+    /// The token of the probe that was refused last.
+    var refusedProbe: String?
     private var alarm: World.Alarm?
     private var isActing = false
     var isOnline = true
@@ -37,6 +39,8 @@ final class SpreadbotRun {
     var postCount: UInt64 = 0
     /// A request of a durable send failed: no other comes for a while.
     var isRetrying = false
+    /// What the server asked to wait before it.
+    var askedOfPost = Duration.zero
     /// What the user was told.
     private var endsTold = 0
     private var disconnectedAt: Instant?
@@ -188,6 +192,8 @@ final class SpreadbotRun {
             }
             world.require(wait * 2 + .microseconds(1) >= most, "waits \(wait), of \(most)")
             world.require(wait <= max(most, .seconds(300)), "waits \(wait)")
+            let isPost = failure.transport == nil
+            world.require(!isPost || wait >= askedOfPost, "waits \(wait), not \(askedOfPost)")
         }
         if failure.isFatal { ledger.fatal = failure.error.code }
     }
@@ -264,6 +270,7 @@ final class SpreadbotRun {
     func establish(_ path: String) {
         world.trace("user", "establish \(path)")
         disconnectedAt = nil
+        refusedProbe = nil
         if path != self.path {
             ledger.mayClose = true
             delivery.reset()

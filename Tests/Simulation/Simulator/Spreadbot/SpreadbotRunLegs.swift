@@ -29,6 +29,7 @@ extension SpreadbotRun {
         // A server that repeats what was never asked for is beyond B8.
         leg.next = max(leg.next, delivery.begin ?? 0)
         leg.isOpen = true
+        if transport == .webSocket { refusedProbe = nil }
         delivery.attached()
         world.trace("leg \(leg.attempt.number)", "open, from \(leg.next)")
         reading.opened(world.now)
@@ -180,17 +181,32 @@ extension SpreadbotRun {
                 world.count("probe unauthorized")
                 reading.probeFailed(world.now)
                 session.probeEnded(attempt.number, isUnauthorized: true, now: world.now)
+                verifyRefresh(for: attempt)
             } else if opens {
                 world.count("probe opened")
                 reading.probeOpened(world.now)
+                refusedProbe = nil
                 session.probeOpened(attempt.number, now: world.now)
             } else {
                 world.count("probe failed")
                 reading.probeFailed(world.now)
+                refusedProbe = nil
                 session.probeEnded(attempt.number, now: world.now)
             }
             act()
         }
         probe = (attempt.number, alarm)
+    }
+
+    /// The tokens in use are refreshed, unless that was of no use the last time.
+    private func verifyRefresh(for attempt: SpreadbotSession.Attempt) {
+        let token = attempt.accessToken
+        guard token == tokens.access, tokensSetAt != world.now, canRefresh,
+            refusedProbe == nil || refusedProbe == token
+        else { return }
+        refusedProbe = token
+        act()
+        world.count("refreshed for a probe")
+        world.require(refreshing != nil, "a probe is refused, and nobody refreshes the tokens")
     }
 }

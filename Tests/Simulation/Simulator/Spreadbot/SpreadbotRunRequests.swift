@@ -158,8 +158,11 @@ extension SpreadbotRun {
         } else if let error {
             ledger.refused(send.number, error.code)
         }
+        let asked = Duration.seconds(random.pick([0, 0, 1, 20, 4000]))
+        askedOfPost = min(asked, .seconds(300))
         session.posted(
-            send.id, error, status: 0, mayPass: mayPass, now: world.now, random: uniform())
+            send.id, error, status: 0, retryAfter: asked, mayPass: mayPass, now: world.now,
+            random: uniform())
         act()
     }
 

@@ -13,7 +13,7 @@ package enum SpreadbotScenario: Scenario {
             "tokens refreshed", "refreshed ahead", "refresh lost", "refresh refused",
             "a refresh came too late",
             "a refresh token came too late", "request refused", "probe opened", "probe failed",
-            "probe unauthorized",
+            "probe unauthorized", "refreshed for a probe",
             "disconnected", "disconnected, reconnectsExhausted", "disconnected, auth",
             "sent, durable", "sent, fleeting", "posted", "post lost", "post refused",
             "send queueFull", "send connectionLost", "send closed", "send cancelled",
