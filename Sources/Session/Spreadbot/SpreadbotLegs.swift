@@ -126,8 +126,8 @@ extension SpreadbotSession {
             return nextRung(now)
         }
         failures += 1
-        let asked = end.error.response.flatMap { retryAfter($0, wallClock: wallClock) } ?? .zero
-        let delay = max(delay(failures, random), min(asked, SpreadbotSession.longestAsked))
+        let asked = end.error.response.flatMap { retryAfter($0, wallClock: wallClock) }
+        let delay = delay(failures, random, asked: asked)
         failure.retryIn = delay
         failure.attempt = failures
         stage = .backoff(until: now + delay)
@@ -140,13 +140,14 @@ extension SpreadbotSession {
     /// What a server may ask to wait.
     private static let longestAsked = Duration.seconds(300)
 
-    /// equal(min(maxDelay, 1000 · 2^(k−1))).
-    func delay(_ count: Int, _ random: Double) -> Duration {
+    /// equal(min(maxDelay, 1000 · 2^(k−1))), or what the server asks for when that is longer.
+    func delay(_ count: Int, _ random: Double, asked: Duration?) -> Duration {
         let cap = Double(configuration.maxDelay.clampedNanoseconds)
         var delay = min(1e9, cap)
         for _ in 1..<max(2, min(count, 63)) where count > 1 && delay < cap {
             delay = min(cap, delay * 2)
         }
-        return .nanoseconds(Int64(delay / 2 + random * delay / 2))
+        let own = Duration.nanoseconds(Int64(delay / 2 + random * delay / 2))
+        return max(own, min(asked ?? .zero, SpreadbotSession.longestAsked))
     }
 }

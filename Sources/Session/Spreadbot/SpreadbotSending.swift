@@ -89,16 +89,17 @@ extension SpreadbotSession {
     /// - Parameters:
     ///   - error: nil when the server has taken it.
     ///   - status: of the answer; 0 without one.
+    ///   - retryAfter: what the server asks to wait.
     ///   - mayPass: another attempt may do better: a durable send is not given up.
     package mutating func posted(
-        _ id: SpreadbotSend.ID, _ error: RealtimeError?, status: Int, mayPass: Bool, now: Instant,
-        random: Double
+        _ id: SpreadbotSend.ID, _ error: RealtimeError?, status: Int, retryAfter: Duration? = nil,
+        mayPass: Bool, now: Instant, random: Double
     ) {
         guard let send = sends.posting, send.id == id else { return }
         if let error, mayPass, send.isDurable {
             sends.postAgain()
             postRetry.failures += 1
-            let delay = delay(postRetry.failures, random)
+            let delay = delay(postRetry.failures, random, asked: retryAfter)
             postRetry.due = now + delay
             act(
                 .failed(

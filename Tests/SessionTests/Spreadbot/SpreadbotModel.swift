@@ -176,11 +176,12 @@ final class SpreadbotModel {
     }
 
     func post(
-        _ id: UInt64, _ code: RealtimeError.Code? = nil, status: Int = 0, mayPass: Bool = false
+        _ id: UInt64, _ code: RealtimeError.Code? = nil, status: Int = 0, asked: Duration? = nil,
+        mayPass: Bool = false
     ) -> [String] {
         session.posted(
             id, code.map { RealtimeError($0, "the request failed") }, status: status,
-            mayPass: mayPass, now: now, random: random)
+            retryAfter: asked, mayPass: mayPass, now: now, random: random)
         return done()
     }
 

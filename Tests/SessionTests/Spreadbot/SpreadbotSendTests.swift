@@ -135,6 +135,16 @@ import Wire
         #expect(bot.wait == .milliseconds(500))
     }
 
+    @Test func retryAfterHoldsForADurablePostWhenItIsLonger() throws {
+        let bot = try polling()
+        _ = bot.send(isDurable: true)
+        for (asked, delay) in [(90, 90_000), (0, 1000), (100_000, 300_000)] {
+            _ = bot.post(1, .httpStatus, status: 503, asked: .seconds(asked), mayPass: true)
+            #expect(bot.wait == .milliseconds(delay))
+            #expect(try bot.pass() == ["post 1"])
+        }
+    }
+
     @Test func aCancelledSendTakesItsDelayAlong() throws {
         let bot = try polling()
         _ = bot.send(isDurable: true)
