@@ -51,7 +51,9 @@ public func rt_spreadbot_set_send_url(
 
 /// Where a refused access token is refreshed (RFC 6749 §6): a POST with the refresh token, whose
 /// answer is JSON. It is made once for all that wait for it, and not redirected. Without it a
-/// refusal is fatal. `http` is accepted, with a warning in the log. Default none. Since 0.1.
+/// refusal is fatal. `http` is accepted, with a warning in the log. The answer is waited for up to
+/// 30 s; a token whose request is lost, or not answered by then, is spent again with the next
+/// attempt, as nothing tells whether the server has taken it. Default none. Since 0.1.
 /// - Parameter url: whole.
 /// - Parameter basic_credentials: base64 of "client:secret", sent as it is.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_HEADER;

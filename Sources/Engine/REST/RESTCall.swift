@@ -92,7 +92,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         let time = request.policy.attemptTimeout.readable
         let what = isAnswered ? "did not end its answer" : "did not answer"
         let error = RealtimeError(
-            .timeout, "\(url.displayName) \(what) within \(time) (attempt_timeout)")
+            .timeout,
+            "\(url.displayName) \(what) within \(time)"
+                + (request.policy.namesTimeout ? " (attempt_timeout)" : ""))
         end(HTTPFailure(error, precedesRequest: precedes))
     }
 

@@ -25,7 +25,7 @@ extension SpreadbotConnection {
                 let error = result.outcome.error
                 let status = result.outcome.head?.status ?? 0
                 session.posted(
-                    send.id, error, status: status,
+                    send.id, error, status: status, retryAfter: result.outcome.retryAfter,
                     mayPass: error.map { SpreadbotConnection.mayPass($0, status) } ?? false,
                     now: Loop.now(), random: randomFraction())
                 schedule()
@@ -108,6 +108,7 @@ extension SpreadbotConnection {
                 $0.confinesCredential = confinesCredential
                 $0.policy.redirects = options.redirects
                 $0.policy.addsIdempotencyKey = true
+                $0.policy.namesTimeout = base != nil
                 $0.queueCapacity = options.queueCapacity
                 $0.overflow = options.overflow
                 $0.decodes = options.compression
@@ -159,6 +160,10 @@ extension SpreadbotConnection {
             let client = try refreshingClient()
             let builder = try RESTRequestBuilder(client, "POST", url.requestURL)
             builder.policy.redirects.maximum = 0
+            // What is asked twice spends the token twice: a slow server is waited for.
+            builder.policy.attemptTimeout = SpreadbotConfiguration.refreshTimeout
+            builder.policy.connectTimeout = configuration.connectTimeout
+            builder.policy.deadline = .zero
             // One that was kept may end before the answer, and the request go out once more.
             builder.policy.usesFreshConnection = true
             builder.policy.addsIdempotencyKey = false

@@ -5,6 +5,8 @@ package import Wire
 package struct RESTPolicy: Sendable, Equatable {
     /// From name resolution to the last byte of the answer; zero is no limit.
     package var attemptTimeout = Duration.seconds(5)
+    /// Whether it is an option of the caller's, which errors name then.
+    package var namesTimeout = true
     /// To a connection that is ready; zero leaves it to the attempt.
     package var connectTimeout = Duration.zero
     /// In all, the first one too.

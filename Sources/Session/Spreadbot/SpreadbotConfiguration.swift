@@ -56,6 +56,8 @@ package struct SpreadbotConfiguration: Sendable {
     package var connectTimeout: Duration = .seconds(10)
     /// From a connection that stands to the head of the answer.
     package var answerTimeout: Duration = .seconds(5)
+    /// For the answer to a refresh of tokens.
+    package static let refreshTimeout = Duration.seconds(30)
     package var pingInterval: Duration = .seconds(20)
     package var pollInterval: Duration = .seconds(15)
     package var pollTimeout: Duration = .seconds(60)
