@@ -12,6 +12,8 @@ final class Handshaking {
     var reader: ResponseHeadReader
     let request: [UInt8]
     var sent = 0
+    /// How long its answer may take, when that is what ends it.
+    var answerTimeout: Duration?
 
     init(_ handshake: ClientHandshake, headerLimit: Int) {
         self.handshake = handshake
@@ -152,27 +154,34 @@ extension WebSocketConnection {
     }
 
     func failOpening(_ what: String) {
+        // One with a limit for the answer is a leg of Spreadbot's, where options have other names.
+        let isLeg = configuration.answerTimeout > .zero
+        var limit = (configuration.openTimeout, isLeg ? "connect_timeout" : "open_timeout")
+        if case .handshaking(_, let handshaking) = phase, let time = handshaking.answerTimeout {
+            limit = (time, "answer_timeout")
+        }
         fail(
             RealtimeError(
                 .timeout,
-                "\(currentURL.displayName) was not open within"
-                    + " \(configuration.openTimeout.readable) (open_timeout), while \(what)"))
+                "\(currentURL.displayName) was not open within \(limit.0.readable) (\(limit.1)),"
+                    + " while \(what)"))
     }
 }
 
 extension WebSocketConnection: CurlConnectOwner {
     func connected(_ transport: Transport) {
         reachedServer = true
-        if configuration.answerTimeout > .zero {
-            let due = Loop.now() + configuration.answerTimeout
-            openDeadline = openDeadline.map { min($0, due) } ?? due
-        }
         var nonce = [UInt8](repeating: 0, count: 16)
         nonce.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
         let handshake = ClientHandshake(
             url: currentURL, nonce: nonce, subprotocols: configuration.subprotocols,
             fields: attempt?.value.fields ?? [], deflate: configuration.compression.offer)
         let handshaking = Handshaking(handshake, headerLimit: configuration.limits.headerBytes)
+        let due = Loop.now() + configuration.answerTimeout
+        if configuration.answerTimeout > .zero, openDeadline.map({ due < $0 }) ?? true {
+            openDeadline = due
+            handshaking.answerTimeout = configuration.answerTimeout
+        }
         Log.write(.debug, "\(currentURL.displayName) is connected; the handshake begins")
         phase = .handshaking(transport, handshaking)
         sendHandshake(transport, handshaking)
