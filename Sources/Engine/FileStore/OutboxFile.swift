@@ -190,6 +190,10 @@ extension OutboxFile {
     /// Whether a record of this size may be added.
     private func check(_ size: Int) throws(RealtimeError) {
         guard !isClosed else { throw RealtimeError(.closed, "the outbox is closed") }
+        guard size <= limits.bytes else {
+            throw RealtimeError(
+                .tooLarge, "a message of \(size) bytes is more than the outbox may hold")
+        }
         guard places.count < limits.entries, size <= limits.bytes - liveBytes else {
             throw RealtimeError(
                 .queueFull,

@@ -155,6 +155,12 @@ struct OutboxFileTests {
             try file.append(OutboxMessage(.text, key: long, payload: []))
         }
         #expect(error?.code == .tooLarge)
+        // What waits may make room for the next one, and never for this one.
+        let (small, _) = try OutboxFile.open(
+            folder.path + "/small", limits: OutboxFile.Limits(bytes: size - 1))
+        let never = #expect(throws: RealtimeError.self) { try small.append(text("1")) }
+        #expect(never?.code == .tooLarge)
+        small.close()
         _ = try file.append(text("after"))
         file.close()
         #expect(try reopened().texts == ["after"])
