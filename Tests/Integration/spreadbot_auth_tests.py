@@ -209,10 +209,10 @@ def token_server_is_not_there(build: Build, server: LadderServer, tokens: TokenS
     with Bot(
         build, server.origin, transports=1, max_reconnects=0, tokens=tokens.pair, **options
     ) as bot:
-        bot.expect(REFUSED, "error RT_ERROR_CONNECT 1 0 -1 0")
+        bot.expect(REFUSED)
         fatal(
             bot,
-            "fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0",
+            "fatal RT_ERROR_RECONNECTS_EXHAUSTED 1 0",
             ended="RT_ERROR_RECONNECTS_EXHAUSTED",
         )
         bot.end()

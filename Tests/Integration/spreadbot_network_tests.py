@@ -128,8 +128,9 @@ def there_is_no_route(build: Build, servers: Servers, nchan: Nchan) -> None:
         with Bot(build, url, prefix=wire.inside, **options) as bot:
             for leg in (1, 2, 3):
                 bot.expect(rf"error RT_ERROR_CONNECT {leg} 0 \d+ 1")
-                bot.expect(f"error RT_ERROR_CONNECT {leg} 0 {-1 if leg == 3 else 0} 0")
-            bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0", "transport 0", "disconnected .*")
+                if leg < 3:
+                    bot.expect(f"error RT_ERROR_CONNECT {leg} 0 0 0")
+            bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 3 0", "transport 0", "disconnected .*")
             bot.end()
 
 

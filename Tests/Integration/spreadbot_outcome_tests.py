@@ -141,9 +141,10 @@ def unsupported_rows() -> list[Row]:
     rows: list[Row] = []
 
     def row(name: str, leg: Leg, script: Script, error: str, opens: bool = False) -> None:
-        lines = [f"error {error} {'-1' if leg is Leg.POLL else '0'} 0"]
+        lines = [f"error {error} 0 0"]
         if leg is Leg.POLL:
-            lines.append("fatal RT_ERROR_RECONNECTS_EXHAUSTED 0 0")
+            # With the end alone.
+            lines = [f"fatal RT_ERROR_RECONNECTS_EXHAUSTED {error.partition(' ')[2]}"]
         rows.append(Row(f"{leg.name}-{name}", leg, [script], lines, after(leg), opens))
 
     refused = "RT_ERROR_HTTP_STATUS {} {}".format

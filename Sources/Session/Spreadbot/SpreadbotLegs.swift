@@ -83,14 +83,11 @@ extension SpreadbotSession {
             goesElsewhere: configuration.goesElsewhere(transport))
         // Tokens that were fresh at an attempt that ended otherwise may have expired since.
         if outcome != .unauthorized { wasRefreshed = false }
-        var failure = Failure(error: end.error, transport: transport, status: end.status)
+        let failure = Failure(error: end.error, transport: transport, status: end.status)
         switch outcome {
         case .unauthorized: reauthorize(failure, end, now, wallClock, random)
         case .refused: self.end(end.error, failure)
-        case .unsupported where isOnline:
-            failure.retryIn = rung + 1 < rungs.count ? .zero : nil
-            act(.failed(failure))
-            nextRung(now)
+        case .unsupported where isOnline: nextRung(now, failure)
         case .unsupported, .unreachable, .dropped:
             retryOrWait(failure, end, now, wallClock, random)
         }
@@ -120,11 +117,7 @@ extension SpreadbotSession {
                 ? now + configuration.upgradeInterval : Instant(nanoseconds: .max)
             failures = configuration.maxReconnects
         }
-        guard failures < configuration.maxReconnects else {
-            failure.retryIn = rung + 1 < rungs.count ? .zero : nil
-            act(.failed(failure))
-            return nextRung(now)
-        }
+        guard failures < configuration.maxReconnects else { return nextRung(now, failure) }
         failures += 1
         let asked = end.error.response.flatMap { retryAfter($0, wallClock: wallClock) }
         let delay = delay(failures, random, asked: asked)

@@ -236,10 +236,22 @@ package struct SpreadbotSession: Sendable {
         dial(now)
     }
 
-    mutating func nextRung(_ now: Instant) {
+    /// This leg is left. When it was the last one the end is told, and not its failure too.
+    mutating func nextRung(_ now: Instant, _ failure: Failure) {
         rung += 1
         failures = 0
+        skipUnsupported(now)
+        guard rung < rungs.count else { return end(exhausted, failure) }
+        var failure = failure
+        failure.retryIn = .zero
+        act(.failed(failure))
         dial(now)
+    }
+
+    private mutating func skipUnsupported(_ now: Instant) {
+        while rung < rungs.count, rungs[rung].unsupportedUntil.map({ $0 > now }) ?? false {
+            rung += 1
+        }
     }
 
     mutating func dial(_ now: Instant) {
@@ -247,9 +259,7 @@ package struct SpreadbotSession: Sendable {
             stage = .offline
             return
         }
-        while rung < rungs.count, rungs[rung].unsupportedUntil.map({ $0 > now }) ?? false {
-            rung += 1
-        }
+        skipUnsupported(now)
         guard rung < rungs.count else { return end(exhausted) }
         if tokens.canRefresh, tokens.expireSoon(now) {
             stage = .authorizing

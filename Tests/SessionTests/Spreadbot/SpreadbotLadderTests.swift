@@ -12,7 +12,7 @@ import Wire
         #expect(bot.end(.contentType, status: 200) == ["failed contentType in 0 s", "attach poll"])
         #expect(
             bot.end(.httpStatus, status: 400) == [
-                "failed httpStatus", "detach", "failed reconnectsExhausted fatal",
+                "detach", "failed reconnectsExhausted fatal",
                 "transport none",
                 "disconnected reconnectsExhausted",
             ])
