@@ -9,7 +9,7 @@ package final class RESTRequestBuilder {
     private let path: String
     @exclusivity(unchecked) private var query = ""
     /// What path and query make.
-    @exclusivity(unchecked) private var url: HTTPURL?
+    @exclusivity(unchecked) var url: HTTPURL?
     @exclusivity(unchecked) private var fields: [HeaderField] = []
     @exclusivity(unchecked) private var body = HTTPRequest.Body.none
     @exclusivity(unchecked) package var policy: RESTPolicy

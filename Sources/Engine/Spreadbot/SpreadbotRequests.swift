@@ -13,6 +13,8 @@ extension SpreadbotConnection {
             let client = try sendingClient()
             let (url, type) = try place(of: send)
             let builder = try RESTRequestBuilder(client, "POST", url.text)
+            // With its user and password.
+            builder.url = url
             try builder.setBody(send.payload, type: type)
             try builder.setHeader("Idempotency-Key", send.key)
             lastPost += 1
@@ -56,18 +58,15 @@ extension SpreadbotConnection {
 
     private func place(of send: SpreadbotSend) throws(RealtimeError) -> (HTTPURL, String) {
         switch send.kind {
-        case .text: return (try sendURL(send.path), "text/plain; charset=utf-8")
-        case .binary: return (try sendURL(send.path), "application/octet-stream")
+        case .text: return (try sendURL(send), "text/plain; charset=utf-8")
+        case .binary: return (try sendURL(send), "application/octet-stream")
         case .request(let path, let type): return (try configuration.url(path: path), type)
         }
     }
 
-    private func sendURL(_ path: String?) throws(RealtimeError) -> HTTPURL {
-        var url = try configuration.url(path: path ?? session.path)
-        if let own = configuration.sendURL { url = own }
-        let token = session.accessToken
-        guard let name = configuration.tokenQueryParameter, !token.isEmpty else { return url }
-        return url.withQuery(name, token)
+    private func sendURL(_ send: SpreadbotSend) throws(RealtimeError) -> HTTPURL {
+        if let url = configuration.sendURL { return url }
+        return try configuration.url(path: send.path ?? session.path)
     }
 
     private func sendingClient() throws(RealtimeError) -> RESTClient {
@@ -85,7 +84,7 @@ extension SpreadbotConnection {
     /// like those of the connection; an Idempotency-Key goes with those that may not be repeated.
     package func makeClient() throws(RealtimeError) -> RESTClient {
         try checkOpen()
-        let base = options.read { $0.configuration.base.requestURL }
+        let base = options.read { $0.configuration.base }
         let client = try makeClient(base: base, confinesCredential: true)
         try client.setCredentialsHandler { [weak self] in self?.askForTokens() ?? .none }
         // Now, since its first request may come before it has joined.
@@ -97,13 +96,15 @@ extension SpreadbotConnection {
     }
 
     private func makeClient(
-        base: String?, confinesCredential: Bool = false
+        base: HTTPURL?, confinesCredential: Bool = false
     ) throws(RealtimeError) -> RESTClient {
-        let client = try RESTClient(base: base, on: loop)
+        let client = try RESTClient(base: nil, on: loop)
         let (options, reachability) = options.read { ($0.configuration, $0.reachability) }
         do {
             try client.configure {
                 for field in options.fields { try $0.addHeader(field.name, field.value) }
+                if let base { $0.setBase(base) }
+                $0.tokenParameter = options.tokenQueryParameter
                 $0.network = options.network
                 $0.confinesCredential = confinesCredential
                 $0.policy.redirects = options.redirects

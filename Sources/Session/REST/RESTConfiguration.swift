@@ -26,6 +26,8 @@ package struct RESTConfiguration: Sendable {
     package private(set) var perHost = 6
     /// The client's credential is for the base's origin alone, whatever URL a request names.
     package var confinesCredential = false
+    /// A query parameter that its bearer token is sent as, too.
+    package var tokenParameter: String?
     /// Codings are offered, and decoded.
     package var decodes = true
     package var offersHTTP2 = true
@@ -38,8 +40,13 @@ package struct RESTConfiguration: Sendable {
             throw RealtimeError(
                 .invalidURL, "the base URL \(HTTPURL.redacted(url)) has a query")
         }
-        base = parsed
-        root = parsed.target
+        setBase(parsed)
+    }
+
+    /// - Parameter url: without a query.
+    package mutating func setBase(_ url: HTTPURL) {
+        base = url
+        root = url.target
         while root.utf8.last == UInt8(ascii: "/") { root.removeLast() }
     }
 

@@ -69,6 +69,9 @@ extension RESTSession {
             if credential != nil || entry.request.has("Authorization") {
                 entry.request.set("Authorization", credential)
             }
+            if let (name, token) = tokenQuery {
+                entry.request.url = entry.request.url.withQuery(name, token)
+            }
         }
         let rewinds = entry.bodyIsUsed
         entry.bodyIsUsed = false

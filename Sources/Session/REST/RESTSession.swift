@@ -38,6 +38,7 @@ package struct RESTSession: Sendable {
     private let overflow: RESTConfiguration.Overflow
     /// The only origin that sees the client's credential; nil for all.
     private let home: HTTPURL?
+    private let tokenParameter: String?
     var entries: [ID: RESTEntry] = [:]
     var lines = RESTLines()
     /// Ordered requests that have not ended, first in first.
@@ -60,6 +61,15 @@ package struct RESTSession: Sendable {
     var credential: String?
     var generation: UInt64 = 0
     var isAuthorizing = false
+
+    /// The client's bearer token as a query parameter, where one is wanted.
+    var tokenQuery: (name: String, value: String)? {
+        guard let tokenParameter, let credential, credential.hasPrefix("Bearer ") else {
+            return nil
+        }
+        return (tokenParameter, String(credential.dropFirst("Bearer ".count)))
+    }
+
     /// Requests begin one after the other, however many end in between.
     var isPumping = false
 
@@ -71,6 +81,7 @@ package struct RESTSession: Sendable {
         queueCapacity = configuration.queueCapacity
         overflow = configuration.overflow
         home = configuration.confinesCredential ? configuration.base : nil
+        tokenParameter = configuration.tokenParameter
     }
 
     // MARK: The caller
