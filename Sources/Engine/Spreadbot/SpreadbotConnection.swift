@@ -19,7 +19,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     private let lastEpoch = Atomic<UInt64>(0)
 
     // The loop's owner only.
-    /// As they were at the first use.
+    // / As they were at the first use.
     @exclusivity(unchecked) var configuration: SpreadbotConfiguration
     @exclusivity(unchecked) var handlers = SpreadbotHandlers()
     @exclusivity(unchecked) var session: SpreadbotSession
@@ -322,16 +322,19 @@ package final class SpreadbotConnection: @unchecked Sendable {
         if gate.resume() { perform { [self] in resumeNow() } }
     }
 
-    func start() {
-        if options.start() { perform {} }
-    }
+    /// It is used: what is performed next begins.
+    func start() { _ = options.start() }
 
     /// Runs on the loop's thread, behind the beginning once it was started.
     func perform(_ work: @escaping () -> Void) {
         loop.perform { [self] in
             // Another thread's call may come before that of the one that started.
-            if !hasBegun, isUsed { begin() }
+            let begins = !hasBegun && isUsed
+            if begins { begin() }
             work()
+            guard begins, !isClosed else { return }
+            session.pump()
+            schedule()
         }
     }
 

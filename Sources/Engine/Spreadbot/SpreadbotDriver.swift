@@ -4,7 +4,7 @@ import Synchronization
 import Wire
 
 // What a Spreadbot connection does on its loop's thread: its legs and what they tell, and what its
-// session wants done. Requests are in SpreadbotRequests.swift.
+// session wants done. Frames are in SpreadbotFrames.swift, requests in SpreadbotRequests.swift.
 extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, LoopResident {
     func begin() {
         hasBegun = true
@@ -19,11 +19,10 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         loop.addResident(self)
         isResident = true
         session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
-        // What another run has left goes out first.
-        for send in left { session.submit(send, now: Loop.now()) }
+        for send in left { session.restore(send) }
         left = []
+        session.setPaused(isPaused, now: Loop.now())
         publishState()
-        schedule()
     }
 
     func establishNow(_ path: String, _ epoch: UInt64) {
@@ -335,56 +334,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         }
     }
 
-    // MARK: Frames
-
-    private func confirm(_ id: SpreadbotSend.ID) {
-        guard let leg, case .webSocket(let connection) = leg.kind else { return }
-        // No pong is read in a pause: what is written must do then.
-        if isPaused {
-            leg.owedPing = id
-            return connection.oweDrained()
-        }
-        // One that is closing answers no more, and its end says what arrived.
-        try? connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) { [self] _ in
-            guard leg === self.leg else { return }
-            leg.pass(id)
-            session.confirmed(leg.number, id, now: Loop.now())
-            act()
-        }
-    }
-
-    func pauseNow() {
-        leg?.pause()
-        if let leg, case .webSocket(let connection) = leg.kind { connection.oweDrained() }
-    }
-
-    func resumeNow() {
-        guard let leg else { return }
-        guard leg.batch.isEmpty else {
-            // In the next turn, as handlers are called by turns alone; the leg goes on behind it.
-            return loop.enqueue { [self] in
-                deliverBatch(leg)
-                if leg === self.leg, !isPaused { resume(leg) }
-            }
-        }
-        resume(leg)
-    }
-
-    private func resume(_ leg: SpreadbotLeg) {
-        leg.resume()
-        guard let id = leg.owedPing, !isPaused else { return }
-        leg.owedPing = nil
-        confirm(id)
-    }
-
-    /// All frames are written.
-    private func drained(_ leg: SpreadbotLeg) {
-        let id = leg.written
-        guard leg === self.leg, isPaused, id > 0 else { return }
-        leg.pass(id)
-        session.written(leg.number, id)
-        act()
-    }
+    // MARK: The end
 
     private func closeWebSocket(_ number: UInt64) {
         guard let leg, leg.number == number, case .webSocket(let connection) = leg.kind else {
@@ -392,8 +342,6 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         }
         try? connection.close(code: 1000, reason: "")
     }
-
-    // MARK: The end
 
     func closeNow() {
         dropLeg()

@@ -17,6 +17,9 @@ extension SpreadbotSession {
         if sends.waitingCount > configuration.queueCapacity, !send.isDurable { makeRoom() }
     }
 
+    /// Takes back what another run has left: it goes out, in its order, with what is done first.
+    package mutating func restore(_ send: SpreadbotSend) { sends.append(send) }
+
     private mutating func makeRoom() {
         let dropsOldest = configuration.overflow == .dropOldest
         guard let lost = dropsOldest ? sends.dropOldest() : sends.dropNewest() else { return }
@@ -43,7 +46,7 @@ extension SpreadbotSession {
     }
 
     /// Gives whatever may go out its way.
-    mutating func pump() {
+    package mutating func pump() {
         if isWebSocketOpen {
             while let send = sends.nextFrame(on: path) { act(.write(send)) }
             if let last = sends.nextConfirmation() { act(.confirm(last)) }
@@ -53,9 +56,9 @@ extension SpreadbotSession {
         let isClosing = if case .closing = stage { true } else { false }
         guard !isClosing else { return }
         let (isIdle, isWebSocket, path) = (stage == .idle, isWebSocketOpen, path)
-        // Without a connection messages wait; with a WebSocket those for another path do not.
-        // Requests go before them once there was a connection: at the beginning there will be one.
-        let next = sends.nextRequest(passes: isIdle && wasEstablished) {
+        // Without a connection messages wait, and requests go before them: there may never be one.
+        // With a WebSocket messages for another path do not wait.
+        let next = sends.nextRequest(passes: isIdle) {
             !$0.isMessage || !isIdle && !(isWebSocket && $0.isFrame(on: path))
         }
         if let next { act(.post(next)) }

@@ -121,6 +121,20 @@ final class SpreadbotModel {
         return done()
     }
 
+    /// Another run has left it in the outbox.
+    func restore(_ kind: SpreadbotSend.Kind = .text) {
+        sends += 1
+        session.restore(
+            SpreadbotSend(
+                number: sends, kind: kind, payload: [1], path: "room", key: "key-\(sends)",
+                entry: sends))
+    }
+
+    func pause(_ isPaused: Bool) -> [String] {
+        session.setPaused(isPaused, now: now)
+        return done()
+    }
+
     // MARK: The network
 
     func open() -> [String] {

@@ -304,7 +304,7 @@ final class SpreadbotRun {
         guard world.violation == nil else { return }
         world.trace("plan", "peace")
         isPeaceful = true
-        isPaused = false
+        setPaused(false)
         setOnline(true)
         if plan.takesTokens { setTokens() }
         if session.state == .disconnected { establish(path) }

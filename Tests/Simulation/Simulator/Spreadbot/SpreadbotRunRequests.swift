@@ -191,11 +191,12 @@ extension SpreadbotRun {
             }
         case .setTokens(let new): setTokens(new)
         case .pause(let time):
-            isPaused = true
+            setPaused(true)
             world.count("paused")
             world.after(time) { [self] in
-                isPaused = false
+                setPaused(false)
                 resume()
+                act()
             }
         case .offline(let time):
             setOnline(false)
@@ -206,6 +207,12 @@ extension SpreadbotRun {
         case .otherNetwork: tellNetwork()
         case .forget: forget()
         }
+    }
+
+    func setPaused(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        reading.paused(isPaused, probe != nil, world.now)
+        session.setPaused(isPaused, now: world.now)
     }
 
     private func submit(_ kind: SpreadbotSend.Kind, isDurable: Bool) {

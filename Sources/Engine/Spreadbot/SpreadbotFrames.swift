@@ -1,0 +1,59 @@
+import Session
+import Wire
+
+// The frames of a WebSocket: how a connection knows that the server has them, in a pause too
+// (sse-poll-rest.md, B14).
+extension SpreadbotConnection {
+    func confirm(_ id: SpreadbotSend.ID) {
+        guard let leg, case .webSocket(let connection) = leg.kind else { return }
+        // No pong is read in a pause: what is written must do then.
+        if isPaused {
+            leg.owedPing = id
+            return connection.oweDrained()
+        }
+        // One that is closing answers no more, and its end says what arrived.
+        try? connection.ping(UnsafeRawBufferPointer(start: nil, count: 0)) { [self] _ in
+            guard leg === self.leg else { return }
+            leg.pass(id)
+            session.confirmed(leg.number, id, now: Loop.now())
+            act()
+        }
+    }
+
+    func pauseNow() {
+        session.setPaused(isPaused, now: Loop.now())
+        schedule()
+        leg?.pause()
+        if let leg, case .webSocket(let connection) = leg.kind { connection.oweDrained() }
+    }
+
+    func resumeNow() {
+        session.setPaused(isPaused, now: Loop.now())
+        schedule()
+        guard let leg else { return }
+        guard leg.batch.isEmpty else {
+            // In the next turn, as handlers are called by turns alone; the leg goes on behind it.
+            return loop.enqueue { [self] in
+                deliverBatch(leg)
+                if leg === self.leg, !isPaused { resume(leg) }
+            }
+        }
+        resume(leg)
+    }
+
+    private func resume(_ leg: SpreadbotLeg) {
+        leg.resume()
+        guard let id = leg.owedPing, !isPaused else { return }
+        leg.owedPing = nil
+        confirm(id)
+    }
+
+    /// All frames are written.
+    func drained(_ leg: SpreadbotLeg) {
+        let id = leg.written
+        guard leg === self.leg, isPaused, id > 0 else { return }
+        leg.pass(id)
+        session.written(leg.number, id)
+        act()
+    }
+}
