@@ -3602,9 +3602,9 @@ rt_status rt_spreadbot_establish(rt_spreadbot *spreadbot, const char *path);
 /**
  * Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that wait
  * end with RT_ERROR_CLOSED, no error is told, and no message is delivered any more; the
- * disconnected callback tells the end. Requests of `rt_spreadbot_post` and of an outbox need no
- * connection and go on. No callback comes inside this call. When nothing is established, nothing
- * happens. Any thread.
+ * disconnected callback tells the end. Requests of `rt_spreadbot_post` need no connection and go
+ * on; messages of an outbox stay in it, and wait for the next `rt_spreadbot_establish`. No callback
+ * comes inside this call. When nothing is established, nothing happens. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -3612,17 +3612,18 @@ rt_status rt_spreadbot_establish(rt_spreadbot *spreadbot, const char *path);
 rt_status rt_spreadbot_disconnect(rt_spreadbot *spreadbot);
 
 /**
- * Sends a text: by the WebSocket while it is connected, else by a POST to the same URL (see
- * `rt_spreadbot_set_send_url`), all sends in the order of their submission; without a network they
- * wait. How it ended is told by the callback of `rt_spreadbot_on_sent`, never inside this call. Any
- * thread.
+ * Sends a text: by the WebSocket while it is connected, else, while one is dialled too, by a POST
+ * to the same URL (see `rt_spreadbot_set_send_url`), all sends in the order of their submission;
+ * without a network they wait. How it ended is told by the callback of `rt_spreadbot_on_sent`,
+ * never inside this call. Any thread.
  *
  * text: UTF-8, `length` bytes, copied.
  * out_number: receives the number the callback names it by, before that can be called on another
  *   thread; may be NULL.
  * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; with an outbox (see
- *   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL, and
- *   RT_ERROR_CLOSED before anything was established.
+ *   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL when
+ *   it is full, RT_ERROR_TOO_LARGE for what it can never hold, and RT_ERROR_CLOSED before anything
+ *   was established.
  * Since 0.1.
  */
 rt_status rt_spreadbot_send_text(
@@ -3639,9 +3640,9 @@ rt_status rt_spreadbot_send_binary(
 
 /**
  * Posts to a path of its own below the base URL, whatever connection there is or none, in one order
- * with the messages that are sent; once disconnected it does not wait for those that do. Tried like
- * a request of `rt_spreadbot_new_rest`; its answer is given to the callback of
- * `rt_spreadbot_on_sent`. Any thread.
+ * with the messages that are sent; while nothing is established it goes before messages of an
+ * outbox, which wait for a connection. Tried like a request of `rt_spreadbot_new_rest`; its answer
+ * is given to the callback of `rt_spreadbot_on_sent`. Any thread.
  *
  * path: below the base URL, maybe with a query.
  * content_type: NULL for `application/json`.
@@ -3666,8 +3667,9 @@ rt_status rt_spreadbot_post(
 rt_status rt_spreadbot_cancel(rt_spreadbot *spreadbot, uint64_t number);
 
 /**
- * Sets the tokens in the place of those there are; they hold from the next attempt and request on.
- * Any thread, at any time.
+ * Sets the tokens in the place of those there are; they hold from the next attempt and request on,
+ * and what waits for a refresh goes on with them. When the refresh token is the one that is being
+ * spent, that which takes its place is kept and told. Any thread, at any time.
  *
  * access_token: sent as `Authorization: Bearer`; NULL or "" sends none.
  * refresh_token: see `rt_spreadbot_set_auth`; NULL or "" for none.
@@ -3794,7 +3796,8 @@ typedef void (*rt_spreadbot_message_fn)(
  * on this leg or another: `retry_in_ms` is the time until it, -1 when it waits for a network or for
  * tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. A request of an
  * outbox that failed and is tried again is told with RT_SPREADBOT_TRANSPORT_NONE. When `fatal` is
- * true the disconnected callback follows. `http_status` is the answer's, 0 without one. `message`
+ * true the disconnected callback follows; the failure of the last leg is told as
+ * RT_ERROR_RECONNECTS_EXHAUSTED alone. `http_status` is the answer's, 0 without one. `message`
  * names host and cause, valid until the callback returns. Since 0.1.
  */
 typedef void (*rt_spreadbot_error_fn)(
@@ -3887,8 +3890,8 @@ rt_status rt_spreadbot_on_disconnected(
     rt_spreadbot *spreadbot, rt_spreadbot_disconnected_fn fn, void *user, rt_destroy_fn destroy);
 
 /*
- * Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish` or send;
- * RT_ERROR_STATE later.
+ * Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish`, send or
+ * `rt_spreadbot_new_rest`; RT_ERROR_STATE later.
  */
 
 /**
@@ -3925,7 +3928,9 @@ rt_status rt_spreadbot_set_send_url(rt_spreadbot *spreadbot, const char *url);
 /**
  * Where a refused access token is refreshed (RFC 6749 §6): a POST with the refresh token, whose
  * answer is JSON. It is made once for all that wait for it, and not redirected. Without it a
- * refusal is fatal. `http` is accepted, with a warning in the log. Default none.
+ * refusal is fatal. `http` is accepted, with a warning in the log. The answer is waited for up to
+ * 30 s; a token whose request is lost, or not answered by then, is spent again with the next
+ * attempt, as nothing tells whether the server has taken it. Default none.
  *
  * url: whole.
  * basic_credentials: base64 of "client:secret", sent as it is.
@@ -4110,7 +4115,8 @@ rt_status rt_spreadbot_set_queue(
  * this outbox, once it is used. It is sent as often as it takes, and never ends with
  * RT_ERROR_CONNECTION_LOST or RT_ERROR_CLOSED: when a connection is lost, or in the moment of a
  * crash, it may arrive twice, a POST with the same Idempotency-Key. Messages go to the path they
- * were sent to. Default none: the queue in memory.
+ * were sent to, once a connection is established, requests at once. It holds 10,000 of them, and 64
+ * MiB. Default none: the queue in memory.
  *
  * path: of the file, made when it is not there; only its owner may read it.
  * Returns: RT_OK; RT_ERROR_BUSY while another connection or process has it open; RT_ERROR_STORE for

@@ -252,7 +252,8 @@ public final class Spreadbot: Sendable {
     }
 
     /// Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that
-    /// wait end with `.closed`. It may be established again.
+    /// wait end with `.closed`, those of an outbox wait for the next establishment. It may be
+    /// established again.
     public func closeConnection() { try? connection.disconnect() }
 
     /// The same, and waits until it is closed.
@@ -350,7 +351,8 @@ public final class Spreadbot: Sendable {
     public var accessToken: String { connection.tokens.access }
     public var refreshToken: String { connection.tokens.refresh }
 
-    /// Sets tokens in the place of those there are, from the next attempt and request on.
+    /// Sets tokens in the place of those there are, from the next attempt and request on; what
+    /// waits for a refresh goes on with them.
     /// - Throws: `RealtimeError(.invalidHeader)` for what does not fit a header.
     public func setTokens(accessToken: String, refreshToken: String) throws {
         try connection.setTokens(access: accessToken, refresh: refreshToken)

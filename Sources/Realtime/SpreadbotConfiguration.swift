@@ -102,7 +102,8 @@ extension Spreadbot {
         public var dropsOldest = false
         /// A file that keeps what is sent until the server has it, over the end of the process: a
         /// call that has returned is on the disk, and is sent by the next connection with this
-        /// outbox, maybe twice after a crash or a lost connection. nil keeps the queue in memory.
+        /// outbox, maybe twice after a crash or a lost connection; messages once it is established.
+        /// It holds 10,000 sends, and 64 MiB. nil keeps the queue in memory.
         public var outbox: String?
         /// The largest message received; 0 for no limit.
         public var maxMessageBytes = 64 << 20

@@ -100,25 +100,27 @@ public func rt_spreadbot_establish(
 
 /// Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that wait
 /// end with RT_ERROR_CLOSED, no error is told, and no message is delivered any more; the
-/// disconnected callback tells the end. Requests of `rt_spreadbot_post` and of an outbox need no
-/// connection and go on. No callback comes inside this call. When nothing is established, nothing
-/// happens. Any thread. Since 0.1.
+/// disconnected callback tells the end. Requests of `rt_spreadbot_post` need no connection and go
+/// on; messages of an outbox stay in it, and wait for the next `rt_spreadbot_establish`. No
+/// callback comes inside this call. When nothing is established, nothing happens. Any thread. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_disconnect")
 public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
     spreadbotCall(spreadbot) { try $0.disconnect() }
 }
 
-/// Sends a text: by the WebSocket while it is connected, else by a POST to the same URL (see
-/// `rt_spreadbot_set_send_url`), all sends in the order of their submission; without a network they
-/// wait. How it ended is told by the callback of `rt_spreadbot_on_sent`, never inside this call.
-/// Any thread. Since 0.1.
+/// Sends a text: by the WebSocket while it is connected, else, while one is dialled too, by a POST
+/// to the same URL (see `rt_spreadbot_set_send_url`), all sends in the order of their submission;
+/// without a network they wait. How it ended is told by the callback of `rt_spreadbot_on_sent`,
+/// never inside this call. Any thread. Since 0.1.
 /// - Parameter text: UTF-8, `length` bytes, copied.
 /// - Parameter out_number: receives the number the callback names it by, before that can be called
 ///   on another thread; may be NULL.
 /// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; with an outbox (see
-///   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL, and
-///   RT_ERROR_CLOSED before anything was established.
+///   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL when
+///   it is full, RT_ERROR_TOO_LARGE for what it can never hold, and RT_ERROR_CLOSED before anything
+///   was established.
 @_cdecl("rt_spreadbot_send_text")
 public func rt_spreadbot_send_text(
     _ spreadbot: rt_spreadbot?, _ text: UnsafePointer<CChar>?, _ length: Int,
@@ -142,10 +144,9 @@ public func rt_spreadbot_send_binary(
 }
 
 /// Posts to a path of its own below the base URL, whatever connection there is or none, in one
-/// order with the messages that are sent; once disconnected it does not wait for those
-/// that do. Tried like a request of
-/// `rt_spreadbot_new_rest`; its answer is given to the callback of `rt_spreadbot_on_sent`. Any
-/// thread. Since 0.1.
+/// order with the messages that are sent; while nothing is established it goes before messages of
+/// an outbox, which wait for a connection. Tried like a request of `rt_spreadbot_new_rest`; its
+/// answer is given to the callback of `rt_spreadbot_on_sent`. Any thread. Since 0.1.
 /// - Parameter path: below the base URL, maybe with a query.
 /// - Parameter content_type: NULL for `application/json`.
 /// - Parameter data: `length` bytes, copied.

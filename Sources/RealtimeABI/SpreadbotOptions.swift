@@ -2,8 +2,8 @@ import Engine
 import Session
 import Wire
 
-// Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish` or send;
-// RT_ERROR_STATE later.
+// Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish`, send or
+// `rt_spreadbot_new_rest`; RT_ERROR_STATE later.
 
 /// Which legs are tried, in this order. Default WebSocket, SSE, long poll. Since 0.1.
 /// - Parameter transports: `count` of `rt_spreadbot_transport`, copied.
@@ -282,7 +282,8 @@ public func rt_spreadbot_set_queue(
 /// this outbox, once it is used. It is sent as often as it takes, and never ends with
 /// RT_ERROR_CONNECTION_LOST or RT_ERROR_CLOSED: when a connection is lost, or in the moment of a
 /// crash, it may arrive twice, a POST with the same Idempotency-Key. Messages go to the path they
-/// were sent to. Default none: the queue in memory. Since 0.1.
+/// were sent to, once a connection is established, requests at once. It holds 10,000 of them, and
+/// 64 MiB. Default none: the queue in memory. Since 0.1.
 /// - Parameter path: of the file, made when it is not there; only its owner may read it.
 /// - Returns: RT_OK; RT_ERROR_BUSY while another connection or process has it open; RT_ERROR_STORE
 ///   for what is no outbox, which is left as it is, and for what the system refuses;

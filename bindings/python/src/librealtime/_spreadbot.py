@@ -110,8 +110,8 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     async def close_connection(self) -> None:
         """Ends the connection, a WebSocket by its closing handshake, and waits until it is over.
 
-        Sends that wait raise ``ConnectionClosedError``; messages that have come can still be taken.
-        It may be established again.
+        Sends that wait raise ``ConnectionClosedError``; those of an outbox wait on, for the next
+        establishment. Messages that have come can still be taken. It may be established again.
         """
         self._check_loop()
         handle = self._handle

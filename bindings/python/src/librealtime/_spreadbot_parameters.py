@@ -86,9 +86,10 @@ class Parameters:
         ``"drop_oldest"``: the one that has waited longest does.
     :param outbox: a file that keeps sends until the server has them: one whose call has begun to
         wait, or has returned, is sent after a crash of the process, too, by the next object with
-        this outbox, once that is used; when a connection is lost, or in a crash, maybe twice, a
-        POST with the same Idempotency-Key. Cancelling a wait withdraws nothing, and what was sent
-        before anything was established is refused. Default None: they are kept in memory.
+        this outbox, once that is established; when a connection is lost, or in a crash, maybe
+        twice, a POST with the same Idempotency-Key. Cancelling a wait withdraws nothing, and what
+        was sent before anything was established is refused. It holds 10,000 sends, and 64 MiB:
+        the next one raises ``QueueFull``. Default None: they are kept in memory.
     :param max_redirects: 0 to 20. Default 20.
     :param compression: offers permessage-deflate, and asks for compressed answers. Default True.
     :param http2: offers HTTP/2 over TLS, to all but the WebSocket. Default True.

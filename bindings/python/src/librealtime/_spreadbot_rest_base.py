@@ -51,8 +51,8 @@ class BaseSpreadbotREST(BaseRESTClient):
         ``"drop_oldest"``: the one that has waited longest does.
     :param outbox: a file that keeps what ``post_data`` sends until the server has it: what has
         begun to wait is sent after a crash of the process, too, by the next object with this
-        outbox; in the moment of a crash maybe twice, with the same Idempotency-Key. Default None:
-        it is kept in memory.
+        outbox; in the moment of a crash maybe twice, with the same Idempotency-Key. Messages that a
+        ``Spreadbot`` has left in it wait for one. Default None: it is kept in memory.
     :param max_redirects: 0 to 20. Default 20.
     :param compression: asks for compressed answers. Default True.
     :param http2: offers HTTP/2 over TLS. Default True.

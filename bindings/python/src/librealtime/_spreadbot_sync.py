@@ -121,8 +121,8 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         """Ends the connection, a WebSocket by its closing handshake, and waits until it is over;
         in a handler it does not wait.
 
-        Sends that wait raise ``ConnectionClosedError``; messages that have come can still be taken.
-        It may be established again.
+        Sends that wait raise ``ConnectionClosedError``; those of an outbox wait on, for the next
+        establishment. Messages that have come can still be taken. It may be established again.
 
         :raises TimeoutError: when it is not over after `timeout` seconds.
         """
