@@ -80,6 +80,7 @@ struct Console: Sendable {
     /// Of the next attempt.
     static func when(_ delay: Duration?, _ wanted: String = network) -> String {
         guard let delay else { return wanted }
+        if delay == .zero { return "at once" }
         return "in \((delay / .milliseconds(1)).rounded() / 1000) s"
     }
 

@@ -27,7 +27,7 @@ enum ExitStatus: Int32, Error, CaseIterable {
         case .closedWithError: "the peer closed with a code that is an error"
         case .usage: "an argument that cannot be"
         case .interrupted: "Ctrl-C or SIGTERM, after closing in order"
-        case .unread: "nobody reads standard output any more"
+        case .unread: "nobody reads the output any more"
         }
     }
 
@@ -67,6 +67,10 @@ extension RealtimeError {
         case .connect: "Check host and port, and whether the server runs."
         case .proxy: "Check the proxy's URL and credentials; --proxy none goes without one."
         case .timeout: "The server may be overloaded, or a firewall be silent; see --timeout."
+        case .deadline: "See --max-time."
+        case .tls where message.contains("wrong version number"):
+            "The server speaks no TLS at this port; maybe http or ws is meant."
+        case .tls where message.contains("setting certificate file"): nil
         case .tls: "For an authority of your own use --ca-file; openssl s_client shows more."
         case .httpStatus where response?.status == 401 || response?.status == 407:
             "Credentials are missing or wrong; see --bearer and --user."
@@ -74,6 +78,8 @@ extension RealtimeError {
             "The server has nothing at this path."
         case .contentType: "This is no event stream; maybe another path is."
         case .insecureRedirect: "The server leads from TLS to plain text."
+        case .auth: "See --token, and --refresh-token with --auth-url."
+        case .unsupportedScheme where message.hasPrefix("The proxy"): nil
         case .unsupportedScheme: "ws and wss go with `realtime ws`, http and https with the others."
         default: nil
         }

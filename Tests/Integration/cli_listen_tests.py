@@ -50,6 +50,8 @@ def the_legs_are_told(tool: Tool, servers: Servers) -> None:
     one = {"event": "message", "id": "1", "name": "news", "data": "one"}
     expect(told[2] == one, f"{told[2]}")
     expect(told[3]["name"] == "tick" and told[3]["id"] == "2", f"{told[3]}")
+    said = tool.run("listen", url, "--count", "2").stderr
+    expect("; trying again at once\n" in said, said)
     result = tool.run("listen", url, "--transports", "sse", "--count", "2")
     expect(result.stdout == "one\ntwo\n", repr(result.stdout))
     expect("connected by Server-Sent Events" in result.stderr, result.stderr)

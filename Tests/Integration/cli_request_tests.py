@@ -222,7 +222,7 @@ def time_runs_out(tool: Tool, servers: Servers) -> None:
 
     url = http(servers.script(silent))
     said = tool.run("get", url, "--max-time", "0.2", status=UNREACHABLE).stderr
-    expect("127.0.0.1" in said, said)
+    expect("127.0.0.1" in said and "See --max-time." in said, said)
 
 
 def requests_interrupted(tool: Tool, servers: Servers) -> None:
