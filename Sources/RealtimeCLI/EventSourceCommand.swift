@@ -13,7 +13,7 @@ struct EventSourceCommand: AsyncParsableCommand {
             EXAMPLES
               realtime sse https://example.org/events
               realtime sse https://example.org/events --event tick --count 10
-              realtime sse https://example.org/events --id-file ids --json | jq .data
+              realtime sse https://example.org/events --json | jq 'select(.data).data'
             """)
 
     @Argument(help: "http://… or https://…")
@@ -42,6 +42,9 @@ struct EventSourceCommand: AsyncParsableCommand {
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
+        if event.contains("") {
+            throw ValidationError("--event is \"\"; events without a type have the type message.")
+        }
         if let count, count < 1 { throw ValidationError("--count is \(count); 1 is the least.") }
     }
 

@@ -14,7 +14,7 @@ struct WebSocketCommand: AsyncParsableCommand {
             EXAMPLES
               realtime ws wss://example.org/feed
               echo hello | realtime ws wss://example.org/echo --count 1
-              realtime ws wss://example.org/feed --reconnect --json < /dev/null | jq .data
+              realtime ws wss://example.org/feed --json | jq 'select(.data).data'
             """)
 
     @Argument(help: "ws://… or wss://…")

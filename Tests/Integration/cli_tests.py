@@ -89,6 +89,7 @@ def arguments_that_cannot_be(tool: Tool, _: Servers) -> None:
         (["ws", "nonsense"], "nonsense"),
         (["ws", "http://127.0.0.1/"], "ws and wss go with"),
         (["sse", "ws://127.0.0.1/"], "http and https"),
+        (["sse", "http://127.0.0.1/", "--event", ""], "have the type message"),
         (["ws", "ws://127.0.0.1/", "-H", "no colon"], "no colon"),
         (["ws", "ws://127.0.0.1/", "-H", "Upgrade: x"], "Upgrade"),
         (["ws", "ws://127.0.0.1/", "--count", "0"], "--count"),
@@ -102,9 +103,9 @@ def arguments_that_cannot_be(tool: Tool, _: Servers) -> None:
     ):
         said = tool.run(*arguments, status=USAGE).stderr
         expect(culprit in said, f"{arguments}: {culprit!r} is not in {said!r}")
-
         # Advice for a URL is none for a proxy.
         expect("gopher" not in said or "ws and wss" not in said, said)
+
 
 # WebSocket, through pipes
 
@@ -237,12 +238,12 @@ def tls_is_checked(tool: Tool, servers: Servers) -> None:
     url = servers.echo(tls)
     said = tool.run("ws", url, status=UNTRUSTED).stderr
     expect("--ca-file" in said, said)
-    for option in (["--ca-file", tls.ca_file], ["--insecure"]):
     plain = servers.echo().replace("ws:", "wss:")
     said = tool.run("ws", plain, status=UNTRUSTED).stderr
     expect("speaks no TLS" in said and "--ca-file" not in said, said)
     said = tool.run("ws", url, "--ca-file", "/nope", status=UNTRUSTED).stderr
     expect("/nope." in said and "--ca-file" not in said, said)
+    for option in (["--ca-file", tls.ca_file], ["--insecure"]):
         result = tool.run("ws", url, *option, "--count", "1", text="hello\n")
         expect(result.stdout == "hello\n", result.stdout)
 
