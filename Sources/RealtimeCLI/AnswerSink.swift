@@ -47,7 +47,9 @@ final class AnswerSink: Sendable {
         let line = JSONLine("answer").with("status", answer.status).with("reason", answer.reason)
             .with("url", answer.url).with("headers", answer.headers.map { ($0.name, $0.value) })
         if isKept {
-            let body = kept.withLock { $0 }
+            var body = kept.withLock { $0 }
+            // A line is told with its end.
+            if !console.isJSON, body.last == 0x0A { body.removeLast() }
             if console.isJSON || !body.isEmpty { console.tell(body, line) }
             return
         }

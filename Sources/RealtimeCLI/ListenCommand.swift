@@ -128,6 +128,7 @@ struct ListenCommand: AsyncParsableCommand {
     }
 
     private func sendLines(by spreadbot: Spreadbot) async {
+        if Console.isInputTerminal { shared.console.note("each line is a message") }
         let input = InputLines()
         while let line = await input.next(), !Task.isCancelled {
             do {

@@ -242,12 +242,18 @@ def requests_interrupted(tool: Tool, servers: Servers) -> None:
 
 
 def answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
-    for body, shown in (("a\x1b[2Jb", "a\\u{1b}[2Jb\r\n"), ("\0", "\\u{0}\r\n")):
+    for body, shown in (
+        ("a\x1b[2Jb", "a\\u{1b}[2Jb\r\n"),
+        ("\0", "\\u{0}\r\n"),
+        ("a line\n", "a line\r\n"),
+    ):
         url = http(servers.script(says(OK, f"Content-Length: {len(body)}", body=body)))
         with Terminal(tool, "get", url) as screen:
             screen.expect(shown)
             expect("\x1b" not in screen.said, repr(screen.said))
             ends(screen.process, 0)
+            screen.read_to_end()
+            expect(screen.said == shown, repr(screen.said))
 
     async def binary(peer: Peer) -> None:
         await peer.send(f"{OK}\r\nContent-Length: 2\r\n\r\n".encode() + b"\xff\xfe")

@@ -132,6 +132,12 @@ class Terminal:
                 raise Failed(f"{text!r} is not in {self.said!r}")
             self.said += more.decode()
 
+    def read_to_end(self) -> None:
+        """What is left of one that has ended."""
+        with contextlib.suppress(OSError):
+            while more := os.read(self._master, 65536):
+                self.said += more.decode()
+
 
 def says(*answer: str, body: str = "") -> Script:
     """An HTTP answer, and the end."""
