@@ -108,7 +108,7 @@ struct Console: Sendable {
     static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
 
     /// Without a reader, or room, there is nothing more to do: the process ends, as others do in a
-    /// pipe.
+    /// pipe. What standard error cannot take is left out.
     static func write(_ bytes: [UInt8], to descriptor: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -117,19 +117,18 @@ struct Console: Sendable {
                 let number = errno
                 if number == EAGAIN { Files.wait(descriptor, POLLOUT) }
                 if number == EINTR || number == EAGAIN { continue }
-                cannotWrite(descriptor, number)
+                return cannotWrite(descriptor, number)
             }
             rest = rest.dropFirst(count)
         }
     }
 
-    private static func cannotWrite(_ descriptor: Int32, _ number: Int32) -> Never {
-        if descriptor == STDOUT_FILENO {
-            if number == EPIPE { exit(ExitStatus.unread.rawValue) }
-            let cause = String(cString: strerror(number))
-            let text = "realtime: standard output cannot be written: \(cause)\n"
-            write(Array(text.utf8), to: STDERR_FILENO)
-        }
+    private static func cannotWrite(_ descriptor: Int32, _ number: Int32) {
+        if number == EPIPE { exit(ExitStatus.unread.rawValue) }
+        guard descriptor == STDOUT_FILENO else { return }
+        let cause = String(cString: strerror(number))
+        let text = "realtime: standard output cannot be written: \(cause)\n"
+        write(Array(text.utf8), to: STDERR_FILENO)
         exit(ExitStatus.other.rawValue)
     }
 }

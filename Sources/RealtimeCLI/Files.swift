@@ -37,6 +37,8 @@ enum Files {
     }
 
     static func failure(_ what: String, _ path: String) -> RealtimeError {
-        RealtimeError(.system, "\"\(path)\" \(what): \(String(cString: strerror(errno)))")
+        let cause = String(cString: strerror(errno))
+        return RealtimeError(
+            .system, "\(path == "-" ? "standard input" : "\"\(path)\"") \(what): \(cause)")
     }
 }

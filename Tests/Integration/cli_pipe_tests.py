@@ -9,7 +9,7 @@ import sys
 import termios
 import time
 
-from command_line import DONE, INTERRUPTED, OTHER, UNREAD, Tool, ends, line_of, running
+from command_line import DONE, INTERRUPTED, OTHER, UNREAD, Tool, ends, http, line_of, running
 from harness import PATIENCE_S, Build, Suite, expect
 from servers import Peer, Servers, frame
 
@@ -22,6 +22,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         output_has_no_room,
         output_that_does_not_block,
         input_that_does_not_block,
+        what_the_parent_has_closed,
     ):
         name = "tool: " + test.__name__.replace("_", " ")
         suite.add(name, functools.partial(test, tool, servers))
@@ -105,3 +106,21 @@ def input_that_does_not_block(tool: Tool, servers: Servers) -> None:
         expect(line_of(process) == "one", "not what was sent")
         os.close(writer)
         ends(process, DONE)
+
+
+def what_the_parent_has_closed(tool: Tool, servers: Servers) -> None:
+    """Standard error is not needed, the others are."""
+    url = servers.echo()
+
+    def runs(closed: int, status: int, *arguments: str) -> tuple[str, str]:
+        process = tool.start(*arguments, preexec_fn=lambda: os.close(closed))
+        output, said = process.communicate(b"line\n", PATIENCE_S)
+        ends(process, status)
+        return output.decode(), said.decode()
+
+    _, said = runs(1, OTHER, "ws", url, "--count", "1")
+    expect("standard output cannot be written" in said, said)
+    output, _ = runs(2, DONE, "ws", url, "--count", "1")
+    expect(output == "line\n", output)
+    _, said = runs(0, OTHER, "post", http(url), "--data-file", "-")
+    expect("standard input cannot be read" in said, said)
