@@ -1,10 +1,12 @@
 """The command-line tool, through pipes and through a terminal."""
 
 import base64
+import contextlib
 import functools
 import json
 import re
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -238,8 +240,19 @@ def tls_is_checked(tool: Tool, servers: Servers) -> None:
     url = servers.echo(tls)
     said = tool.run("ws", url, status=UNTRUSTED).stderr
     expect("--ca-file" in said, said)
-    plain = servers.echo().replace("ws:", "wss:")
-    said = tool.run("ws", plain, status=UNTRUSTED).stderr
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+
+        def refuse() -> None:
+            connection, _ = plain.accept()
+            with connection, contextlib.suppress(ConnectionError):
+                connection.recv(1)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                while connection.recv(65536):
+                    pass
+
+        threading.Thread(target=refuse, daemon=True).start()
+        port = plain.getsockname()[1]
+        said = tool.run("ws", f"wss://127.0.0.1:{port}/", status=UNTRUSTED).stderr
     expect("speaks no TLS" in said and "--ca-file" not in said, said)
     said = tool.run("ws", url, "--ca-file", "/nope", status=UNTRUSTED).stderr
     expect("/nope." in said and "--ca-file" not in said, said)
