@@ -30,6 +30,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     @exclusivity(unchecked) var onAny: EventSourceHandlers.Event?
     @exclusivity(unchecked) var onEvent: EventSourceHandlers.Event?
     @exclusivity(unchecked) var hasListeners = false
+    /// Grows with each change of them.
+    @exclusivity(unchecked) var handlersAge = 0
     @exclusivity(unchecked) var session: EventSourceSession?
     /// In memory of its own: as a property it would be copied with each use (Swift 6.3.1).
     let parser: UnsafeMutablePointer<EventStreamParser>
@@ -198,6 +200,7 @@ package final class EventSourceConnection: @unchecked Sendable {
         onAny = handlers.any
         onEvent = handlers.sink
         hasListeners = !handlers.listeners.isEmpty
+        handlersAge += 1
     }
 
     /// Lets go of all handlers: nothing is told any more.

@@ -132,7 +132,7 @@ extension EventSourceConnection: HTTPSource {
         }
         do throws(RealtimeError) {
             while mayDeliver, attempt == attemptNumber {
-                switch try parser.pointee.next(input, &used) {
+                switch try next(input, &used) {
                 case .needMoreBytes: return used
                 // Another thread may have closed it while this was parsed.
                 case .event(_) where isClosed, .comment where isClosed, .retry where isClosed:
@@ -151,6 +151,24 @@ extension EventSourceConnection: HTTPSource {
             if let failure { tell(failure) }
         }
         return used
+    }
+
+    /// Reads up to a step that is to be told; events that one handler alone hears of it has told.
+    private func next(
+        _ input: UnsafeRawBufferPointer, _ used: inout Int
+    ) throws(RealtimeError) -> EventStreamParser.Step {
+        // Retained once for all of them.
+        guard hasDispatched, !hasListeners, onAny == nil, onEvent == nil, let onMessage else {
+            return try parser.pointee.next(input, &used)
+        }
+        let (attempt, age) = (attemptNumber, handlersAge)
+        while true {
+            let step = try parser.pointee.next(input, &used)
+            guard case .event(let event) = step, !isClosed else { return step }
+            if event.isMessage { onMessage(event) }
+            guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
+            guard age == handlersAge else { return try parser.pointee.next(input, &used) }
+        }
     }
 
     private func deliver(_ event: StreamEvent) {
