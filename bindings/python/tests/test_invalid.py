@@ -10,7 +10,7 @@ import pickle
 import pytest
 
 import librealtime
-from librealtime import Deflate, InvalidArgument, InvalidURI
+from librealtime import ConnectFailed, Deflate, InvalidArgument, InvalidURI, sync
 
 URLS = [
     ("", "RT_ERROR_INVALID_URL"),
@@ -198,3 +198,11 @@ def test_errors_can_be_pickled(run):
     closed = librealtime.ConnectionClosedError(-14, "it was closed", 3000, "why")
     copy = pickle.loads(pickle.dumps(closed))
     assert (copy.code, copy.reason, copy.name) == (3000, "why", "RT_ERROR_CLOSED")
+
+
+def test_what_a_request_raises_is_pickled_with_all_it_has():
+    with sync.RESTClient("http://127.0.0.1:1/") as client, pytest.raises(ConnectFailed) as caught:
+        client.get("x", attempts=1)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert copy.response is caught.value.response is None
+    assert (type(copy), str(copy)) == (ConnectFailed, str(caught.value))

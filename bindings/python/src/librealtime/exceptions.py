@@ -73,7 +73,12 @@ class RealtimeError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.status, self.message)
+        # What was added to it, too.
+        return type(self), self._made_of, vars(self)
+
+    @property
+    def _made_of(self) -> tuple[object, ...]:
+        return self.status, self.message
 
 
 class InvalidArgument(RealtimeError, ValueError):
@@ -129,8 +134,9 @@ class InvalidStatus(InvalidHandshake):
         super().__init__(status, message)
         self.response = response
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.status, self.message, self.response)
+    @property
+    def _made_of(self) -> tuple[object, ...]:
+        return self.status, self.message, self.response
 
 
 class SecurityError(InvalidHandshake):
@@ -153,8 +159,9 @@ class ConnectionClosed(RealtimeError):
         self.code = code
         self.reason = reason
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.status, self.message, self.code, self.reason)
+    @property
+    def _made_of(self) -> tuple[object, ...]:
+        return self.status, self.message, self.code, self.reason
 
 
 class ConnectionClosedOK(ConnectionClosed):
@@ -175,8 +182,9 @@ class StreamRefused(RealtimeError):
         super().__init__(status, message)
         self.http_status = http_status
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.status, self.message, self.http_status)
+    @property
+    def _made_of(self) -> tuple[object, ...]:
+        return self.status, self.message, self.http_status
 
 
 class ReconnectsExhausted(ConnectFailed):
@@ -200,8 +208,9 @@ class HTTPStatusError(RealtimeError):
         super().__init__(status, message)
         self.response = response
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.status, self.message, self.response)
+    @property
+    def _made_of(self) -> tuple[object, ...]:
+        return self.status, self.message, self.response
 
 
 class QueueFull(RealtimeError):
