@@ -200,6 +200,51 @@ def test_errors_can_be_pickled(run):
     assert (copy.code, copy.reason, copy.name) == (3000, "why", "RT_ERROR_CLOSED")
 
 
+@pytest.mark.parametrize(
+    ("option", "culprit"),
+    [
+        ({"auth": "user:password"}, r"auth is a str; \(user, password\) is expected"),
+        ({"auth": ("user",)}, r"auth is a tuple; \(user, password\) is expected"),
+        ({"auth": ("user", None)}, "the password of auth is a NoneType"),
+        ({"bearer_token": b"token"}, "bearer_token is a bytes; a str is expected"),
+        ({"bearer_token": ("user", "password")}, "bearer_token is a tuple; a str is expected"),
+        ({"cookies": "a=b"}, "cookies is a str; a mapping is expected"),
+        ({"headers": "A: b"}, "headers is a str that is neither a mapping nor pairs"),
+        ({"headers": ["ab"]}, "headers is a list that is neither a mapping nor pairs"),
+        ({"headers": 5}, "headers is a int that is neither a mapping nor pairs"),
+    ],
+    ids=str,
+)
+def test_what_a_request_carries_is_checked_everywhere(option, culprit):
+    """A word is neither a user with a password, nor two letters a header."""
+    url = "http://127.0.0.1:1/"
+    with pytest.raises(TypeError, match=culprit):
+        sync.RESTClient(url, **option)
+    with sync.RESTClient(url) as client, pytest.raises(TypeError, match=culprit):
+        client.get("x", **option)
+    for_websockets = {{"headers": "additional_headers"}.get(k, k): v for k, v in option.items()}
+    with pytest.raises(TypeError, match=culprit):
+        sync.connect("ws://127.0.0.1:1/", **for_websockets)
+    if "cookies" not in option:
+        for kind in (sync.EventSource, sync.LongPoll):
+            with pytest.raises(TypeError, match=culprit):
+                kind(url, **option)
+
+
+def test_handlers_are_functions():
+    url = "http://127.0.0.1:1/"
+    for kind in (sync.EventSource, sync.LongPoll, sync.Spreadbot):
+        with pytest.raises(TypeError, match="on_message is a str; a function is expected"):
+            kind(url, on_message="print")
+    with pytest.raises(TypeError, match="on_message is a str; a function is expected"):
+        sync.connect("ws://127.0.0.1:1/", on_message="print")
+    with (
+        sync.EventSource(url) as source,
+        pytest.raises(TypeError, match="a listener is a NoneType"),
+    ):
+        source.add_event_listener("tick", None)
+
+
 def test_what_a_request_raises_is_pickled_with_all_it_has():
     with sync.RESTClient("http://127.0.0.1:1/") as client, pytest.raises(ConnectFailed) as caught:
         client.get("x", attempts=1)

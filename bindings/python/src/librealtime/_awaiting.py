@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -136,6 +137,17 @@ class Awaiting(Calling):
     def _worked_off(self) -> None:
         """Nothing is left to be awaited."""
         raise NotImplementedError
+
+
+def check_functions(handlers: Any) -> None:
+    """Of a dataclass of handlers, each of which may be None."""
+    for field in dataclasses.fields(handlers):
+        check_function(getattr(handlers, field.name), field.name)
+
+
+def check_function(function: object, name: str) -> None:
+    if function is not None and not callable(function):
+        raise TypeError(f"{name} is a {type(function).__name__}; a function is expected")
 
 
 def plain(function: F, name: str) -> F:

@@ -87,6 +87,8 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
         """
         if not text(event, "the type of events"):
             raise invalid('the type of events is ""; those without one are "message"')
+        if not callable(listener):
+            raise TypeError(f"a listener is a {type(listener).__name__}; a function is expected")
         self._listeners.setdefault(event, []).append(listener)
         self._handlers_changed()
 

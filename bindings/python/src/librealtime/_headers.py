@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from typing import Any
 
 from ._options import HeadersLike
-from ._values import invalid, text
+from ._values import invalid, pairs, text, user_and_password
 
 Pairs = list[tuple[str, str]]
 
 
 def header_pairs(headers: HeadersLike | None) -> Pairs:
     """From a mapping or pairs."""
-    given: Any = headers.items() if isinstance(headers, Mapping) else headers or ()
-    return list(given)
+    return pairs(headers, "headers")
 
 
 def laid_over(below: Pairs, above: Pairs) -> Pairs:
@@ -28,16 +25,17 @@ def with_credentials(
     headers: HeadersLike | None, auth: tuple[str, str] | None, bearer_token: str | None
 ) -> Pairs:
     """These headers with an Authorization, if there is one of the two to put into it."""
-    pairs = header_pairs(headers)
+    given = header_pairs(headers)
     if auth is not None and bearer_token is not None:
         raise invalid("auth and bearer_token are the same header; give one of them")
     if auth is not None:
-        return laid_over(pairs, [("Authorization", basic_auth(*auth))])
+        user_and_password(auth)
+        return laid_over(given, [("Authorization", basic_auth(*auth))])
     if bearer_token is not None:
-        if not bearer_token:
+        if not text(bearer_token, "bearer_token"):
             raise invalid('bearer_token is ""')
-        return laid_over(pairs, [("Authorization", f"Bearer {bearer_token}")])
-    return pairs
+        return laid_over(given, [("Authorization", f"Bearer {bearer_token}")])
+    return given
 
 
 def basic_auth(user: str, password: str) -> str:

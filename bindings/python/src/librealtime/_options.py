@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Union
 
 from ._abi import VERSION, rt_status
 from ._backoff import Backoff
@@ -13,7 +13,7 @@ from ._network import Network
 from ._reachability import Reachability, on_loop
 from ._reconnect import header
 from ._registry import Handle
-from ._values import invalid, limit, number, strings, text, time_limit
+from ._values import invalid, limit, number, pairs, strings, text, time_limit, user_and_password
 from .exceptions import check
 
 HeadersLike = Union[Mapping[str, str], Iterable["tuple[str, str]"]]
@@ -90,8 +90,7 @@ class Request:
         if self.user_agent_header != USER_AGENT:
             agent = text(self.user_agent_header, "user_agent_header", _HEADER)
             check(lib.rt_websocket_set_user_agent(websocket, agent))
-        headers: Any = self.additional_headers or ()
-        for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+        for name, value in pairs(self.additional_headers, "additional_headers"):
             check(lib.rt_websocket_add_header(websocket, *header(name, value)))
         if self.origin is not None:
             check(lib.rt_websocket_set_origin(websocket, text(self.origin, "origin", _HEADER)))
@@ -107,9 +106,7 @@ class Request:
         if self.auth is not None and self.bearer_token is not None:
             raise invalid("auth and bearer_token are the same header; give one of them")
         if self.auth is not None:
-            user, password = self.auth
-            name, word = text(user, "the user of auth"), text(password, "the password of auth")
-            check(lib.rt_websocket_set_basic_auth(websocket, name, word))
+            check(lib.rt_websocket_set_basic_auth(websocket, *user_and_password(self.auth)))
         if self.bearer_token is not None:
             token = text(self.bearer_token, "bearer_token", _HEADER)
             check(lib.rt_websocket_set_bearer_token(websocket, token))
@@ -120,16 +117,20 @@ _HEADER = rt_status.ERROR_INVALID_HEADER
 
 def cookie_header(cookies: Mapping[str, str]) -> bytes:
     """The value of a Cookie header (RFC 6265 §4.2.1)."""
-    if not isinstance(cookies, Mapping):
-        raise TypeError(f"cookies is a {type(cookies).__name__}; a mapping is expected")
-    pairs = []
-    for name, value in cookies.items():
+    crumbs = []
+    for name, value in checked_cookies(cookies).items():
         encoded = text(name, "a cookie's name", _HEADER), text(value, f"cookie {name}", _HEADER)
         # What would make two of one, or another (RFC 6265 §4.1.1).
         if not name or b";" in encoded[0] or b"=" in encoded[0] or b";" in encoded[1]:
             raise invalid(f"cookie {name!r} has no name, or holds a separator")
-        pairs.append(b"=".join(encoded))
-    return b"; ".join(pairs)
+        crumbs.append(b"=".join(encoded))
+    return b"; ".join(crumbs)
+
+
+def checked_cookies(cookies: Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(cookies, Mapping):
+        raise TypeError(f"cookies is a {type(cookies).__name__}; a mapping is expected")
+    return cookies
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ._backoff import _JITTERS
 from ._headers import header_pairs, laid_over, with_credentials
 from ._loader import lib
 from ._network import Network
-from ._options import HeadersLike, cookie_header
+from ._options import HeadersLike, checked_cookies, cookie_header
 from ._reachability import Reachability, on_loop
 from ._reconnect import header
 from ._registry import Handle
@@ -27,9 +27,11 @@ from ._values import (
     limit,
     milliseconds,
     number,
+    pairs,
     strings,
     text,
     time_limit,
+    user_and_password,
 )
 from .exceptions import check
 
@@ -91,8 +93,10 @@ class ClientOptions:
             check(lib.rt_rest_add_header(rest, *header(name, value)))
         if self.auth is not None and self.bearer_token is not None:
             raise invalid("auth and bearer_token are the same header; give one of them")
-        if (credential := self.auth or self.bearer_token) is not None:
-            set_credential(rest, credential)
+        if self.auth is not None:
+            check(lib.rt_rest_set_basic_auth(rest, *user_and_password(self.auth)))
+        elif self.bearer_token is not None:
+            check(lib.rt_rest_set_bearer_token(rest, _token(self.bearer_token)))
         self._apply_times(rest)
         self._apply_queue(rest)
         check(lib.rt_rest_set_idempotency_keys(rest, bool(self.idempotency_keys)))
@@ -146,14 +150,15 @@ class ClientOptions:
 
 def set_credential(rest: Handle, credential: Credential) -> None:
     if isinstance(credential, str):
-        token = text(credential, "the bearer token", rt_status.ERROR_INVALID_HEADER)
-        check(lib.rt_rest_set_bearer_token(rest, token))
+        check(lib.rt_rest_set_bearer_token(rest, _token(credential)))
     elif credential is None:
         check(lib.rt_rest_set_bearer_token(rest, None))
     else:
-        user, password = credential
-        name, word = text(user, "the user of auth"), text(password, "the password of auth")
-        check(lib.rt_rest_set_basic_auth(rest, name, word))
+        check(lib.rt_rest_set_basic_auth(rest, *user_and_password(credential, "the credential")))
+
+
+def _token(value: str) -> bytes:
+    return text(value, "bearer_token", rt_status.ERROR_INVALID_HEADER)
 
 
 class _Default:
@@ -239,7 +244,7 @@ class RequestOptions:
             check(lib.rt_rest_request_add_query(request, text(name, "a parameter's name"), said))
         pairs = with_credentials(self.headers, self.auth, self.bearer_token)
         if self.cookies:
-            cookies = cookie_header({**(client.cookies or {}), **self.cookies})
+            cookies = cookie_header({**(client.cookies or {}), **checked_cookies(self.cookies)})
             pairs = laid_over(pairs, [("Cookie", cookies.decode())])
         for name, value in pairs:
             check(lib.rt_rest_request_add_header(request, *header(name, value)))
@@ -326,18 +331,12 @@ def _pairs(params: Params, what: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _items(params: Params, what: str) -> list[tuple[str, Any]]:
-    if isinstance(params, Mapping):
-        return list(params.items())
     if isinstance(params, bytes):
         params = params.decode("utf-8", "surrogateescape")
     if isinstance(params, str):
         # What is no UTF-8 is refused where all values are looked at.
         return parse_qsl(params, keep_blank_values=True, errors="surrogateescape")
-    try:
-        return [(name, value) for name, value in params or ()]
-    except (TypeError, ValueError):
-        kind = type(params).__name__
-        raise TypeError(f"{what} is a {kind} that is neither a mapping nor pairs") from None
+    return pairs(params, what)
 
 
 def _named(value: Any, names: Mapping[Any, int], what: str) -> int:

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Generic, Optional, TypeVar, Union
 
 from ._abi import rt_eventsource_state, rt_status
-from ._awaiting import plain
+from ._awaiting import check_functions, plain
 from ._headers import Pairs, header_pairs, with_credentials
 from ._network import Network
 from ._options import HeadersLike
@@ -63,6 +63,9 @@ class SourceHandlers(Generic[T]):
     on_error: OnError
     on_message: Callable[[T], object] | None
 
+    def __post_init__(self) -> None:
+        check_functions(self)
+
     @property
     def take_items(self) -> bool:
         """Whether there is one that what comes may be handed to."""
@@ -83,6 +86,7 @@ class HTTPSourceHandlers(SourceHandlers[T]):
     credentials: Credentials
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         plain(self.on_request, "on_request")
         plain(self.header_provider, "header_provider")
 

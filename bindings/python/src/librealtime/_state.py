@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Optional
 
 from ._abi import rt_websocket_state
-from ._awaiting import plain
+from ._awaiting import check_functions, plain
 from ._batch import Message
 from ._reconnect import OnLost, OnReconnect
 
@@ -27,6 +27,7 @@ class Handlers:
     on_reconnect: OnReconnect
 
     def __post_init__(self) -> None:
+        check_functions(self)
         plain(self.on_reconnect, "on_reconnect")
 
 

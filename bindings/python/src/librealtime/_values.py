@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import os
-from typing import Union
+from collections.abc import Mapping
+from typing import Any, Union
 from urllib.parse import urlsplit
 
 from ._abi import rt_status
@@ -97,6 +99,24 @@ def strings(values: object, what: str) -> list[str]:
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{what} is a {type(values).__name__}; a list of str is expected")
     return list(values)  # type: ignore[call-overload, no-any-return]
+
+
+def pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
+    """Of a mapping, or of pairs; a str is none, not of two characters either."""
+    items = given.items() if isinstance(given, Mapping) else given or ()
+    with contextlib.suppress(TypeError, ValueError):
+        if not isinstance(items, (str, bytes)):
+            found = list(items)
+            if not any(isinstance(item, (str, bytes)) for item in found):
+                return [(name, value) for name, value in found]
+    kind = type(given).__name__
+    raise TypeError(f"{what} is a {kind} that is neither a mapping nor pairs")
+
+
+def user_and_password(auth: Any, what: str = "auth") -> tuple[bytes, bytes]:
+    if not isinstance(auth, (tuple, list)) or len(auth) != 2:
+        raise TypeError(f"{what} is a {type(auth).__name__}; (user, password) is expected")
+    return text(auth[0], f"the user of {what}"), text(auth[1], f"the password of {what}")
 
 
 def invalid(message: str) -> Exception:
