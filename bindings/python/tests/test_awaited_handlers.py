@@ -103,6 +103,45 @@ def test_a_handler_may_close_its_websocket(run, server):
     run(main())
 
 
+def test_a_handler_may_end_its_object_by_another_task(run, bots):
+    """Which does not wait for it, and is not cancelled with it."""
+
+    async def main():
+        ended = asyncio.Event()
+
+        async def take(message):
+            await asyncio.wait_for(asyncio.ensure_future(bot.aclose()), 30)
+            ended.set()
+
+        bot = librealtime.Spreadbot(bots.url, on_message=take)
+        await bot.establish_connection("flood")
+        await ended.wait()
+        await bot.wait_closed()
+
+    run(main())
+
+
+def test_a_handler_sends_by_another_task(run, bots):
+    """Who takes messages waits for it, so that nobody does: the send would wait for ever."""
+
+    async def main():
+        refused = asyncio.Event()
+
+        async def take(message):
+            try:
+                await asyncio.wait_for(asyncio.ensure_future(bot.send_message_string("more")), 30)
+            except librealtime.BufferFull:
+                refused.set()
+            except librealtime.ConnectionClosedError:
+                assert refused.is_set()
+
+        async with librealtime.Spreadbot(bots.url, on_message=take, max_queue=10) as bot:
+            await bot.establish_connection("flood")
+            await refused.wait()
+
+    run(main())
+
+
 def test_of_an_event_source(run, events):
     async def main():
         calls = []

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
+import weakref
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from ._inbox import Inbox
+
+#: Whose handler runs: in tasks that it makes, too, as `asyncio.wait_for` does before Python 3.12.
+_whose: ContextVar[weakref.ref[Awaiting] | None] = ContextVar("librealtime_handler", default=None)
 
 F = TypeVar("F", bound="Callable[..., object] | None")
 
@@ -55,6 +60,7 @@ class Awaiting(Calling):
 
     async def _work(self) -> None:
         awaited = self._awaited
+        _whose.set(weakref.ref(self))
         try:
             while awaited.messages:
                 awaitable, _ = awaited.messages.popleft()
@@ -85,21 +91,25 @@ class Awaiting(Calling):
 
     @property
     def _is_awaiting(self) -> bool:
-        """Whether somebody else than the handler that asks could wait for them."""
-        return self._worker is not None and self._worker is not current_task()
+        """Whether handlers run, for somebody else than one of them."""
+        return self._worker is not None and not self._is_in_handler
+
+    @property
+    def _is_in_handler(self) -> bool:
+        whose = _whose.get()
+        return whose is not None and whose() is self
 
     async def _let_handlers_finish(self) -> None:
         """The one that runs, and all that are not of messages."""
         self._forgets_messages = True
         self._forget_awaited(messages=True)
-        worker = self._worker
-        if worker is not None and worker is not current_task():
-            await asyncio.wait([worker])
+        if self._worker is not None and self._is_awaiting:
+            await asyncio.wait([self._worker])
 
     def _stop_awaiting(self) -> None:
         """None goes on, but the one that asks for this."""
         self._forgets_all = True
-        if self._worker is not None and self._worker is not current_task():
+        if self._worker is not None and self._is_awaiting:
             self._worker.cancel()
         self._forget_awaited()
 

@@ -96,7 +96,8 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         self._check_loop()
         future: asyncio.Future[RESTResponse | None] = self._loop.create_future()
         number = self._submit(send, sends.ending(future))
-        self._senders[future] = number, asyncio.current_task()
+        sender = self._worker if self._is_in_handler else asyncio.current_task()
+        self._senders[future] = number, sender
         self._look_at_senders()
         try:
             return await future
