@@ -3450,7 +3450,8 @@ rt_status rt_rest_request_set_max_redirects(rt_rest_request *request, int32_t co
 rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t bytes);
 
 /**
- * Has the body written by `fn` while it is sent.
+ * Has the body written by `fn` while it is sent. One request at a time takes it: when this one is
+ * sent again, `rewind` is called first.
  *
  * length: of the body in bytes, which ends the request with RT_ERROR_INVALID_ARGUMENT when it has
  *   more or less; -1 when it is not known, and then it is sent in chunks (RFC 9112 §7.1).
@@ -3500,8 +3501,9 @@ rt_status rt_rest_request_on_progress(
  * fn: NULL when nobody wants to know.
  * out_id: receives a number for `rt_rest_cancel`; may be NULL.
  * Returns: RT_OK; RT_ERROR_CLOSED after close or on a freed loop; RT_ERROR_INVALID_URL for a query
- *   that does not fit; RT_ERROR_INVALID_ARGUMENT for a HEAD request with a body; RT_ERROR_FORKED.
- *   What fails later, a full queue too, comes to `fn`.
+ *   that does not fit; RT_ERROR_INVALID_ARGUMENT for a HEAD request with a body; RT_ERROR_STATE
+ *   when the source of its body belongs to a request that has not ended, or was used and has no
+ *   `rewind`; RT_ERROR_FORKED. What fails later, a full queue too, comes to `fn`.
  * Since 0.1.
  */
 rt_status rt_rest_request_send(

@@ -20,8 +20,9 @@ extension REST {
             case source(
                 length: Int?,
                 source: @Sendable () throws -> (@Sendable (_ capacity: Int) throws -> [UInt8]))
-            /// Pieces as they come, taken once: a request that has begun to send them is not sent
-            /// again. Of this length together, or in chunks when it is nil.
+            /// Pieces as they come, taken once: a request that has begun to send them is not tried
+            /// again. A second request iterates the sequence anew, which may be over by then. Of
+            /// this length together, or in chunks when it is nil.
             case pieces(
                 length: Int? = nil, any AsyncSequence<[UInt8], any Error> & Sendable)
         }

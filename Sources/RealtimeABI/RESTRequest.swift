@@ -229,12 +229,13 @@ public func rt_rest_request_set_max_body_bytes(
     }
 }
 
-/// Has the body written by `fn` while it is sent. Since 0.1.
+/// Has the body written by `fn` while it is sent. One request at a time takes it: when this one is
+/// sent again, `rewind` is called first. Since 0.1.
 /// - Parameter length: of the body in bytes, which ends the request with RT_ERROR_INVALID_ARGUMENT
 ///   when it has more or less; -1 when it is not known, and then it is sent in chunks (RFC 9112
 ///   §7.1).
 /// - Parameter rewind: NULL when the source cannot begin anew: then a request that has begun to
-///   send its body is not sent again.
+///   send its body is not tried again, and `rt_rest_request_send` works once.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn` or for another length.
 @_cdecl("rt_rest_request_set_body_source")
 public func rt_rest_request_set_body_source(
@@ -295,7 +296,8 @@ public func rt_rest_request_on_progress(
 /// - Parameter out_id: receives a number for `rt_rest_cancel`; may be NULL.
 /// - Returns: RT_OK; RT_ERROR_CLOSED after close or on a freed loop; RT_ERROR_INVALID_URL for a
 ///   query that does not fit; RT_ERROR_INVALID_ARGUMENT for a HEAD request with a body;
-///   RT_ERROR_FORKED. What fails later, a full queue too, comes to `fn`.
+///   RT_ERROR_STATE when the source of its body belongs to a request that has not ended, or was
+///   used and has no `rewind`; RT_ERROR_FORKED. What fails later, a full queue too, comes to `fn`.
 @_cdecl("rt_rest_request_send")
 public func rt_rest_request_send(
     _ request: rt_rest_request?, _ fn: rt_rest_done_fn?, _ user: UnsafeMutableRawPointer?,

@@ -106,7 +106,7 @@ def model() -> dict[str, Any]:
 @contextmanager
 def server(program: str = "") -> Iterator[str]:
     """A contract program's peer; yields its address, ws://127.0.0.1:PORT for all but REST."""
-    is_rest = program == "contract_rest"
+    is_rest = program.startswith("contract_rest")
     script = ROOT / "Tests" / "Support" / "rest_server.py" if is_rest else HERE / "server.py"
     with subprocess.Popen(
         [sys.executable, script],

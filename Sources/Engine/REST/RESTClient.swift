@@ -139,12 +139,12 @@ package final class RESTClient: @unchecked Sendable {
         guard !isClosed.load(ordering: .acquiring) else {
             throw RealtimeError(.closed, "the client is closed")
         }
-        let request = try builder.request()
+        let (request, handlers) = try builder.handOut()
         isStarted.store(true, ordering: .releasing)
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         builder.handlers.assigned?(number)
         assigned(number)
-        let call = RESTCall(self, number, request, builder.handlers)
+        let call = RESTCall(self, number, request, handlers)
         loop.perform { [self] in submit(call) }
         return number
     }

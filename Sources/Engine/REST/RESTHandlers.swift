@@ -50,7 +50,11 @@ package struct RESTHandlers {
     package var source: ((UnsafeMutableRawBufferPointer) -> RESTBodyStep)?
     /// Has `source` begin anew; false when it cannot.
     package var rewind: (() -> Bool)?
+    var sourceLease: RESTSourceLease?
     package var done: ((RESTResult) -> Void)?
 
     package init() {}
 }
+
+/// Lives while a request has a source that others may want behind it.
+final class RESTSourceLease: Sendable {}

@@ -14,6 +14,9 @@ package final class RESTRequestBuilder {
     @exclusivity(unchecked) private var body = HTTPRequest.Body.none
     @exclusivity(unchecked) package var policy: RESTPolicy
     @exclusivity(unchecked) package var handlers = RESTHandlers()
+    /// The body's source was given to a request; and whose it is, while that has not ended.
+    @exclusivity(unchecked) private var sourceIsUsed = false
+    @exclusivity(unchecked) private weak var sourceLease: RESTSourceLease?
 
     /// - Parameter path: below the client's base URL, or a whole URL.
     package init(_ client: RESTClient, _ method: String, _ path: String) throws(RealtimeError) {
@@ -57,9 +60,33 @@ package final class RESTRequestBuilder {
         body = .stream(length: length)
         handlers.source = source
         handlers.rewind = rewind
+        sourceIsUsed = false
+        sourceLease = nil
     }
 
-    func request() throws(RealtimeError) -> RESTRequest {
+    /// What one request is made of. A body's source goes to one at a time, and begins anew for each
+    /// but the first.
+    func handOut() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
+        var request = try request()
+        guard case .stream = body else { return (request, handlers) }
+        guard sourceLease == nil else {
+            throw RealtimeError(
+                .state, "the body's source belongs to a request that has not ended")
+        }
+        guard !sourceIsUsed || request.canRewind else {
+            throw RealtimeError(
+                .state, "the body's source was used by another request, and cannot begin anew")
+        }
+        request.rewinds = sourceIsUsed
+        sourceIsUsed = true
+        var handlers = handlers
+        let lease = RESTSourceLease()
+        handlers.sourceLease = lease
+        sourceLease = lease
+        return (request, handlers)
+    }
+
+    private func request() throws(RealtimeError) -> RESTRequest {
         guard method != "HEAD" || body == .none else {
             throw RealtimeError(.invalidArgument, "a HEAD request has no body (RFC 9110 §9.3.2)")
         }

@@ -84,6 +84,7 @@ final class RESTEntry: @unchecked Sendable {
         self.request = http
         policy = request.policy
         canRewind = request.canRewind
+        bodyIsUsed = request.rewinds
         streamsAnswer = request.streamsAnswer
         isOrdered = request.policy.orders(http.method)
         origin = http.url

@@ -6,6 +6,8 @@ package struct RESTRequest: Sendable {
     package var policy: RESTPolicy
     /// A streamed body can be had from its beginning again.
     package var canRewind: Bool
+    /// It was sent before: it is to begin anew also for this request.
+    package var rewinds = false
     /// The caller is given the answer's body as it comes: once it has begun it is the last one.
     package var streamsAnswer: Bool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +138,28 @@ def test_a_file_that_is_cut_before_it_is_sent_again(rest_server: RESTServer) -> 
     with sync.RESTClient(rest_server.url, base_delay=0) as client, told:
         client.put("/flaky/a/1", content=file)
     assert [request.body for request in rest_server.seen] == [b"x" * 10]
+
+
+def test_a_generator_is_taken_once(rest_server: RESTServer, run: Any) -> None:
+    """A second request would go out with a body that is empty."""
+    with sync.RESTClient(rest_server.url) as client:
+        pieces = (piece for piece in (b"ab", b"cd"))
+        assert client.post("/echo", content=pieces).json()["body"] == "abcd"
+        with pytest.raises(librealtime.InvalidState, match="over"):
+            client.post("/echo", content=pieces)
+
+    async def awaited() -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b"ab"
+
+        taken = pieces()
+        async with librealtime.RESTClient(rest_server.url) as client:
+            assert (await client.post("/echo", content=taken)).json()["body"] == "ab"
+            with pytest.raises(librealtime.InvalidState, match="over"):
+                await client.post("/echo", content=taken)
+            # What makes an iterator for each that asks is taken any number of times.
+            for _ in range(2):
+                assert (await client.post("/echo", content=[b"x"])).json()["body"] == "x"
+
+    run(awaited())
+    assert len(rest_server.seen) == 4

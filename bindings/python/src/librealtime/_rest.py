@@ -13,7 +13,7 @@ from ._loader import lib
 from ._reactor import Reactor, elsewhere
 from ._registry import Handle
 from ._rest_base import BaseRESTClient
-from ._rest_call import Call, Source, StreamedAnswer
+from ._rest_call import Call, Source, StreamedAnswer, check_fresh
 from ._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
 from ._rest_options import RequestKeywords, RequestOptions
 from ._rest_response import RESTResponse
@@ -304,6 +304,7 @@ class RESTClient(BaseRESTClient):
 
     def _new_source(self, content: Any) -> Source:
         if hasattr(content, "__aiter__"):
+            check_fresh(content)
             return AwaitedSource(content, asyncio.get_running_loop())
         return super()._new_source(content)
 

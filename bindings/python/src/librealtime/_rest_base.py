@@ -14,7 +14,7 @@ from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
 from ._registry import Handle, Registration
-from ._rest_call import Call, OnProgress, Source
+from ._rest_call import Call, OnProgress, Source, check_fresh
 from ._rest_options import (
     ClientOptions,
     Credential,
@@ -200,6 +200,7 @@ class BaseRESTClient(Calling):
         if isinstance(content, Mapping) or not is_readable:
             kind = type(content).__name__
             raise TypeError(f"content is a {kind}; str, bytes, a file or an iterable is expected")
+        check_fresh(content)
         return Source(content)
 
     def _send(

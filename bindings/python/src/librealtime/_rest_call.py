@@ -82,6 +82,17 @@ class Source:
         return True
 
 
+def check_fresh(content: Any) -> None:
+    """A generator that is over would be sent as a body that is empty.
+
+    :raises InvalidState: for one.
+    """
+    frames = [getattr(content, name, content) for name in ("gi_frame", "ag_frame")]
+    if None in frames:
+        message = "the generator of the body is over: a request before has taken it"
+        raise InvalidState(rt_status.ERROR_STATE, message)
+
+
 def _data(piece: Any) -> bytes:
     if isinstance(piece, str):
         return piece.encode()
