@@ -129,4 +129,16 @@ import Testing
     func messagesShowNoCredential(text: String, redacted: String) {
         #expect(HTTPURL.redacted(text) == redacted)
     }
+
+    /// A place for another program, which may find a code in it.
+    @Test(arguments: ["app:secret", "com.app:/cb?code=secret", "mailto:secret@h", "http:secret x"])
+    func redirectsToOtherProgramsShowTheSchemeAlone(location: String) throws {
+        let url = try HTTPURL(parsing: "http://h/", as: .http)
+        let error = #expect(throws: RealtimeError.self) {
+            _ = try url.resolving(redirect: location)
+        }
+        let scheme = location.prefix { $0 != ":" }
+        #expect(
+            error?.message == "a URL of the scheme \"\(scheme)\" without a host is not followed")
+    }
 }

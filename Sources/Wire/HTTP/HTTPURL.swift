@@ -146,6 +146,15 @@ package struct HTTPURL: Equatable, Sendable {
     /// `https` stand for `ws` and `wss`. A fragment is left out, since it is the user's alone.
     package func resolving(redirect location: String) throws(RealtimeError) -> HTTPURL {
         let whole = location.prefix { $0 != "#" }
+        // It is for another program, and may hold a code that is for that alone.
+        if let colon = whole.utf8.firstIndex(of: UInt8(ascii: ":")), isScheme(whole.utf8[..<colon]),
+            !whole.utf8[colon...].starts(with: "://".utf8)
+        {
+            throw RealtimeError(
+                .invalidURL,
+                "a URL of the scheme \(whole[..<colon].quoted(upTo: 30)) without a host is not"
+                    + " followed")
+        }
         guard !whole.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
             throw invalid(String(whole), "has a space or control character")
         }
