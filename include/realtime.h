@@ -2841,10 +2841,12 @@ typedef void (*rt_rest_done_fn)(rt_rest_response *response, void *user);
 
 /**
  * The server refused the client's credentials with 401, once for however many requests: set fresh
- * ones (`rt_rest_set_bearer_token`), now or later. Runs on the loop's thread.
+ * ones (`rt_rest_set_bearer_token`), now or later. Requests that go out with the client's
+ * credentials wait for the answer; their deadlines and `rt_rest_cancel` hold. Runs on the loop's
+ * thread.
  *
- * Returns: an `rt_credentials`: NONE ends the requests that wait with RT_ERROR_AUTH, READY sends
- *   them once more, LATER has them wait for `rt_rest_credentials_ready`.
+ * Returns: an `rt_credentials`: NONE ends the requests that were refused with RT_ERROR_AUTH, READY
+ *   sends them once more, LATER has all wait for `rt_rest_credentials_ready`.
  * Since 0.1.
  */
 typedef rt_credentials (*rt_rest_credentials_fn)(void *user);

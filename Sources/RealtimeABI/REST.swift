@@ -22,9 +22,11 @@ public typealias rt_rest_done_fn =
     @convention(c) (_ response: rt_rest_response?, _ user: UnsafeMutableRawPointer?) -> Void
 
 /// The server refused the client's credentials with 401, once for however many requests: set fresh
-/// ones (`rt_rest_set_bearer_token`), now or later. Runs on the loop's thread. Since 0.1.
-/// - Returns: an `rt_credentials`: NONE ends the requests that wait with RT_ERROR_AUTH, READY sends
-///   them once more, LATER has them wait for `rt_rest_credentials_ready`.
+/// ones (`rt_rest_set_bearer_token`), now or later. Requests that go out with the client's
+/// credentials wait for the answer; their deadlines and `rt_rest_cancel` hold. Runs on the loop's
+/// thread. Since 0.1.
+/// - Returns: an `rt_credentials`: NONE ends the requests that were refused with RT_ERROR_AUTH,
+///   READY sends them once more, LATER has all wait for `rt_rest_credentials_ready`.
 public typealias rt_rest_credentials_fn =
     @convention(c) (_ user: UnsafeMutableRawPointer?) -> rt_credentials
 

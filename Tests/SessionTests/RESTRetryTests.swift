@@ -259,6 +259,52 @@ struct RESTRetryTests {
         #expect(client.answer(second, 401) == ["finish 2 httpStatus 401 (1)"])
     }
 
+    @Test func nobodyGoesOutWithWhatWasRefused() throws {
+        let client = RESTClientModel { try? $0.setPerHost(3) }
+        client.session.renewsCredentials = true
+        client.session.setCredential("Bearer old")
+        let first = try client.submit()
+        #expect(client.done() == ["start 1 GET http://h/ Authorization=Bearer old"])
+        #expect(client.answer(first, 401) == ["authorize"])
+        let fields = [HeaderField(name: "Authorization", value: "own")]
+        _ = try client.submit("POST")
+        _ = try client.submit("GET", "http://other/")
+        _ = try client.submit(fields: fields)
+        let limited = try client.submit { $0.deadline = .seconds(2) }
+        let unwanted = try client.submit { $0.queueTime = .seconds(3) }
+        let dropped = try client.submit()
+        #expect(client.done() == ["start 4 GET http://h/ Authorization=own"])
+        client.session.cancel(dropped, now: client.now)
+        #expect(client.done() == ["finish 7 cancelled (0)"])
+        #expect(client.pass(.seconds(2)) == ["finish \(limited) deadline (0)"])
+        #expect(client.pass(.seconds(1)) == ["finish \(unwanted) expired (0)"])
+        client.session.setCredential("Bearer new")
+        #expect(client.done() == [])
+        client.session.authorized(true, now: client.now)
+        #expect(
+            client.done() == [
+                "start 1 GET http://h/ Authorization=Bearer new",
+                "start 2 POST http://h/ Authorization=Bearer new",
+                "start 3 GET http://other/ Authorization=Bearer new",
+            ])
+    }
+
+    @Test func oneAnswerThatThereAreNoneIsForAllThatWait() throws {
+        let client = RESTClientModel { try? $0.setPerHost(1) }
+        client.session.renewsCredentials = true
+        for _ in 0..<3 { _ = try client.submit() }
+        #expect(client.done() == ["start 1 GET http://h/"])
+        #expect(client.answer(1, 401) == ["authorize"])
+        client.session.authorized(false, now: client.now)
+        #expect(client.done() == ["finish 1 auth 401 (1)", "start 2 GET http://h/"])
+        #expect(client.answer(2, 401) == ["finish 2 auth 401 (1)", "start 3 GET http://h/"])
+        // It need not be the same everywhere.
+        #expect(client.answer(3, 200) == ["finish 3 ok 200 (1)"])
+        let later = try client.submit()
+        #expect(client.done() == ["start 4 GET http://h/"])
+        #expect(client.answer(later, 401) == ["authorize"])
+    }
+
     @Test func aRefusalOfOlderCredentialsIsReplayedWithTheNew() throws {
         let client = RESTClientModel()
         client.session.renewsCredentials = true

@@ -108,12 +108,15 @@ extension RESTSession {
             entry.attemptEnd = nil
             start(entry, now)
         case .authorize:
-            if entry.generation != generation {
+            if entry.generation != generation, !isAuthorizing {
                 // Someone else's question was answered meanwhile.
                 entry.isReplay = true
                 entry.attemptEnd = nil
                 entry.wasAuthorized = true
                 return start(entry, now)
+            }
+            if let denial, denial.generation == entry.generation, entry.id <= denial.last {
+                return finish(entry, denied(entry, denial.cause), now: now)
             }
             entry.state = .authorizing
             if !isAuthorizing {
@@ -192,20 +195,25 @@ extension RESTSession {
     ) {
         guard isAuthorizing else { return }
         isAuthorizing = false
+        denial = isFresh ? nil : Denial(generation: generation, last: lastID, cause: cause)
         let waiting = entries.values.filter {
             if case .authorizing = $0.state { true } else { false }
         }
         for entry in waiting.sorted(by: { $0.id < $1.id }) {
             guard isFresh else {
-                let refused = RealtimeError(
-                    .auth,
-                    "\(entry.name): the credentials were refused, and there are no fresh ones")
-                finish(entry, cause ?? refused, now: now)
+                finish(entry, denied(entry, cause), now: now)
                 continue
             }
             entry.wasAuthorized = true
             entry.isReplay = true
             requeue(entry, now)
         }
+        for place in lines.all.sorted() { pump(place, now) }
+    }
+
+    private func denied(_ entry: RESTEntry, _ cause: RealtimeError?) -> RealtimeError {
+        cause
+            ?? RealtimeError(
+                .auth, "\(entry.name): the credentials were refused, and there are no fresh ones")
     }
 }

@@ -13,7 +13,11 @@ extension RESTSession {
     mutating func enqueue(_ entry: RESTEntry) {
         entry.state = .queued
         if entry.isOrdered { return }
-        lines[entry.line].waiting.insert(sorted: entry.id)
+        if entry.usesCredential {
+            lines[entry.line].waiting.insert(sorted: entry.id)
+        } else {
+            lines[entry.line].waitingWithoutCredential.insert(sorted: entry.id)
+        }
     }
 
     /// Begins what may begin: on this line, and the first of the ordered ones wherever it goes.
@@ -37,11 +41,18 @@ extension RESTSession {
         guard lines[place].isReachable, lines[place].resumeAt.map({ $0 <= now }) ?? true,
             lines[place].running < perHost
         else { return nil }
-        let plain = lines[place].waiting.first
+        let plain = nextUnordered(place)
         guard let first = ordered.first, let entry = entries[first], entry.line == place,
-            entry.isQueued
+            entry.isQueued, !(isAuthorizing && entry.usesCredential)
         else { return plain }
         return min(plain ?? first, first)
+    }
+
+    /// While a fresh credential is fetched none goes out with the one that was refused.
+    private func nextUnordered(_ place: RESTLines.Place) -> ID? {
+        let other = lines[place].waitingWithoutCredential.first
+        guard !isAuthorizing, let first = lines[place].waiting.first else { return other }
+        return min(other ?? first, first)
     }
 
     private mutating func begin(_ id: ID, _ now: Instant) {
@@ -86,7 +97,9 @@ extension RESTSession {
 
     private mutating func leaveQueue(_ entry: RESTEntry) {
         counted.remove(sorted: entry.id)
-        if entry.isQueued, !entry.isOrdered { lines[entry.line].waiting.remove(sorted: entry.id) }
+        guard entry.isQueued, !entry.isOrdered else { return }
+        lines[entry.line].waiting.remove(sorted: entry.id)
+        lines[entry.line].waitingWithoutCredential.remove(sorted: entry.id)
     }
 
     /// Ends a request, and begins what waited for that.

@@ -12,8 +12,10 @@ struct RESTLine: Sendable {
     var running = 0
     /// Requests of it that have not ended.
     var members = 0
-    /// Unordered ones that wait to begin, first submitted first.
+    /// Unordered ones that wait to begin, first submitted first: those with the client's
+    /// credential, which wait for a fresh one too, and the others.
     var waiting: [RESTSession.ID] = []
+    var waitingWithoutCredential: [RESTSession.ID] = []
 }
 
 /// The lines there are, each at a place that it keeps while it has members. A few without are kept

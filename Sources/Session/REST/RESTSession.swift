@@ -25,6 +25,14 @@ package struct RESTSession: Sendable {
         case finish(ID, RESTOutcome)
     }
 
+    /// There were no fresh credentials in the place of those of a generation.
+    struct Denial {
+        var generation: UInt64
+        /// The last request there was: one that comes later may ask again.
+        var last: ID
+        var cause: RealtimeError?
+    }
+
     /// What the body behind a head is for.
     package enum Reception: Sendable {
         /// It is the caller's.
@@ -47,7 +55,7 @@ package struct RESTSession: Sendable {
     /// ordered one, and not begun yet.
     var counted: [ID] = []
     var alarms = Alarms()
-    private var lastID: ID = 0
+    private(set) var lastID: ID = 0
     private var actions: [Action] = []
     private var firstAction = 0
     private var isClosed = false
@@ -61,6 +69,8 @@ package struct RESTSession: Sendable {
     var credential: String?
     var generation: UInt64 = 0
     var isAuthorizing = false
+    /// The last answer that there are none.
+    var denial: Denial?
 
     /// The client's bearer token as a query parameter, where one is wanted.
     var tokenQuery: (name: String, value: String)? {

@@ -88,6 +88,8 @@ final class RESTGuardian {
     private var taken: ID?
     private var isAsking = false
     private var generation = 0
+    /// There were no others, as far as the last request then was concerned.
+    private var denied: (generation: Int, last: ID)?
     private var isClosed = false
 
     init(_ world: World, _ plan: RESTPlan) {
@@ -157,14 +159,9 @@ final class RESTGuardian {
 
     func answered(_ isFresh: Bool) {
         isAsking = false
-        if isFresh { generation += 1 }
+        if isFresh { generation += 1 } else { denied = (generation, records.keys.max() ?? 0) }
         for record in records.values where record.next == .credentials && !record.isFinished {
-            if isFresh {
-                record.next = .replay
-            } else if !record.isRunning {
-                // One that has not read its refusal to the end will ask again.
-                record.next = .end
-            }
+            record.next = isFresh ? .replay : .end
         }
     }
 
@@ -187,6 +184,9 @@ final class RESTGuardian {
             "\(id) starts again after \(record.head?.status ?? 0), \(failed(record))"
         )
         world.require(record.next != .credentials, "\(id) starts before there are credentials")
+        world.require(
+            !isAsking || isOwnPlace || !record.keepsOrigin, "\(id) goes out with what was refused")
+        if isAsking { world.count("went on while credentials were fetched") }
         world.require(!record.isBodyGone || !isStream(request), "\(id) sends a body that is gone")
         world.require(
             !isStream(request) || rewinds == record.bodyIsUsed, "\(id) sends the rest of a body")
@@ -287,8 +287,13 @@ final class RESTGuardian {
         guard let record = record(id) else { return }
         record.head = head
         record.next = RESTVerdict.next(record, head, plan, world.now)
-        // Others were given fresh ones meanwhile.
-        if record.next == .credentials, record.generation != generation { record.next = .replay }
+        if record.next == .credentials, !isAsking {
+            // Others were given fresh ones meanwhile, or none.
+            if record.generation != generation { record.next = .replay }
+            if let denied, denied.generation == record.generation, id <= denied.last {
+                record.next = .end
+            }
+        }
         if record.next == .again {
             record.hops += 1
             world.count("redirected")
