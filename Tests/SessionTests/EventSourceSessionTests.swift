@@ -352,6 +352,27 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
         #expect(!driver.end(lost).isFatal)
     }
 
+    /// A network that comes back ends a wait for it, and none that the server asked for.
+    @Test func aFlapKeepsToWhatTheServerAsked() throws {
+        var driver = Driver(try configuration { try $0.addRetryStatus(503) })
+        func flap() -> Duration? {
+            driver.session.setOnline(false, now: driver.now, random: 0)
+            driver.session.setOnline(true, now: driver.now, random: 0.5)
+            return driver.session.wakeUp.map { $0 - driver.now }
+        }
+        driver.begin()
+        _ = driver.answer(head(503, [("Retry-After", "60")]))
+        #expect(flap() == .seconds(60))
+        driver.begin()
+        _ = driver.answer(good)
+        driver.session.setReconnectionTime(milliseconds: 20_000)
+        _ = driver.end()
+        #expect(flap() == .seconds(20))
+        driver.begin()
+        _ = driver.end(lost)
+        #expect(flap() == .milliseconds(500))
+    }
+
     @Test func withoutANetworkNothingBegins() throws {
         var session = EventSourceSession(try configuration(), lastEventID: "")
         session.setOnline(false, now: start, random: 0)

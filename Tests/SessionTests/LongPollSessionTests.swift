@@ -358,20 +358,6 @@ private let validators = polledValidators
         #expect(poller.session.attempt == 1)
     }
 
-    /// A backoff is over when the network is back; the interval of a good server is not.
-    @Test func theNetworksReturnEndsABackoff() throws {
-        var poller = try Poller()
-        for _ in 0..<6 { _ = try poller.answer(503) }
-        poller.session.setOnline(false, now: poller.now, random: 0)
-        #expect(poller.wait == .seconds(15))
-        poller.session.setOnline(true, now: poller.now, random: 0.25)
-        #expect(poller.wait == .milliseconds(250))
-        _ = try poller.answer(204)
-        poller.session.setOnline(false, now: poller.now, random: 0)
-        poller.session.setOnline(true, now: poller.now, random: 0)
-        #expect(poller.wait == .seconds(15))
-    }
-
     @Test func anAnswerWithoutAnIdKeepsIt() throws {
         var poller = try Poller {
             try $0.setCursor(.headerID)
@@ -400,45 +386,12 @@ private let validators = polledValidators
         #expect(try !other.session.received(1, now: other.now))
     }
 
-    @Test func withoutANetworkNothingIsCounted() throws {
-        var poller = try Poller()
-        poller.begin()
-        poller.session.setOnline(false, now: poller.now, random: 0)
-        #expect(try poller.reply(503) == .failed(.httpStatus, retryIn: nil, isFatal: false))
-        #expect(poller.session.wakeUp == nil && poller.session.attempt == 1)
-        poller.session.setOnline(true, now: poller.now, random: 0.5)
-        #expect(poller.wait == .milliseconds(500))
-        #expect(try poller.answer(204) == .nothing)
-        poller.session.setOnline(false, now: poller.now, random: 0)
-        poller.now = poller.now + .seconds(20)
-        guard
-            case .nothing = poller.session.timeReached(
-                poller.now, requestStarted: nil, random: 0)
-        else {
-            Issue.record("polls without a network")
-            return
-        }
-        #expect(poller.session.wakeUp == nil)
-    }
-
     @Test func whatWasDeliveredCountsThoughItIsClosed() throws {
         var poller = try Poller()
         _ = try poller.answer(200, validators, body: 1)
         poller.session.close()
         poller.session.delivered(now: poller.now)
         #expect(poller.session.lastEventID == "784111777:0,[1]")
-        #expect(poller.session.wakeUp == nil && poller.session.state == .closed)
-    }
-
-    @Test func restartPollsAtOnce() throws {
-        var poller = try Poller()
-        poller.session.restart(now: poller.now)
-        #expect(poller.wait == .zero)
-        #expect(try poller.answer(204) == .nothing)
-        poller.session.restart(now: poller.now)
-        #expect(poller.wait == .zero)
-        poller.session.close()
-        poller.session.restart(now: poller.now)
         #expect(poller.session.wakeUp == nil && poller.session.state == .closed)
     }
 }

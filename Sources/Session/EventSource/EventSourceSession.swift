@@ -56,6 +56,10 @@ package struct EventSourceSession: HTTPSourceSession {
     private var hasDispatched = false
     private var askedForCredentials = false
     private var isOnline = true
+    /// The server asked to be left alone until then: a network that comes back does not change it.
+    private var notBefore = Instant(nanoseconds: 0)
+    /// What its `retry` field asked for.
+    private var askedDelay = Duration.zero
     private var lastByteAt = Instant(nanoseconds: 0)
     /// The caller wants nothing now, so that what the server sends is not seen.
     private var isPaused = false
@@ -93,6 +97,7 @@ package struct EventSourceSession: HTTPSourceSession {
 
     /// The first attempt is due at once, or as soon as there is a network.
     package mutating func start(now: Instant) {
+        notBefore = now
         phase = isOnline ? .waiting(until: now) : .offline
     }
 
@@ -235,6 +240,7 @@ package struct EventSourceSession: HTTPSourceSession {
     /// The server sent a `retry` field, already within its bounds (P8).
     package mutating func setReconnectionTime(milliseconds: Int64) {
         reconnectionTime = .milliseconds(milliseconds)
+        askedDelay = reconnectionTime
     }
 
     /// The attempt, or the stream, ended: nil for a clean end (C7).
@@ -245,7 +251,9 @@ package struct EventSourceSession: HTTPSourceSession {
         let error =
             failure?.error
             ?? RealtimeError(.closed, "\(name) ended the stream")
-        var told = end(error, status: 0, now: now, random: random, least: .zero)
+        // One that ended the stream itself meant this wait; one that was lost did not.
+        let least = failure == nil ? askedDelay : .zero
+        var told = end(error, status: 0, now: now, random: random, least: least)
         told.precedesRequest = failure?.precedesRequest ?? false
         return told
     }
@@ -288,6 +296,7 @@ package struct EventSourceSession: HTTPSourceSession {
                     "\(configuration.maxReconnects) reconnects in a row did not hold"
                         + " (max_reconnects); the last: \(error.message)"), status: status)
         }
+        notBefore = now + least
         guard isOnline else {
             phase = .offline
             return HTTPSourceFailure(
@@ -369,7 +378,7 @@ package struct EventSourceSession: HTTPSourceSession {
         let comesBack = online && !isOnline
         isOnline = online
         guard comesBack, isWaiting else { return }
-        phase = .waiting(until: now + .nanoseconds(Int64(random * 1e9)))
+        phase = .waiting(until: max(notBefore, now + .nanoseconds(Int64(random * 1e9))))
     }
 
     /// What is there was dropped; the next attempt is due at once, and nothing counts (C13).

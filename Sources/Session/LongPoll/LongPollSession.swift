@@ -65,6 +65,8 @@ package struct LongPollSession: HTTPSourceSession {
     private var head: ResponseHead?
     private var askedForCredentials = false
     private var isOnline = true
+    /// The server asked to be left alone until then: a network that comes back does not change it.
+    private var notBefore = Instant(nanoseconds: 0)
     /// Attempts in a row that failed.
     private var failures = 0
     /// Empty answers of 200 in a row that came at once (L8).
@@ -99,6 +101,7 @@ package struct LongPollSession: HTTPSourceSession {
 
     /// The first poll is due at once, or as soon as there is a network.
     package mutating func start(now: Instant) {
+        notBefore = now
         phase = isOnline ? .waiting(until: now) : .offline
     }
 
@@ -324,6 +327,7 @@ package struct LongPollSession: HTTPSourceSession {
         least: Duration = .zero
     ) -> HTTPSourceFailure {
         isGood = false
+        notBefore = now + least
         guard isOnline else {
             phase = .offline
             return HTTPSourceFailure(error: error, status: status, attempt: attempt)
@@ -392,7 +396,7 @@ package struct LongPollSession: HTTPSourceSession {
         let comesBack = online && !isOnline
         isOnline = online
         guard comesBack else { return }
-        let soon = now + .nanoseconds(Int64(random * 1e9))
+        let soon = max(notBefore, now + .nanoseconds(Int64(random * 1e9)))
         switch phase {
         case .offline: phase = .waiting(until: soon)
         // What was waited for is what the network brought about.

@@ -27,6 +27,9 @@ final class EventClient {
     private var openedAt: Instant?
     private var requestStarted: Instant?
     private var earliest: Instant
+    /// The server asked for that much, and a network that comes back does not change it.
+    private var notBefore: Instant
+    private var askedDelay = Duration.zero
 
     init(_ world: World, _ plan: EventPlan, _ server: EventServer) throws(RealtimeError) {
         self.world = world
@@ -45,6 +48,7 @@ final class EventClient {
         base = plan.reconnectionTime
         onlineSince = world.now
         earliest = world.now
+        notBefore = world.now
     }
 
     func start() {
@@ -195,6 +199,7 @@ final class EventClient {
                     case .comment: world.fail("a comment nobody listens to")
                     case .retry(let milliseconds):
                         base = .milliseconds(milliseconds)
+                        askedDelay = base
                         session.setReconnectionTime(milliseconds: milliseconds)
                     case .event(let event):
                         learnID()
@@ -229,7 +234,7 @@ final class EventClient {
     private func ended(_ failure: HTTPFailure?) {
         let told = session.ended(failure, now: world.now, random: uniform())
         drop()
-        tell(told, least: .zero)
+        tell(told, least: failure == nil ? askedDelay : .zero)
     }
 
     private func drop() {
@@ -255,6 +260,7 @@ final class EventClient {
             }
             return arm()
         }
+        notBefore = world.now + least
         world.require(session.state == .connecting, "not connecting")
         world.require(
             plan.maxReconnects == 0 || failures <= plan.maxReconnects, "goes on beyond the limit")
@@ -298,9 +304,11 @@ final class EventClient {
         let wasWaiting = session.isWaiting
         session.setOnline(online, now: world.now, random: uniform())
         if online, wasWaiting {
-            earliest = world.now
-            let due = session.wakeUp.map { $0 - world.now }
-            world.require(due.map { $0 <= .seconds(1) } ?? false, "waits though there is a network")
+            earliest = max(world.now, notBefore)
+            let latest = max(world.now + .seconds(1), notBefore)
+            let isDue = session.wakeUp.map { $0 <= latest } ?? false
+            world.require(isDue, "waits though there is a network")
+            if notBefore > world.now { world.count("the server's wish outlived a flap") }
         }
         arm()
     }
@@ -317,6 +325,7 @@ final class EventClient {
         openedAt = nil
         session.restart(now: world.now)
         earliest = world.now
+        notBefore = world.now
         world.require(!isOnline || session.wakeUp == world.now, "waits though it was restarted")
         arm()
     }

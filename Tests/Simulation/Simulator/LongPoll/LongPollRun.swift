@@ -29,6 +29,8 @@ final class LongPollRun {
     private var due: Instant
     /// When it may come, and when it must have.
     private var earliest: Instant
+    /// The server asked for that much, and a network that comes back does not change it.
+    private var notBefore: Instant
     private var latest: Instant?
 
     init(_ world: World) throws {
@@ -46,6 +48,7 @@ final class LongPollRun {
         pollStart = world.now
         due = world.now
         earliest = world.now
+        notBefore = world.now
         latest = world.now
         world.trace("plan", "\(server.mode), \(configuration.interval.readable)")
     }
@@ -205,6 +208,7 @@ final class LongPollRun {
 
     private func failed(_ told: HTTPSourceFailure, asked: Duration) {
         world.require(!told.isFatal, "\(told.error) is fatal")
+        notBefore = world.now + asked
         guard isOnline else {
             world.require(told.retryIn == nil, "a delay without a network")
             return allow(.zero)
@@ -244,8 +248,8 @@ final class LongPollRun {
                 guard !isClosed else { return }
                 session.setOnline(true, now: world.now, random: uniform())
                 // Whoever waited for the network comes within a second.
-                earliest = failures > 0 ? world.now : max(due, world.now)
-                if !isInFlight { latest = max(due, world.now + .seconds(1)) }
+                earliest = max(failures > 0 ? notBefore : due, world.now)
+                if !isInFlight { latest = max(due, notBefore, world.now + .seconds(1)) }
                 schedule()
                 flap(left - 1)
             }

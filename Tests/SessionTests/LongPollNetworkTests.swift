@@ -1,0 +1,71 @@
+import Testing
+import Wire
+
+@testable import Session
+
+@Suite struct LongPollNetworkTests {
+    /// A backoff is over when the network is back; the interval of a good server is
+    /// not, nor is what a server asked for.
+    @Test func theNetworksReturnEndsABackoff() throws {
+        var poller = try Poller()
+        for _ in 0..<6 { _ = try poller.answer(503) }
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        #expect(poller.wait == .seconds(15))
+        poller.session.setOnline(true, now: poller.now, random: 0.25)
+        #expect(poller.wait == .milliseconds(250))
+        _ = try poller.answer(204)
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        poller.session.setOnline(true, now: poller.now, random: 0)
+        #expect(poller.wait == .seconds(15))
+        _ = try poller.answer(503, [("Retry-After", "60")])
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        poller.session.setOnline(true, now: poller.now, random: 0)
+        #expect(poller.wait == .seconds(60))
+    }
+
+    @Test func withoutANetworkNothingIsCounted() throws {
+        var poller = try Poller()
+        poller.begin()
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        #expect(try poller.reply(503) == .failed(.httpStatus, retryIn: nil, isFatal: false))
+        #expect(poller.session.wakeUp == nil && poller.session.attempt == 1)
+        poller.session.setOnline(true, now: poller.now, random: 0.5)
+        #expect(poller.wait == .milliseconds(500))
+        #expect(try poller.answer(204) == .nothing)
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        poller.now = poller.now + .seconds(20)
+        guard
+            case .nothing = poller.session.timeReached(
+                poller.now, requestStarted: nil, random: 0)
+        else {
+            Issue.record("polls without a network")
+            return
+        }
+        #expect(poller.session.wakeUp == nil)
+    }
+
+    @Test func restartPollsAtOnce() throws {
+        var poller = try Poller()
+        poller.session.restart(now: poller.now)
+        #expect(poller.wait == .zero)
+        #expect(try poller.answer(204) == .nothing)
+        poller.session.restart(now: poller.now)
+        #expect(poller.wait == .zero)
+        poller.session.close()
+        poller.session.restart(now: poller.now)
+        #expect(poller.session.wakeUp == nil && poller.session.state == .closed)
+    }
+
+    @Test func restartWaitsForCredentials() throws {
+        var poller = try Poller()
+        poller.begin()
+        let answer = poller.session.received(
+            ResponseHead(status: 401), requestStarted: nil, canAuthorize: true, now: poller.now)
+        guard case .unauthorized = answer else {
+            Issue.record("\(answer)")
+            return
+        }
+        poller.session.restart(now: poller.now)
+        #expect(poller.session.isAuthorizing && poller.session.wakeUp == nil)
+    }
+}
