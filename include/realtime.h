@@ -1714,7 +1714,8 @@ void rt_eventsource_free(rt_eventsource *eventsource);
 rt_status rt_eventsource_start(rt_eventsource *eventsource);
 
 /**
- * Drops the connection and connects again at once, which counts as no attempt. Any thread.
+ * Drops the connection and connects again at once, which counts as no attempt. While credentials
+ * are fetched (RT_CREDENTIALS_LATER) it changes nothing: their answer connects. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
  * Since 0.1.
@@ -2491,7 +2492,8 @@ void rt_longpoll_free(rt_longpoll *longpoll);
 rt_status rt_longpoll_start(rt_longpoll *longpoll);
 
 /**
- * Drops the poll in flight and polls again at once. Any thread.
+ * Drops the poll in flight and polls again at once. While credentials are fetched
+ * (RT_CREDENTIALS_LATER) it changes nothing: their answer polls. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
  * Since 0.1.

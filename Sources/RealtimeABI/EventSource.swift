@@ -133,7 +133,8 @@ public func rt_eventsource_start(_ eventsource: rt_eventsource?) -> rt_status {
     source(eventsource) { try $0.start() }
 }
 
-/// Drops the connection and connects again at once, which counts as no attempt. Any thread. Since
+/// Drops the connection and connects again at once, which counts as no attempt. While credentials
+/// are fetched (RT_CREDENTIALS_LATER) it changes nothing: their answer connects. Any thread. Since
 /// 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_restart")

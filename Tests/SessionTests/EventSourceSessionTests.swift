@@ -169,6 +169,8 @@ private func failure(_ answer: EventSourceSession.Answer) -> HTTPSourceFailure? 
             Issue.record("nobody was asked")
             return
         }
+        // They are on their way: what a restart would send is refused already.
+        driver.session.restart(now: driver.now)
         #expect(driver.session.isAuthorizing)
         #expect(driver.session.wakeUp == nil)
         var fresh = driver.configuration

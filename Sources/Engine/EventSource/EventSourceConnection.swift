@@ -222,7 +222,7 @@ package final class EventSourceConnection: @unchecked Sendable {
         loop.enqueue { [self] in begin() }
     }
 
-    /// Drops the connection and reconnects at once (C13); also when credentials have come.
+    /// Drops the connection and reconnects at once (C13).
     package func restart() throws(RealtimeError) {
         try checkRunning()
         loop.perform { [self] in restartNow() }

@@ -231,7 +231,6 @@ extension EventSourceConnection: HTTPSource {
 
     func restartNow() {
         guard !isClosed, let state = session?.state, state != .closed else { return }
-        if session?.isAuthorizing == true { return authorize() }
         dropConnection()
         session?.restart(now: Loop.now())
         setState(.connecting)

@@ -7,7 +7,7 @@ package enum CredentialsAnswer: Int32, Sendable {
     case none = 0
     /// They are in the headers now: the request goes out once more.
     case ready = 1
-    /// They are being fetched: the source waits for `restart`.
+    /// They are being fetched: the source waits for `credentialsAreReady`.
     case later = 2
 }
 

@@ -179,7 +179,6 @@ extension LongPollConnection: HTTPSource {
 
     func restartNow() {
         guard !isClosed, let state = session?.state, state != .closed else { return }
-        if session?.isAuthorizing == true { return authorize() }
         // What came is delivered first: dropped, it would be asked for again.
         guard delivery == nil, !isDelivering else { return }
         dropConnection()

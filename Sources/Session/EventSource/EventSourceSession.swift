@@ -383,7 +383,8 @@ package struct EventSourceSession: HTTPSourceSession {
 
     /// What is there was dropped; the next attempt is due at once, and nothing counts (C13).
     package mutating func restart(now: Instant) {
-        guard phase != .closed, phase != .idle else { return }
+        // Credentials that are being fetched are waited for: their answer makes a request anyway.
+        guard phase != .closed, phase != .idle, phase != .authorizing else { return }
         if wasStable(now) { failures = 0 }
         start(now: now)
     }

@@ -407,7 +407,8 @@ package struct LongPollSession: HTTPSourceSession {
 
     /// What is there was dropped; the next poll is due at once.
     package mutating func restart(now: Instant) {
-        guard phase != .closed, phase != .idle else { return }
+        // Credentials that are being fetched are waited for: their answer makes a request anyway.
+        guard phase != .closed, phase != .idle, phase != .authorizing else { return }
         head = nil
         start(now: now)
     }
