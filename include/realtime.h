@@ -515,7 +515,10 @@ rt_status rt_network_set_min_tls_version(rt_network *network, rt_tls_version ver
 rt_status rt_network_set_insecure_skip_verification(rt_network *network, bool enabled);
 
 /**
- * Connects through this proxy, whatever the environment says.
+ * Connects through this proxy, whatever the environment says. One that opens no tunnel is
+ * RT_ERROR_PROXY, and tried again as one that cannot be reached is. But to event sources, long
+ * polls and requests its 407 is an answer, and a `Proxy-Authorization` header of theirs goes to it
+ * alone.
  *
  * url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6; a request to `http://` is handed to it as
  *   a whole, and what it answers of its own cannot be told from the server's, but for 407),
@@ -1675,8 +1678,8 @@ typedef void (*rt_eventsource_error_fn)(
 typedef bool (*rt_eventsource_request_fn)(uint32_t attempt, void *user);
 
 /**
- * The server answered 401 or 407. Here, as before start, headers may be changed. Asked once an
- * attempt: a second refusal is fatal. Since 0.1.
+ * The server answered 401, or the proxy 407 (`rt_network_set_proxy`). Here, as before start,
+ * headers may be changed. Asked once an attempt: a second refusal is fatal. Since 0.1.
  */
 typedef rt_credentials (*rt_eventsource_credentials_fn)(int32_t http_status, void *user);
 
@@ -2462,9 +2465,9 @@ typedef void (*rt_longpoll_error_fn)(
 typedef bool (*rt_longpoll_request_fn)(uint32_t attempt, void *user);
 
 /**
- * The server answered 401 or 407. Here, as before start, headers may be changed. Asked once a poll:
- * a second refusal is fatal. RT_CREDENTIALS_LATER waits for `rt_longpoll_credentials_ready`. Since
- * 0.1.
+ * The server answered 401, or the proxy 407 (`rt_network_set_proxy`). Here, as before start,
+ * headers may be changed. Asked once a poll: a second refusal is fatal. RT_CREDENTIALS_LATER waits
+ * for `rt_longpoll_credentials_ready`. Since 0.1.
  */
 typedef rt_credentials (*rt_longpoll_credentials_fn)(int32_t http_status, void *user);
 
@@ -3460,7 +3463,7 @@ rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t by
  * length: of the body in bytes, which ends the request with RT_ERROR_INVALID_ARGUMENT when it has
  *   more or less; -1 when it is not known, and then it is sent in chunks (RFC 9112 §7.1).
  * rewind: NULL when the source cannot begin anew: then a request that has begun to send its body is
- *   not sent again.
+ *   not tried again, and `rt_rest_request_send` works once.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT without `fn` or for another length.
  * Since 0.1.
  */

@@ -273,6 +273,12 @@ uint64_t rt_curl_bytes_received(CURL *easy) {
   return count > 0 ? (uint64_t)count : 0;
 }
 
+int rt_curl_connect_status(CURL *easy) {
+  long status = 0;
+  curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
+  return (int)status;
+}
+
 int rt_curl_http_version(CURL *easy) {
   long version = 0;
   curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);

@@ -14,8 +14,9 @@ extension EventSource {
         /// Called on the loop's thread before each attempt, whose number counts from 1 since the
         /// last that was stable; what it returns is laid over `headers` for this attempt.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
-        /// Called when the server answers 401 or 407, once an attempt: headers to send it again
-        /// with, or nil when there are none, which is fatal, as what it throws is.
+        /// Called when the server answers 401, or the proxy 407, once an attempt: headers to send
+        /// it again with (Proxy-Authorization for the proxy), or nil when there are none, which is
+        /// fatal, as what it throws is.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
         public var network = Network()
         /// Who says whether an attempt makes sense; nil asks the loop's own.

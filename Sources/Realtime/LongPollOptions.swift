@@ -24,8 +24,9 @@ extension LongPoll {
         /// Called on the loop's thread before each poll, whose number is 1 unless the last one
         /// failed; what it returns is laid over `headers` for this poll.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
-        /// Called when the server answers 401 or 407, once a poll: headers to send it again with,
-        /// or nil when there are none, which is fatal, as what it throws is.
+        /// Called when the server answers 401, or the proxy 407, once a poll: headers to send it
+        /// again with (Proxy-Authorization for the proxy), or nil when there are none, which is
+        /// fatal, as what it throws is.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
         public var network = Network()
         /// Who says whether a poll makes sense; nil asks the loop's own.

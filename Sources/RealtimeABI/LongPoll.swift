@@ -74,9 +74,9 @@ public typealias rt_longpoll_error_fn =
 public typealias rt_longpoll_request_fn =
     @convention(c) (_ attempt: UInt32, _ user: UnsafeMutableRawPointer?) -> Bool
 
-/// The server answered 401 or 407. Here, as before start, headers may be changed. Asked once a
-/// poll: a second refusal is fatal. RT_CREDENTIALS_LATER waits for `rt_longpoll_credentials_ready`.
-/// Since 0.1.
+/// The server answered 401, or the proxy 407 (`rt_network_set_proxy`). Here, as before start,
+/// headers may be changed. Asked once a poll: a second refusal is fatal. RT_CREDENTIALS_LATER waits
+/// for `rt_longpoll_credentials_ready`. Since 0.1.
 public typealias rt_longpoll_credentials_fn =
     @convention(c) (_ http_status: Int32, _ user: UnsafeMutableRawPointer?) -> rt_credentials
 

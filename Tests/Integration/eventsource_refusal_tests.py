@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import time
 from email.utils import formatdate
 from typing import Any
 
@@ -21,6 +22,10 @@ def add(suite: Suite) -> None:
         "closed while credentials are fetched": closed_meanwhile,
         "407 without a proxy": proxy_status,
         "407 of a proxy": proxy_refuses,
+        "407 to a tunnel": tunnel_is_refused,
+        "a tunnel that is not opened": tunnel_is_not_opened,
+        "restart while credentials are fetched": restarted_meanwhile,
+        "Retry-After while the network flaps": retry_after_and_flaps,
         "Retry-After": retry_after,
         "retry statuses are chosen": chosen_statuses,
         "no credential is logged": silence,
@@ -133,6 +138,102 @@ async def proxy_refuses() -> None:
             expect(target == "http://name.invalid/x?y", target)
         finally:
             watch.source.close()
+
+
+def kinds() -> list[Any]:
+    return [librealtime.EventSource, librealtime.LongPoll]
+
+
+async def tunnel_is_refused() -> None:
+    """The proxy alone hears what is for it, and its refusal is an answer like a server's."""
+    asked: list[int] = []
+
+    def give(status: int) -> dict[str, str]:
+        asked.append(status)
+        return {"Proxy-Authorization": "Basic eDp5", "X-Server": "secret"}
+
+    with StreamServer(lambda exchange: exchange.answer("407 Proxy")) as proxy:
+        options: dict[str, Any] = {"proxy": proxy.origin}
+        named = f"the proxy 127.0.0.1:{proxy.port}, asked for name.invalid:443, answered 407"
+        for kind in kinds():
+            asked.clear()
+            async with kind("https://name.invalid/", credentials=give, **options) as source:
+                try:
+                    await source.recv()
+                    expect(False, "it received something")
+                except librealtime.StreamRefused as refusal:
+                    expect(refusal.http_status == 407 and named in str(refusal), f"{refusal}")
+            first, second = proxy.request(), proxy.request()
+            expect(asked == [407], f"asked {asked}")
+            expect(first.method == "CONNECT" and "proxy-authorization" not in first.headers, "")
+            expect(second.headers["proxy-authorization"] == "Basic eDp5", f"{second.headers}")
+            expect("x-server" not in second.headers, f"{second.headers}")
+        async with librealtime.RESTClient(**options) as client:
+            answer = await client.get("https://name.invalid/")
+            expect(answer.status_code == 407 and answer.attempts == 1, f"{answer}")
+        proxy.request()
+        expect(proxy.requests.empty(), "it was asked again")
+
+
+async def tunnel_is_not_opened() -> None:
+    """By what may pass: a rule of the proxy's, or a server out of its reach."""
+    with StreamServer(lambda exchange: exchange.answer("403 No")) as proxy:
+        watch = Watch("https://name.invalid/", proxy=proxy.origin, max_delay=0.01)
+        with contextlib.closing(watch.source):
+            for _ in range(2):
+                error = await watch.loses("RT_ERROR_PROXY", f"the proxy 127.0.0.1:{proxy.port}: ")
+                expect(error.http_status == 0 and "403" in error.error.message, f"{error}")
+
+
+async def restarted_meanwhile() -> None:
+    """The answer is under way: what a restart would send is refused already."""
+    for kind in kinds():
+        was_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def give(
+            status: int, asked: asyncio.Event = was_asked, may: asyncio.Event = may_answer
+        ) -> dict[str, str]:
+            asked.set()
+            await may.wait()
+            return {"Authorization": "Bearer good"}
+
+        def script(exchange: Exchange, kind: Any = kind) -> None:
+            if exchange.headers.get("authorization") != "Bearer good":
+                return exchange.answer("401 Who")
+            if kind is librealtime.EventSource:
+                return stream(exchange)
+            return exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere")
+
+        with StreamServer(script) as server:
+            async with kind(server.url(), credentials=give) as source:
+                taken = asyncio.create_task(source.recv())
+                await was_asked.wait()
+                source.restart()
+                may_answer.set()
+                expect((await taken).data in ("here", b"here"), "")
+            expect(server.requests.qsize() >= 2, "it was not asked")
+
+
+async def retry_after_and_flaps() -> None:
+    """A network that comes back does not shorten what the server asked for."""
+    for kind in kinds():
+        net = librealtime.Reachability("manual")
+        with StreamServer(lambda exchange: exchange.answer("503 Busy", "Retry-After: 2")) as server:
+            told: asyncio.Queue[Any] = asyncio.Queue()
+            more = {"retry_statuses": [503]} if kind is librealtime.EventSource else {}
+            async with kind(
+                server.url(), reachability=net, on_error=told.put_nowait, **more
+            ) as source:
+                taken = asyncio.create_task(source.recv())
+                began = time.monotonic()
+                await told.get()
+                for online in (False, True) * 3:
+                    net.set_online(online)
+                    await asyncio.sleep(0.01)
+                await told.get()
+                passed = time.monotonic() - began
+                expect(passed >= 2, f"it came back after {passed} s")
+                taken.cancel()
 
 
 async def retry_after() -> None:

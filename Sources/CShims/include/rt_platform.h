@@ -105,6 +105,8 @@ void rt_curl_clear_notes(rt_curl_notes *notes);
 const char *rt_curl_error_text(const rt_curl_notes *notes);
 /// 10, 11, 20, 30; 0 before the answer.
 int rt_curl_http_version(CURL *easy);
+/// What a proxy answered to CONNECT; 0 for nothing.
+int rt_curl_connect_status(CURL *easy);
 
 typedef int (*rt_curl_socket_fn)(CURL *easy, curl_socket_t socket, int what, void *user,
                                  void *socket_user);

@@ -25,8 +25,10 @@ final class CurlHandle {
     private let notes: UnsafeMutablePointer<rt_curl_notes>
     // What is set, and left when the next request wants the same.
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<curl_slist>?
+    /// For the proxy that is asked for a tunnel.
+    @exclusivity(unchecked) private var proxyList: UnsafeMutablePointer<curl_slist>?
     @exclusivity(unchecked) private var listed:
-        (fields: [HeaderField], basic: String?, sendsBody: Bool)?
+        (fields: [HeaderField], basic: String?, sendsBody: Bool, isTunnel: Bool)?
     /// GET without a body.
     @exclusivity(unchecked) private var isPlain = true
 
@@ -72,6 +74,7 @@ final class CurlHandle {
         guard forkGeneration == rt_fork_generation() else { return }
         curl_easy_cleanup(easy)
         curl_slist_free_all(list)
+        curl_slist_free_all(proxyList)
         notes.deallocate()
     }
 
@@ -152,13 +155,16 @@ final class CurlHandle {
         let basic = request.has("Authorization") ? nil : request.url.basicAuthorization
         let sendsBody = request.sendsBody
         if let listed, listed.sendsBody == sendsBody, listed.basic == basic,
-            listed.fields == request.fields
+            listed.isTunnel == way.isTunnel, listed.fields == request.fields
         {
             return
         }
-        var lines = request.fields.map {
-            $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)"
+        // What asks for a tunnel is a request of its own; the other is the server's.
+        let isTunnel = way.isTunnel
+        func isForProxy(_ field: HeaderField) -> Bool {
+            isTunnel && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
         }
+        var lines = request.fields.filter { !isForProxy($0) }.map(CurlHandle.line)
         if let basic { lines.append("Authorization: \(basic)") }
         if !request.has("User-Agent") { lines.append("User-Agent: \(ClientHandshake.userAgent)") }
         if sendsBody {
@@ -167,6 +173,21 @@ final class CurlHandle {
             if !request.has("Content-Type") { lines.append("Content-Type:") }
         }
         listed = nil
+        try CurlHandle.set(&list, to: lines)
+        try CurlHandle.set(&proxyList, to: request.fields.filter(isForProxy).map(CurlHandle.line))
+        _ = rt_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
+        _ = rt_curl_set_pointer(easy, CURLOPT_PROXYHEADER, proxyList)
+        listed = (request.fields, basic, sendsBody, isTunnel)
+    }
+
+    private static func line(_ field: HeaderField) -> String {
+        field.value.isEmpty
+            ? "\(field.name);" : "\(field.name): \(field.value)"
+    }
+
+    private static func set(
+        _ list: inout UnsafeMutablePointer<curl_slist>?, to lines: [String]
+    ) throws(RealtimeError) {
         curl_slist_free_all(list)
         list = nil
         for line in lines {
@@ -175,8 +196,6 @@ final class CurlHandle {
             }
             list = longer
         }
-        _ = rt_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
-        listed = (request.fields, basic, sendsBody)
     }
 
     private func setBody(_ request: HTTPRequest) {

@@ -12,20 +12,23 @@ struct CurlWay {
     /// What is between, for messages: " through the proxy …"; "" for nothing.
     let detour: String
 
-    /// Host and port of a proxy that is handed the request itself, as it is for what goes without
-    /// TLS (RFC 9112 §3.2.2); nil for one that is asked for a tunnel, and without any.
-    let forwarder: String?
+    /// Host and port of the proxy; nil without any.
+    let proxyName: String?
+    /// A proxy is asked for a tunnel, and not handed the request itself, as it is for what goes
+    /// without TLS (RFC 9112 §3.2.2).
+    let isTunnel: Bool
 
     init(to url: HTTPURL, by network: NetworkConfiguration) {
         proxyURL = network.proxyURL(to: url) { name in
             getenv(name).map { String(cString: $0) }
         }
         host = url.displayName
-        let isTunnel = url.isSecure || proxyURL?.prefix(5).equalsIgnoringASCIICase("socks") ?? true
-        forwarder = isTunnel ? nil : proxyURL.map { ProxyURL.displayName(of: $0) }
+        let isSOCKS = proxyURL?.prefix(5).equalsIgnoringASCIICase("socks") ?? false
+        isTunnel = proxyURL != nil && (url.isSecure || isSOCKS)
+        proxyName = proxyURL.map { ProxyURL.displayName(of: $0) }
         detour =
             network.unixSocket.map { " by the socket \($0)" }
-            ?? proxyURL.map { " through the proxy \(ProxyURL.displayName(of: $0))" } ?? ""
+            ?? proxyName.map { " through the proxy \($0)" } ?? ""
     }
 
     func set(on easy: UnsafeMutableRawPointer) {

@@ -213,6 +213,13 @@ final class HTTPTransfer: CurlUser {
 
     func finished(_ result: CURLcode) {
         self.result = result
+        // What a proxy said instead of opening a tunnel; libcurl keeps its answer to itself.
+        if result != CURLE_OK, head == nil, !isAnswered, rt_curl_connect_status(easy) == 407 {
+            var refusal = ResponseHead(status: 407, reason: "Proxy Authentication Required")
+            refusal.proxy = handle.way.proxyName
+            head = refusal
+            self.result = CURLE_OK
+        }
         // Behind what is still to be told.
         deliver()
     }
@@ -244,7 +251,7 @@ final class HTTPTransfer: CurlUser {
             self.head = nil
             isAnswered = true
             // A server has no such answer of its own (RFC 9110 §15.5.8).
-            if head.status == 407 { head.proxy = handle.way.forwarder }
+            if head.status == 407, !handle.way.isTunnel { head.proxy = handle.way.proxyName }
             owner?.received(head, by: self)
         }
         deliverBody()

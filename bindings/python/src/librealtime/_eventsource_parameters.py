@@ -43,9 +43,10 @@ class Parameters:
     :param bearer_token: for an Authorization header. Default None.
     :param header_provider: called with the number of each attempt, from 1 since the last that was
         stable; the headers it returns are laid over the others for that attempt. Default None.
-    :param credentials: called with the status when the server answers 401 or 407, once an attempt:
-        returns headers, with which the request is sent again, or None, which is fatal. In asyncio
-        it may be a coroutine function. Default None.
+    :param credentials: called with the status when the server answers 401, or the proxy 407, once
+        an attempt: returns headers (Proxy-Authorization for the proxy), with which the request is
+        sent again, or None, which is fatal. In asyncio it may be a coroutine function. Default
+        None.
     :param max_redirects: how many are followed, 0 to 20; on the way to another origin headers are
         left behind. Default 20.
     :param allow_insecure_redirects: whether one may lead from https to http. Default False.
