@@ -33,6 +33,7 @@ def add(suite: Suite, servers: Servers) -> None:
         "the id goes into the query too": id_in_query,
         "initial id": initial_id,
         "what may not be an initial id": bad_ids,
+        "an id of blanks": blank_ids,
         "header provider": provider,
         "header provider that fails": failing_provider,
         "each request may be changed": changed_request,
@@ -261,6 +262,20 @@ def flaky(exchange: Exchange) -> None:
     exchange.send("data: here\n\n")
     if exchange.number >= 2:
         exchange.hold()
+
+
+async def blank_ids() -> None:
+    """It is none that is empty, which alone sends no header; HTTP can say it without its blanks."""
+    ids = ["  ", "\t", " x "]
+
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.send(f"id: {ids[exchange.number % 3]}\ndata: here\n\n")
+
+    async with watching(script) as (watch, server):
+        await watch.data("here", "here", "here", "here")
+        sent = [server.request().headers.get("last-event-id") for _ in range(4)]
+        expect(sent == [None, "", "", "x"], f"{sent}")
 
 
 async def provider() -> None:

@@ -180,8 +180,9 @@ final class CurlHandle {
         listed = (request.fields, basic, sendsBody, isTunnel)
     }
 
+    /// A value of blanks would take the header away, as none does: the semicolon sends it without.
     private static func line(_ field: HeaderField) -> String {
-        field.value.isEmpty
+        field.value.utf8.trimmingBlanks.isEmpty
             ? "\(field.name);" : "\(field.name): \(field.value)"
     }
 
