@@ -267,8 +267,9 @@ public func rt_rest_request_on_head(
 
 /// Streams the answer: its pieces go to `fn` as they come, and the body of the terminal callback is
 /// empty. An answer that has begun to come is the last: when it breaks off there is no other
-/// attempt. Give such requests an attempt timeout that fits, or 0. NULL keeps the answer whole.
-/// Since 0.1.
+/// attempt. Give such requests an attempt timeout that fits, or 0; and one that is ordered, as a
+/// POST is, keeps those behind it waiting until its answer has ended: RT_REST_ORDER_NEVER does not.
+/// NULL keeps the answer whole. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
 @_cdecl("rt_rest_request_on_body")
 public func rt_rest_request_on_body(

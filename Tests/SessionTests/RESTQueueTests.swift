@@ -246,6 +246,26 @@ struct RESTQueueTests {
         #expect(try configuration.url(path).text == whole)
     }
 
+    @Test func theDeadlineNamesWhatWasWaitedBehind() throws {
+        let client = RESTClientModel()
+        _ = try client.submit("POST", "http://h/chat?secret") { $0.deadline = .zero }
+        _ = try client.submit("POST", "http://h/log") { $0.deadline = .seconds(3) }
+        _ = try client.submit("POST", "http://h/late") { $0.queueTime = .seconds(3) }
+        _ = client.done()
+        client.now = client.now + .seconds(3)
+        client.session.wake(now: client.now)
+        var told: [String] = []
+        while let action = client.session.nextAction() {
+            if case .finish(_, let outcome) = action { told.append(outcome.error?.message ?? "") }
+        }
+        let behind = ", waiting behind POST http://h/chat (ordered)"
+        #expect(
+            told == [
+                "POST http://h/log did not end within 3 s (deadline)" + behind,
+                "POST http://h/late could not begin within 3 s (queue_ttl)" + behind,
+            ])
+    }
+
     @Test func theBaseGivesItsCredentialsToItsPathsAlone() throws {
         var configuration = RESTConfiguration()
         try configuration.setBase("http://u:p@h/")

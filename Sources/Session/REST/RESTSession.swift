@@ -234,7 +234,8 @@ package struct RESTSession: Sendable {
             if let expiry = entry.expiry, expiry <= now {
                 let time = entry.policy.queueTime.readable
                 let error = RealtimeError(
-                    .expired, "\(entry.name) could not begin within \(time) (queue_ttl)")
+                    .expired,
+                    "\(entry.name) could not begin within \(time) (queue_ttl)\(obstacle(entry))")
                 return finish(entry, error, now: now)
             }
         case .waiting(let time):
@@ -279,7 +280,16 @@ package struct RESTSession: Sendable {
         let last = entry.lastError.map { "; last: \($0.message)" } ?? ""
         return RealtimeError(
             .deadline,
-            "\(entry.name) did not end within \(entry.policy.deadline.readable) (deadline)\(last)")
+            "\(entry.name) did not end within \(entry.policy.deadline.readable) (deadline)"
+                + "\(obstacle(entry))\(last)")
+    }
+
+    /// What an ordered request has waited behind.
+    private func obstacle(_ entry: RESTEntry) -> String {
+        guard entry.isOrdered, let first = ordered.first, first != entry.id,
+            let other = entries[first]
+        else { return "" }
+        return ", waiting behind \(other.name) (ordered)"
     }
 
     /// - Returns: false when the request had to be refused.

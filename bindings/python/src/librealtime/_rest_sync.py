@@ -153,7 +153,8 @@ class RESTClient(Driven, BaseRESTClient):
 
         The parameters of ``request``; ``timeout`` is for the whole body here, too, so that a long
         one needs a longer one, or None for no limit. A server that is faster than its reader is
-        slowed down.
+        slowed down. Requests that are ordered, as a POST is, wait until the body of one before them
+        has ended, also when they are made inside of it: ``ordered=False`` lets them by.
         """
         call = self._start(method, path, RequestOptions.of(options, "stream"), True)
         try:
