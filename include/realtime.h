@@ -1745,8 +1745,9 @@ rt_status rt_eventsource_credentials_ready(rt_eventsource *eventsource, bool fre
 rt_status rt_eventsource_close(rt_eventsource *eventsource);
 
 /**
- * Stops delivering; TCP slows the server down, nothing is lost. Any thread; from another than the
- * loop's one event may still come.
+ * Stops delivering; TCP slows the server down, nothing is lost. On an HTTP/2 connection that others
+ * use, up to 32 MiB wait in libcurl first: its window for a stream (`rt_eventsource_set_http2`).
+ * Any thread; from another than the loop's one event may still come.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -2897,7 +2898,8 @@ rt_status rt_rest_cancel(rt_rest *rest, uint64_t id);
 
 /**
  * Stops handing over a streamed answer; what one read brings meanwhile waits, decoded, and then the
- * server. The attempt's time goes on. Any thread.
+ * server. On an HTTP/2 connection that others use, up to 32 MiB wait in libcurl: its window for a
+ * stream (`rt_rest_set_http2`). The attempt's time goes on. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.

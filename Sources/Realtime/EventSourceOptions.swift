@@ -67,7 +67,8 @@ extension EventSource {
         /// The data of one event; 0 for no limit.
         public var maxEventBytes = 64 << 20
 
-        /// Events that may wait for who iterates.
+        /// Events that may wait for who iterates; then the server is slowed down. On an HTTP/2
+        /// connection that others use, up to 32 MiB wait in libcurl first, its window (`http2`).
         public var maxBufferedEvents = 1024
         /// Their bytes.
         public var maxBufferedBytes = 8 << 20

@@ -161,8 +161,10 @@ public func rt_eventsource_close(_ eventsource: rt_eventsource?) -> rt_status {
     source(eventsource) { $0.close() }
 }
 
-/// Stops delivering; TCP slows the server down, nothing is lost. Any thread; from another than the
-/// loop's one event may still come. Since 0.1.
+/// Stops delivering; TCP slows the server down, nothing is lost. On an HTTP/2 connection that
+/// others use, up to 32 MiB wait in libcurl first: its window for a stream
+/// (`rt_eventsource_set_http2`). Any thread; from another than the loop's one event may still come.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_pause")
 public func rt_eventsource_pause(_ eventsource: rt_eventsource?) -> rt_status {

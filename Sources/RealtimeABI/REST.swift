@@ -77,7 +77,8 @@ public func rt_rest_cancel(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
 }
 
 /// Stops handing over a streamed answer; what one read brings meanwhile waits, decoded, and then
-/// the server. The attempt's time goes on. Any thread. Since 0.1.
+/// the server. On an HTTP/2 connection that others use, up to 32 MiB wait in libcurl: its window
+/// for a stream (`rt_rest_set_http2`). The attempt's time goes on. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_pause")
 public func rt_rest_pause(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
