@@ -33,6 +33,7 @@ def add(suite: Suite) -> None:
         "an id in the options goes first": option_first,
         "an empty id takes the entry away": emptied,
         "the stored id is reset": reset,
+        "an id that waits does not undo it": reset_stays,
         "a damaged file is told once, and replaced": damaged,
         "files of many kinds are damaged": kinds_of_damage,
         "a path that cannot be used": unusable,
@@ -143,6 +144,28 @@ async def reset(path: pathlib.Path) -> None:
             expect(False, "without a file")
         except librealtime.InvalidState:
             pass
+
+
+async def reset_stays(path: pathlib.Path) -> None:
+    may_go_on = threading.Event()
+
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.send("id: 1\ndata: 1\n\n")
+        may_go_on.wait(PATIENCE_S)
+        exchange.send("id: 2\ndata: 2\n\n")
+        exchange.hold()
+
+    async with watching(script, id_file=path, store_key="k") as (watch, _):
+        await watch.data("1")
+        while not path.exists():
+            await asyncio.sleep(0.01)
+        # Within a second behind the first, and so not written yet.
+        may_go_on.set()
+        await watch.data("2")
+        watch.source.reset_stored_id()
+    # The close wrote what waited.
+    expect(path.read_text() == FIRST_LINE, path.read_text())
 
 
 async def damaged(path: pathlib.Path) -> None:

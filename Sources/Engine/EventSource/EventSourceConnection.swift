@@ -295,8 +295,8 @@ package final class EventSourceConnection: @unchecked Sendable {
         try loop.checkUsable()
         let (path, key) = options.read { ($0.configuration.idFile, $0.configuration.key) }
         guard let path else { throw RealtimeError(.state, "no id file is set") }
-        // One that waits to be written would bring it back.
-        loop.perform { [self] in unstored.id = nil }
         try EventIDStore(path: path).save("", key, isLast: true)
+        // And once more there: an id that waits, or is being written now, would bring it back.
+        loop.perform { [self] in if !isClosed { keepID("") } }
     }
 }
