@@ -67,11 +67,10 @@ public final class EventSource: Sendable, AsyncSequence {
     let connection: EventSourceConnection
     /// Held, since the last reference to a loop ends it and all that is on it.
     private let loop: Loop
-    private let mailbox: Mailbox<Event>
+    private let mailbox: Mailbox<Mail>
     private let isIterated = Atomic<Bool>(false)
-    private let keepsIDs: Bool
-    /// The id of the event that was taken last, and is being worked on.
-    private let takenID = Mutex<String?>(nil)
+    /// nil when no ids are kept.
+    private let unfinished: UnfinishedEvents?
 
     /// Makes an event source and, unless `start` is false, begins to connect.
     /// - Parameter url: `http://` or `https://`; user and password become a basic Authorization
@@ -82,9 +81,10 @@ public final class EventSource: Sendable, AsyncSequence {
     ) throws {
         connection = try EventSourceConnection(url: url, on: loop.engine)
         self.loop = loop
-        let mailbox = Mailbox<Event>(options.maxBufferedEvents, options.maxBufferedBytes)
+        let mailbox = Mailbox<Mail>(options.maxBufferedEvents, options.maxBufferedBytes)
         self.mailbox = mailbox
-        keepsIDs = options.idFile != nil
+        let keepsIDs = options.idFile != nil
+        unfinished = keepsIDs ? UnfinishedEvents() : nil
         try connection.configure { try options.apply(to: &$0) }
         try connection.setReachability(options.reachability?.engine)
         try options.addHandlers(to: connection)
@@ -193,15 +193,18 @@ public final class EventSource: Sendable, AsyncSequence {
     /// Events of every type, in order; bounded by `maxBufferedEvents` and `maxBufferedBytes`, above
     /// which the server is slowed down. Ends after `close()`, and without `Options.reconnect` with
     /// the stream; throws `RealtimeError` for a fatal failure. Several iterators share the events
-    /// among them.
+    /// among them; an id is kept when its event and all before it are done with, by each of them.
     public func makeAsyncIterator() -> Iterator {
         if !isIterated.exchange(true, ordering: .acquiringAndReleasing) {
             let mailbox = mailbox
+            let unfinished = unfinished
             // What waits in the mailbox is not done with.
-            if keepsIDs { connection.confirmsIDs = true }
+            if unfinished != nil { connection.confirmsIDs = true }
             set { [unowned connection] in
                 $0.sink = { event in
-                    guard mailbox.put(Event(event)) else { return }
+                    let event = Event(event)
+                    let number = unfinished?.came(event.id) ?? 0
+                    guard mailbox.put(Mail(event: event, number: number)) else { return }
                     try? connection.pause()
                     // Those who emptied the box meanwhile called resume before there was a pause.
                     if !mailbox.isPaused { try? connection.resume() }
@@ -209,7 +212,7 @@ public final class EventSource: Sendable, AsyncSequence {
             }
             try? connection.resume()
         }
-        return Iterator(source: self)
+        return Iterator(source: self, taker: EventTaker(unfinished))
     }
 
     public typealias Element = Event
@@ -217,36 +220,29 @@ public final class EventSource: Sendable, AsyncSequence {
 
     public struct Iterator: AsyncIteratorProtocol {
         let source: EventSource
+        let taker: EventTaker
 
-        public mutating func next() async throws -> Event? { try await source.next() }
+        public mutating func next() async throws -> Event? { try await source.next(for: taker) }
     }
 
-    private func next() async throws -> Event? {
-        confirm()
+    private func next(for taker: EventTaker) async throws -> Event? {
+        if let id = taker.finish() { try? connection.confirm(id: id) }
         do {
-            let event = try await mailbox.next { try? connection.resume() }
-            if keepsIDs, let event { takenID.withLock { $0 = event.id } }
-            return event
+            guard let mail = try await mailbox.next(onResume: { try? connection.resume() }) else {
+                return nil
+            }
+            if unfinished != nil { taker.took(mail.number) }
+            return mail.event
         } catch let error as CancellationError {
             close()
             throw error
         }
     }
 
-    /// The event that was taken last is done with.
-    private func confirm() {
-        guard keepsIDs else { return }
-        let id = takenID.withLock { taken in
-            defer { taken = nil }
-            return taken
-        }
-        if let id { try? connection.confirm(id: id) }
-    }
-
     // MARK: Use
 
     /// Ends it for good; no handler begins after this returned on the loop's thread, and events
-    /// that wait are forgotten. With `Options.idFile` the event taken last comes again in the next
+    /// that wait are forgotten. Where ids are kept the event taken last comes again in the next
     /// run, as it may not be done with.
     public func close() {
         connection.close()
@@ -287,11 +283,21 @@ public final class EventSource: Sendable, AsyncSequence {
     }
 }
 
-extension EventSource.Event: MailboxElement {
-    var count: Int { id.utf8.count + event.utf8.count + data.utf8.count }
+extension EventSource {
+    /// An event with its number among those that are unfinished.
+    struct Mail: MailboxElement {
+        var event: Event
+        var number: Int
 
-    static var taken: Self { Self(id: "", event: "", data: "", hasID: false) }
+        var count: Int { event.id.utf8.count + event.event.utf8.count + event.data.utf8.count }
 
+        static var taken: Self {
+            Self(event: Event(id: "", event: "", data: "", hasID: false), number: 0)
+        }
+    }
+}
+
+extension EventSource.Event {
     /// The texts are valid UTF-8 already: decoding repairs nothing.
     init(_ event: StreamEvent) {
         id = String(decoding: event.id, as: UTF8.self)

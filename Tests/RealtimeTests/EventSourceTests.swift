@@ -152,6 +152,35 @@ private func options(
         }
     }
 
+    @Test func idsAreKeptBehindTheSlowestIterator() async throws {
+        let path = "/tmp/realtime_tests_takers.\(getpid())"
+        defer { for name in [path, path + ".lock"] { unlink(name) } }
+        func open() throws -> EventSource {
+            try EventSource(server.url("events/9"), options: options { $0.idFile = path })
+        }
+        // The first has not done with its event, whatever the second has.
+        var source = try open()
+        var slow = source.makeAsyncIterator()
+        var quick = source.makeAsyncIterator()
+        #expect(try await slow.next()?.id == "1")
+        for id in 2...4 { #expect(try await quick.next()?.id == String(id)) }
+        source.close()
+        source = try open()
+        slow = source.makeAsyncIterator()
+        quick = source.makeAsyncIterator()
+        #expect(try await slow.next()?.id == "1")
+        for id in 2...4 { #expect(try await quick.next()?.id == String(id)) }
+        #expect(try await slow.next()?.id == "5")
+        // What an iterator had that is gone is in nobody's hands.
+        quick = source.makeAsyncIterator()
+        #expect(try await quick.next()?.id == "6")
+        source.close()
+        for try await event in try open() {
+            #expect(event.id == "5")
+            break
+        }
+    }
+
     @Test func cancellingClosesIt() async throws {
         let source = try EventSource(
             server.url("events/1"),

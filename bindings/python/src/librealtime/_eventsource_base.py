@@ -115,9 +115,9 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
         """Ends it for good: no handler is called any more, what waits to be taken is forgotten.
 
         The event that was taken last comes again in the next run, as its work may have failed; the
-        end of a ``with`` in order says that it has not.
+        end of a ``with`` in order says that it has not. Of several tasks or threads that take
+        events each has its own.
         """
-        self._taken_id = None
         self._confirms = False
         self._confirmed_handle = None
         super().close()
@@ -188,9 +188,10 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
         super()._begin_taking()
 
     def _confirm(self) -> None:
-        id_, self._taken_id = self._taken_id, None
-        if id_ is not None and self._confirmed_handle is not None:
-            check(EVENTSOURCE.confirm_id(self._confirmed_handle, id_.encode()))
+        handle = self._confirmed_handle
+        if handle is not None:
+            confirm = EVENTSOURCE.confirm_id
+            self._taken.finished(self._asker(), lambda id_: check(confirm(handle, id_.encode())))
 
     def _remember(self, handle: Handle) -> None:
         super()._remember(handle)

@@ -56,7 +56,8 @@ class Parameters:
     :param id_query_param: a query parameter that the id is sent as, too. Default None.
     :param id_file: a file that keeps the last id between runs, for any number of event sources and
         processes: an id is kept when its handlers have returned, coroutines too, or the next event
-        is asked for, so that a crash repeats events and loses none. Default None.
+        is asked for, so that a crash repeats events and loses none; of several tasks or threads
+        that take events, when each is done with those before it. Default None.
     :param store_key: under what this one's id is kept there. Default None: its URL.
     :param on_store: called with the key and the id that is to be kept, at most once a second and
         at the end.

@@ -53,7 +53,7 @@ class AsyncSource(BaseSource[T], Awaiting):
                 if inbox.paused and len(items) <= inbox.resume_at:
                     self._took()
                 if self._confirms:
-                    self._taken_id = item.id
+                    self._taken.took(self._asker(), item.id)
                     yield item
                     self._confirm()
                 else:
@@ -81,7 +81,8 @@ class AsyncSource(BaseSource[T], Awaiting):
         item = items.popleft()
         if inbox.paused and len(items) <= inbox.resume_at:
             self._took()
-        self._taken_id = item.id
+        if self._confirms:
+            self._taken.took(self._asker(), item.id)
         return item
 
     async def wait_closed(self) -> None:
@@ -138,6 +139,14 @@ class AsyncSource(BaseSource[T], Awaiting):
         finally:
             self._waiters.pop(future, None)
             self._hold()
+
+    @staticmethod
+    def _asker() -> Any:
+        return asyncio.current_task()
+
+    @staticmethod
+    def _is_gone(taker: Any) -> bool:
+        return taker is None or bool(taker.done() and not taker.cancelled())
 
     def _hold(self) -> None:
         is_wanted = not self._is_closed and (self._waiters or self._calls_back)

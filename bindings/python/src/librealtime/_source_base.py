@@ -18,6 +18,7 @@ from ._inbox import Inbox
 from ._registry import Handle, Registration
 from ._source_kind import Callback, Kind, read_text
 from ._source_options import ErrorEvent, OnError, OnOpen, SourceHandlers, SourceOptions
+from ._taken import Taken
 from ._values import text, without_userinfo
 from .exceptions import RealtimeError, StreamEnded, check, from_status, stream_failure
 
@@ -59,9 +60,9 @@ class BaseSource(Calling, Generic[T]):
         self._flows = handlers.take_items
         # Whether somebody has asked for the next item.
         self._is_taken = False
-        # Whether `_confirm` is wanted behind each item taken, and the id of the last that was.
+        # Whether `_confirm` is wanted behind each item taken.
         self._confirms = False
-        self._taken_id: str | None = None
+        self._taken = Taken(self._is_gone)
         # Those of every attempt.
         self._headers: Pairs = options.pairs()
         self._last_id = ""
@@ -250,7 +251,17 @@ class BaseSource(Calling, Generic[T]):
         self._flow()
 
     def _confirm(self) -> None:
-        """The item that was taken last is done with."""
+        """The item that was taken last, by the task or thread that calls, is done with."""
+
+    @staticmethod
+    def _asker() -> Any:
+        """The task or thread that calls."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _is_gone(taker: Any) -> bool:
+        """Whether it has ended, so that nothing is in work there."""
+        raise NotImplementedError
 
     @property
     def _calls_back(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
@@ -52,7 +53,8 @@ class BlockingSource(Driven, BaseSource[T]):
             item = items.popleft()
             if inbox.paused and len(items) <= inbox.resume_at:
                 self._took()
-            self._taken_id = item.id
+            if self._confirms:
+                self._taken.took(self._asker(), item.id)
         return item
 
     def wait_closed(self, timeout: float | None = None) -> None:
@@ -65,6 +67,14 @@ class BlockingSource(Driven, BaseSource[T]):
             raise TimeoutError(f"the {self._kind.noun} is still open after {timeout} s")
         if self._failure is not None:
             raise self._failure
+
+    @staticmethod
+    def _asker() -> Any:
+        return threading.current_thread()
+
+    @staticmethod
+    def _is_gone(taker: Any) -> bool:
+        return not taker.is_alive()
 
     def __enter__(self: Self) -> Self:
         return self

@@ -1,0 +1,106 @@
+"""An id is kept when its event and all before it are done with, whoever takes them (C14)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streams import EventServer
+
+import librealtime
+from librealtime import sync
+from librealtime._taken import Taken
+
+COUNT = 6
+OPTIONS: dict[str, Any] = {"store_key": "k", "reconnection_time": 0.01}
+
+
+def kept(path: Path) -> str:
+    """The id in the file; "" for none."""
+    if not path.exists():
+        return ""
+    return path.read_text().split("\n")[-2].split()[-1].strip('"')
+
+
+def test_of_several_takers_the_slowest_counts() -> None:
+    told: list[str] = []
+    gone: set[str] = set()
+    taken = Taken(lambda taker: taker in gone)
+
+    def step(taker: str, number: int) -> list[str]:
+        taken.finished(taker, told.append)
+        taken.took(taker, str(number))
+        return told
+
+    assert step("a", 1) == []
+    assert step("b", 2) == []
+    assert step("b", 3) == []
+    assert step("a", 4) == ["2"]
+    assert step("c", 5) == ["2"]
+    assert step("b", 6) == ["2", "3"]
+    # What those who are gone had is in nobody's hands any more.
+    gone.add("a")
+    assert step("c", 7) == ["2", "3", "5"]
+    taken.finished("b", told.append)
+    taken.finished("c", told.append)
+    taken.finished("c", told.append)
+    assert told == ["2", "3", "5", "6", "7"]
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_threads_that_share_events(events: EventServer, tmp_path: Path, is_done: bool) -> None:
+    path = tmp_path / "ids"
+    is_working, may_end = threading.Event(), threading.Event()
+    with sync.EventSource(events.url + "/count", id_file=path, **OPTIONS) as source:
+
+        def slow() -> None:
+            assert source.recv(60).id == "1"
+            is_working.set()
+            may_end.wait(60)
+
+        thread = threading.Thread(target=slow)
+        thread.start()
+        assert is_working.wait(60)
+        for number in range(2, COUNT + 1):
+            assert source.recv(60).id == str(number)
+        if is_done:
+            may_end.set()
+            thread.join(60)
+    may_end.set()
+    thread.join(60)
+    assert kept(path) == (str(COUNT) if is_done else "")
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_tasks_that_share_events(
+    events: EventServer, tmp_path: Path, run: Any, is_done: bool
+) -> None:
+    path = tmp_path / "ids"
+
+    async def main() -> None:
+        url = events.url + "/count"
+        async with librealtime.EventSource(url, id_file=path, **OPTIONS) as source:
+            is_working, may_end = asyncio.Event(), asyncio.Event()
+
+            async def slow() -> None:
+                async for event in source:
+                    assert event.id == "1"
+                    is_working.set()
+                    await may_end.wait()
+                    break
+
+            task = asyncio.create_task(slow())
+            await is_working.wait()
+            for number in range(2, COUNT + 1):
+                assert (await source.recv()).id == str(number)
+            if is_done:
+                may_end.set()
+                await task
+        if not is_done:
+            task.cancel()
+
+    run(main())
+    assert kept(path) == (str(COUNT) if is_done else "")
