@@ -83,11 +83,11 @@ public final class EventSource: Sendable, AsyncSequence {
         self.loop = loop
         let mailbox = Mailbox<Mail>(options.maxBufferedEvents, options.maxBufferedBytes)
         self.mailbox = mailbox
-        let keepsIDs = options.idFile != nil
+        let keepsIDs = options.idFile != nil || options.onStore != nil
         unfinished = keepsIDs ? UnfinishedEvents() : nil
         try connection.configure { try options.apply(to: &$0) }
         try connection.setReachability(options.reachability?.engine)
-        try options.addHandlers(to: connection)
+        try options.addHandlers(to: connection) { mailbox.finish(.normal) }
         try connection.setHandlers { handlers in
             handlers.failed = { failure in
                 guard failure.isFatal else { return }

@@ -14,6 +14,10 @@ extension EventSource {
         /// Called on the loop's thread before each attempt, whose number counts from 1 since the
         /// last that was stable; what it returns is laid over `headers` for this attempt.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
+        /// Called then too, on the loop's thread: where this attempt and those behind it go, and
+        /// with which headers in the place of `headers`, may be changed; false closes it.
+        public var onRequest:
+            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?
         /// Called when the server answers 401, or the proxy 407, once an attempt: headers to send
         /// it again with (Proxy-Authorization for the proxy), or nil when there are none, which is
         /// fatal, as what it throws is.
@@ -32,6 +36,10 @@ extension EventSource {
         public var idFile: String?
         /// Under what this source's id is kept; nil for its URL.
         public var storeKey: String?
+
+        /// Called on the loop's thread with ids that are to be kept, as `idFile` keeps them, and ""
+        /// to forget one; the next run is given it as `lastEventID`.
+        public var onStore: (@Sendable (_ key: String, _ id: String) -> Void)?
 
         /// Comes back when the stream ends or an attempt fails.
         public var reconnect = true
@@ -107,15 +115,17 @@ extension EventSource {
             _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }
 
-        func addHandlers(to connection: EventSourceConnection) throws(RealtimeError) {
+        /// - Parameter end: an attempt is declined.
+        func addHandlers(
+            to connection: EventSourceConnection, _ end: @escaping () -> Void
+        ) throws(RealtimeError) {
             let headers = HeaderLayers(headers)
             try connection.setHandlers { [unowned connection] handlers in
-                if let headerProvider {
-                    handlers.request = { attempt in
-                        headers.provide(try headerProvider(attempt))
-                        try connection.lay(headers)
-                        return true
-                    }
+                handlers.storeID = onStore
+                handlers.request = headers.asking(headerProvider, onRequest) { next in
+                    guard let next else { return end() }
+                    if let url = next.url { try connection.setURL(url) }
+                    try connection.lay(headers)
                 }
                 if let credentials {
                     handlers.credentials = { response in

@@ -6,30 +6,52 @@ internal import Wire
 final class HeaderLayers: Sendable {
     typealias Header = (name: String, value: String)
 
-    private struct Upper {
+    private struct Layers {
+        var base: [Header]
         var provided: [Header] = []
         var credentials: [Header] = []
     }
 
-    let base: [Header]
-    private let upper = Mutex(Upper())
+    private let layers: Mutex<Layers>
 
-    init(_ base: [Header]) { self.base = base }
+    init(_ base: [Header]) { layers = Mutex(Layers(base: base)) }
+
+    var base: [Header] { layers.withLock { $0.base } }
 
     /// What is laid over `base`, in this order.
-    var over: [Header] { upper.withLock { $0.provided + $0.credentials } }
+    var over: [Header] { layers.withLock { $0.provided + $0.credentials } }
 
     /// A provider that names a header is newer than credentials that were fetched before.
-    func provide(_ headers: [Header]) {
-        upper.withLock { upper in
-            upper.provided = headers
-            upper.credentials.removeAll { old in
+    private func provide(_ headers: [Header]) {
+        layers.withLock { layers in
+            layers.provided = headers
+            layers.credentials.removeAll { old in
                 headers.contains { $0.name.equalsIgnoringASCIICase(old.name) }
             }
         }
     }
 
-    func authorize(_ headers: [Header]) { upper.withLock { $0.credentials = headers } }
+    func authorize(_ headers: [Header]) { layers.withLock { $0.credentials = headers } }
+
+    /// Asks the caller's functions before an attempt, if there are any.
+    /// - Parameter begin: has what they said taken over, with the URL if it is another; told nil
+    ///   when there is to be none.
+    func asking(
+        _ provider: (@Sendable (_ attempt: Int) throws -> [Header])?,
+        _ onRequest:
+            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?,
+        _ begin: @escaping (_ next: WebSocket.NextAttempt?) throws -> Void
+    ) -> ((_ attempt: Int) throws -> Bool)? {
+        guard provider != nil || onRequest != nil else { return nil }
+        return { [self] attempt in
+            if let provider { provide(try provider(attempt)) }
+            var next = WebSocket.NextAttempt()
+            let goesOn = try onRequest?(attempt, &next) ?? true
+            if goesOn, let headers = next.headers { layers.withLock { $0.base = headers } }
+            try begin(goesOn ? next : nil)
+            return goesOn
+        }
+    }
 }
 
 extension RealtimeError {

@@ -82,7 +82,7 @@ public final class LongPoll: Sendable, AsyncSequence {
         self.mailbox = mailbox
         try connection.configure { try options.apply(to: &$0) }
         try connection.setReachability(options.reachability?.engine)
-        try options.addHandlers(to: connection)
+        try options.addHandlers(to: connection) { mailbox.finish(.normal) }
         try connection.setHandlers { handlers in
             handlers.failed = { failure in
                 if failure.isFatal { mailbox.finish(.failed(failure.error)) }

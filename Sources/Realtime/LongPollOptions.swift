@@ -24,6 +24,10 @@ extension LongPoll {
         /// Called on the loop's thread before each poll, whose number is 1 unless the last one
         /// failed; what it returns is laid over `headers` for this poll.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
+        /// Called then too, on the loop's thread: where this poll and those behind it go, and with
+        /// which headers in the place of `headers`, may be changed; false closes it.
+        public var onRequest:
+            (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?
         /// Called when the server answers 401, or the proxy 407, once a poll: headers to send it
         /// again with (Proxy-Authorization for the proxy), or nil when there are none, which is
         /// fatal, as what it throws is.
@@ -96,15 +100,16 @@ extension LongPoll {
             _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }
 
-        func addHandlers(to connection: LongPollConnection) throws(RealtimeError) {
+        /// - Parameter end: an attempt is declined.
+        func addHandlers(
+            to connection: LongPollConnection, _ end: @escaping () -> Void
+        ) throws(RealtimeError) {
             let headers = HeaderLayers(headers)
             try connection.setHandlers { [unowned connection] handlers in
-                if let headerProvider {
-                    handlers.request = { attempt in
-                        headers.provide(try headerProvider(attempt))
-                        try connection.lay(headers)
-                        return true
-                    }
+                handlers.request = headers.asking(headerProvider, onRequest) { next in
+                    guard let next else { return end() }
+                    if let url = next.url { try connection.setURL(url) }
+                    try connection.lay(headers)
                 }
                 if let credentials {
                     handlers.credentials = { response in

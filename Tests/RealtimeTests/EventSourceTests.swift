@@ -181,6 +181,52 @@ private func options(
         }
     }
 
+    @Test func idsAreGivenToTheCaller() async throws {
+        let (stored, continuation) = AsyncStream.makeStream(of: String.self)
+        let source = try EventSource(
+            server.url("refuse"),
+            options: options {
+                $0.onStore = { key, id in continuation.yield("\(key) \(id)") }
+                $0.onRequest = { attempt, next in
+                    #expect(attempt == 1)
+                    next.url = server.url("tokens")
+                    next.headers = [("Authorization", "Bearer good")]
+                    return true
+                }
+            })
+        var taken = source.makeAsyncIterator()
+        for id in ["1", "2"] { #expect(try await taken.next()?.id == id) }
+        for await text in stored {
+            #expect(text == "\(server.url("tokens")) 1")
+            break
+        }
+        source.close()
+    }
+
+    @Test func anAttemptMayBeDeclined() async throws {
+        let source = try EventSource(
+            server.url("events/1"), options: options { $0.onRequest = { _, _ in false } })
+        for try await _ in source { Issue.record("an event") }
+        #expect(source.readyState == .closed)
+        let poll = try LongPoll(
+            server.url("refuse"),
+            options: {
+                var options = LongPoll.Options()
+                options.headerProvider = { _ in [("Authorization", "Bearer good")] }
+                options.cursor = .headerID
+                options.onRequest = { _, next in
+                    next.url = server.url("poll/1")
+                    return true
+                }
+                return options
+            }())
+        for try await message in poll {
+            #expect(message.id == "1")
+            break
+        }
+        poll.close()
+    }
+
     @Test func cancellingClosesIt() async throws {
         let source = try EventSource(
             server.url("events/1"),
