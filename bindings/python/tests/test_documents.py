@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import librealtime
+from librealtime._abi import rt_status
+from librealtime.exceptions import from_status
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -29,6 +31,23 @@ def rows(first, last):
 def parameters(function):
     named = inspect.signature(function).parameters.values()
     return [one.name for one in named if one.name not in ("self", "url")]
+
+
+def test_limits_are_told_by_the_names_they_have_here():
+    """Those of the C interface are unknown to who looks for them here."""
+    faces = (librealtime.connect, librealtime.EventSource, librealtime.LongPoll)
+    faces += (librealtime.RESTClient, librealtime.EventStreamParser, librealtime.Spreadbot)
+    known = {name for face in faces for name in parameters(face)}
+    root = Path(__file__).parents[3] / "Sources"
+    strings = re.compile(r'"[^"\n]*?\b([a-z_]+_(?:bytes|timeout|capacity|ttl))\b')
+    told = set()
+    for part in ("Engine", "Session", "Wire"):
+        for path in (root / part).rglob("*.swift"):
+            told.update(strings.findall(path.read_text()))
+    assert {"attempt_timeout", "max_event_bytes"} <= told
+    for name in told:
+        error = from_status(rt_status.ERROR_TOO_LARGE, f"too large ({name})")
+        assert re.findall(r"\((\w+)\)", str(error))[0] in known, name
 
 
 def test_every_option_is_in_the_readme():

@@ -229,6 +229,7 @@ def test_what_is_fatal_is_raised(run, serve):
     ):
         poll.recv()
     assert caught.value.name == "RT_ERROR_TOO_LARGE"
+    assert "(max_size)" in str(caught.value)
 
 
 def needs_token(request):

@@ -262,6 +262,18 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
 }
 
 
+#: Of limits, in messages of the C interface and here.
+_NAMES = {
+    "attempt_timeout": "timeout",
+    "pong_timeout": "ping_timeout",
+    "max_body_bytes": "max_body_size",
+    "max_event_bytes": "max_event_size",
+    "max_header_bytes": "max_header_size",
+    "max_line_bytes": "max_line_size",
+    "max_message_bytes": "max_size",
+    "max_name_bytes": "max_name_size",
+}
+
 _REFUSALS = (
     rt_status.ERROR_HTTP_STATUS,
     rt_status.ERROR_CONTENT_TYPE,
@@ -275,6 +287,8 @@ def from_status(status: int, message: str, response: Response | None = None) -> 
 
     :param response: of the server that refused the handshake.
     """
+    for theirs, ours in _NAMES.items():
+        message = message.replace(f"({theirs})", f"({ours})")
     if status == rt_status.ERROR_HTTP_STATUS and response is not None:
         return InvalidStatus(status, message, response)
     return _FAMILIES.get(status, RealtimeError)(status, message)
@@ -286,7 +300,7 @@ def stream_failure(status: int, message: str, http_status: int) -> RealtimeError
         return StreamRefused(status, message, http_status)
     if status == rt_status.ERROR_CLOSED:
         return StreamEnded(status, message)
-    return from_status(status, message)
+    return from_status(status, message.replace("(max_body_bytes)", "(max_size)"))
 
 
 def check(status: int) -> None:
