@@ -10,7 +10,9 @@ package import Wire
 /// configuration to the caller until the first request is sent.
 package final class RESTClient: @unchecked Sendable {
     package let loop: Loop
-    @exclusivity(unchecked) package private(set) var configuration = RESTConfiguration()
+    /// In memory of its own, where threads read it side by side: as a property it would be copied
+    /// for each call of its methods (Swift 6.3.1).
+    let configuration: UnsafeMutablePointer<RESTConfiguration>
 
     // Any thread.
     private let isStarted = Atomic<Bool>(false)
@@ -39,15 +41,23 @@ package final class RESTClient: @unchecked Sendable {
     package init(base: String?, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop
-        if let base { try configuration.setBase(base) }
-        session = RESTSession(configuration)
+        var initial = RESTConfiguration()
+        if let base { try initial.setBase(base) }
+        configuration = .allocate(capacity: 1)
+        configuration.initialize(to: initial)
+        session = RESTSession(initial)
+    }
+
+    deinit {
+        configuration.deinitialize(count: 1)
+        configuration.deallocate()
     }
 
     // MARK: Options, before the first request
 
     package func configure(_ change: (inout RESTConfiguration) throws -> Void) throws {
         try checkNew("an option")
-        try change(&configuration)
+        try change(&configuration.pointee)
     }
 
     package func setReachability(_ reachability: Reachability) throws(RealtimeError) {
@@ -63,24 +73,6 @@ package final class RESTClient: @unchecked Sendable {
     ) throws(RealtimeError) {
         try checkNew("a callback")
         credentials = handler
-    }
-
-    // Not by the configuration's own methods: calling them would copy it with all it has.
-
-    /// Where a request goes.
-    func url(_ path: String) throws(RealtimeError) -> HTTPURL {
-        func url(_ configuration: inout RESTConfiguration) throws(RealtimeError) -> HTTPURL {
-            try configuration.url(path)
-        }
-        return try url(&configuration)
-    }
-
-    /// With the client's headers below its own.
-    func complete(_ request: HTTPRequest) -> HTTPRequest {
-        func complete(_ configuration: inout RESTConfiguration) -> HTTPRequest {
-            configuration.complete(request)
-        }
-        return complete(&configuration)
     }
 
     private func checkNew(_ what: String) throws(RealtimeError) {

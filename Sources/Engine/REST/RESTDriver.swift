@@ -8,10 +8,10 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     private func begin() {
         guard !hasBegun else { return }
         hasBegun = true
-        handles = CurlHandles(configuration.network)
-        session = RESTSession(configuration)
+        handles = CurlHandles(configuration.pointee.network)
+        session = RESTSession(configuration.pointee)
         session.renewsCredentials = credentials != nil
-        session.setCredential(takeInitialCredential() ?? configuration.authorization)
+        session.setCredential(takeInitialCredential() ?? configuration.pointee.authorization)
         // Without a monitor everything counts as reachable.
         reachability = reachability ?? (try? loop.defaultReachability())
         reachability?.add(self)
@@ -34,7 +34,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     }
 
     private func isReachable(_ url: HTTPURL) -> Bool {
-        reachability?.isReachable(url, by: configuration.network) ?? true
+        reachability?.isReachable(url, by: configuration.pointee.network) ?? true
     }
 
     func reachabilityChanged() {

@@ -23,8 +23,8 @@ package final class RESTRequestBuilder {
         self.client = client
         self.method = try checkedMethod(method)
         self.path = path
-        policy = client.configuration.policy
-        url = try client.url(path.withoutFragment)
+        policy = client.configuration.pointee.policy
+        url = try client.configuration.pointee.url(path.withoutFragment)
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -93,14 +93,15 @@ package final class RESTRequestBuilder {
         let url = try wholeURL()
         let request = HTTPRequest(method, url, fields: fields, body: body)
         return RESTRequest(
-            client.complete(request), policy, canRewind: handlers.rewind != nil,
-            streamsAnswer: handlers.body != nil)
+            client.configuration.pointee.complete(request), policy,
+            canRewind: handlers.rewind != nil, streamsAnswer: handlers.body != nil)
     }
 
     private func wholeURL() throws(RealtimeError) -> HTTPURL {
         if let url { return url }
         let path = path.withoutFragment
-        let made = try client.url(path + (path.contains("?") ? "&" : "?") + query)
+        let whole = path + (path.contains("?") ? "&" : "?") + query
+        let made = try client.configuration.pointee.url(whole)
         url = made
         return made
     }
