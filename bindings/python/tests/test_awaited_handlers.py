@@ -279,6 +279,16 @@ def test_an_answer_that_is_needed_at_once(run, kind, name):
     run(main())
 
 
+@pytest.mark.parametrize("name", ["on_request", "header_provider"])
+def test_an_answer_that_is_a_coroutine_in_the_end(run, events, name):
+    async def main():
+        source = EventSource(events.url + "/count", **{name: lambda attempt: coroutine()})
+        with pytest.raises(librealtime.RealtimeError, match=f"{name} answered with a coroutine"):
+            await source.wait_closed()
+
+    run(main())
+
+
 @pytest.mark.parametrize("name", ["on_reconnect", "process_exception"])
 def test_an_answer_that_a_connection_needs_at_once(name):
     with pytest.raises(TypeError, match=f"{name} is a coroutine function"):

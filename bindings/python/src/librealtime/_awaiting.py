@@ -172,6 +172,14 @@ def plain(function: F, name: str) -> F:
     return function
 
 
+def at_once(answer: Any, name: str) -> Any:
+    """What a function that may be one in disguise has answered."""
+    if hasattr(answer, "__await__"):
+        _forget(answer)
+        raise TypeError(f"{name} answered with a coroutine; its answer is needed when it returns")
+    return answer
+
+
 def current_task() -> asyncio.Task[Any] | None:
     try:
         return asyncio.current_task()

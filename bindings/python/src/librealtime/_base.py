@@ -14,7 +14,7 @@ from ._abi import (
     rt_status,
     rt_websocket_statistics,
 )
-from ._awaiting import Calling
+from ._awaiting import Calling, at_once
 from ._batch import Message
 from ._callbacks import attach, new_websocket
 from ._inbox import Inbox
@@ -206,7 +206,8 @@ class BaseConnection(Calling):
         handle, on_reconnect = self._handle, self._handlers.on_reconnect
         if on_reconnect is None or handle is None:
             return True
-        return on_reconnect(Attempt(handle, attempt, WEBSOCKET)) is not False
+        answer = on_reconnect(Attempt(handle, attempt, WEBSOCKET))
+        return at_once(answer, "on_reconnect") is not False
 
     def _closed(self, code: int, reason: str, clean: bool) -> None:
         self.close_code = code

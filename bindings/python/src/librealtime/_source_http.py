@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic
 
 from ._abi import rt_credentials
+from ._awaiting import at_once
 from ._headers import header_pairs, laid_over
 from ._reconnect import Attempt
 from ._source_base import BaseSource, T
@@ -62,14 +63,15 @@ class HTTPSource(BaseSource[T], Generic[T]):
             return False
         try:
             if self._handlers.header_provider is not None:
-                fresh = header_pairs(self._handlers.header_provider(attempt))
+                fresh = header_pairs(
+                    at_once(self._handlers.header_provider(attempt), "header_provider")
+                )
                 kind.set_headers(handle, laid_over(self._headers, fresh))
             on_request = self._handlers.on_request
-            if (
-                on_request is not None
-                and on_request(Attempt(handle, attempt, kind.setters)) is False
-            ):
-                self.close()
+            if on_request is not None:
+                answer = on_request(Attempt(handle, attempt, kind.setters))
+                if at_once(answer, "on_request") is False:
+                    self.close()
         except Exception as error:
             self._give_up("what was asked before a request failed", error)
         return not self._is_closed
