@@ -48,6 +48,12 @@ struct RESTRetryTests {
             let keyed = try client.submit(method, fields: [key]) { $0.isOrdered = false }
             _ = client.done()
             #expect(client.fail(keyed, code) == [])
+            // One that is empty names nothing.
+            let empty = HeaderField(name: "Idempotency-Key", value: "")
+            let unkeyed = try client.submit(method, fields: [empty]) { $0.isOrdered = false }
+            _ = client.done()
+            let end = "finish \(unkeyed) \(code) (1)"
+            #expect(client.fail(unkeyed, code) == (isSafe ? [] : [end]))
             let forced = try client.submit(method) {
                 $0.retriesUnsafe = true
                 $0.isOrdered = false

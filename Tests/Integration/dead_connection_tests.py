@@ -1,0 +1,169 @@
+"""Connections that are dead without a word, as behind a router that forgot them: nobody stays on
+one, also over HTTP/2, where one serves all."""
+
+import asyncio
+import contextlib
+import functools
+import itertools
+import os
+import socket
+import urllib.parse
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import librealtime
+from harness import PATIENCE_S, Failed, Suite, expect
+from nchan import Nchan
+from rest_server import RESTServer
+from servers import Servers
+from watch import Watch, add_async
+
+#: Of what is lost, each wait for it.
+NOTICED_S = 0.5
+
+_channels = itertools.count(1)
+
+
+class Relay:
+    """Carries bytes to nginx until they are lost; connections that come later carry them again."""
+
+    def __init__(self, servers: Servers, nchan: Nchan) -> None:
+        self.nchan = nchan
+        self.connections = 0
+        self._lost = 0
+        # asyncio itself holds no task that waits for a stream.
+        self._tasks: set[asyncio.Task[None] | None] = set()
+        self.port = urllib.parse.urlsplit(servers.listen(self._accept)).port
+
+    def url(self, path: str) -> str:
+        return f"https://localhost:{self.port}{path}"
+
+    def lose(self) -> None:
+        """All connections there are carry nothing more, and do not end."""
+        self._lost = self.connections
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        number = self.connections
+        self._tasks.add(asyncio.current_task())
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.nchan.tls_port)
+            with contextlib.closing(writer), contextlib.closing(up_writer):
+                await asyncio.gather(
+                    self._carry(number, reader, up_writer), self._carry(number, up_reader, writer)
+                )
+        self._tasks.discard(asyncio.current_task())
+
+    async def _carry(
+        self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while data := await reader.read(1 << 16):
+            if number > self._lost:
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+
+Test = Callable[[Relay, dict[str, Any]], Awaitable[None]]
+
+
+def add(suite: Suite, servers: Servers, nchan: Nchan) -> None:
+    async def run(test: Test, http2: bool) -> None:
+        options = {"ca_file": nchan.ca_file, "http2": http2}
+        await test(Relay(servers, nchan), options)
+
+    tests: dict[str, Test] = {
+        "the next attempt is made elsewhere": request,
+        "an event source comes back": silence,
+        "a restart leaves it": restart,
+        "a long poll goes on": poll,
+    }
+    for name, test in tests.items():
+        for http2 in (True, False):
+            protocol = "HTTP/2" if http2 else "HTTP/1.1"
+            add_async(suite, {f"dead {protocol}: {name}": functools.partial(run, test, http2)})
+    add_async(suite, {"kept connections are probed": probes})
+
+
+def channel() -> str:
+    return f"dead{next(_channels)}"
+
+
+async def request(relay: Relay, options: dict[str, Any]) -> None:
+    """Whatever else was kept; and over HTTP/2 those behind it go there, too."""
+    async with librealtime.RESTClient(relay.url("/"), timeout=NOTICED_S, **options) as client:
+        await asyncio.gather(*(client.get("/rest/protocol") for _ in range(4)))
+        kept = relay.connections
+        relay.lose()
+        for attempts in (2, 1) if options["http2"] else (2,):
+            answer = await client.get("/rest/protocol")
+            expect(answer.status_code == 200, f"{answer}")
+            expect(answer.attempts == attempts, f"{answer.attempts} attempts")
+            wanted = "HTTP/2.0" if options["http2"] else "HTTP/1.1"
+            expect(answer.text == wanted, answer.text)
+    expect(relay.connections == kept + 1, f"{relay.connections} connections, {kept} before")
+
+
+@contextlib.contextmanager
+def watching(relay: Relay, path: str, options: dict[str, Any]) -> Iterator[Watch]:
+    watch = Watch(relay.url(path), **options)
+    with contextlib.closing(watch.source):
+        yield watch
+
+
+async def silence(relay: Relay, options: dict[str, Any]) -> None:
+    name = channel()
+    options |= {"idle_timeout": NOTICED_S, "response_timeout": 10 * NOTICED_S}
+    with watching(relay, f"/ps/{name}", options) as watch:
+        await watch.opened()
+        relay.lose()
+        await watch.loses("RT_ERROR_TIMEOUT", "sent nothing")
+        await watch.opened()
+        await asyncio.to_thread(relay.nchan.publish, name, "here")
+        await watch.data("here")
+
+
+async def restart(relay: Relay, options: dict[str, Any]) -> None:
+    """Without a time to wait for."""
+    name = channel()
+    with watching(relay, f"/ps/{name}", options | {"response_timeout": None}) as watch:
+        await watch.opened()
+        relay.lose()
+        watch.source.restart()
+        await watch.opened()
+        await asyncio.to_thread(relay.nchan.publish, name, "here")
+        await watch.data("here")
+    expect(relay.connections == 2, f"{relay.connections} connections")
+
+
+async def poll(relay: Relay, options: dict[str, Any]) -> None:
+    """A poll that is held for its time may be one whose connection is dead."""
+    name = channel()
+    options |= {"poll_timeout": NOTICED_S, "min_hold": NOTICED_S / 2}
+    async with librealtime.LongPoll(relay.url(f"/ps/{name}"), **options) as source:
+        for text in ("one", "two"):
+            await asyncio.to_thread(relay.nchan.publish, name, text)
+            message = await asyncio.wait_for(source.recv(), PATIENCE_S)
+            expect(message.text == text, message.text)
+            relay.lose()
+
+
+async def probes() -> None:
+    """By the kernel: an event stream may be on one of them later, and stand still for long."""
+    with RESTServer() as server:
+        async with librealtime.RESTClient(server.url) as client:
+            await client.get("/echo")
+            with connected_to(server.port) as kept:
+                expect(kept.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1, "no probes")
+                idle = kept.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+                expect(idle == 30, f"after {idle} s")
+
+
+def connected_to(port: int) -> socket.socket:
+    """A duplicate of this process's socket."""
+    for number in [int(name) for name in os.listdir("/proc/self/fd")]:
+        with contextlib.suppress(OSError):
+            end = socket.socket(fileno=os.dup(number))
+            if end.family == socket.AF_INET and end.getpeername()[1] == port:
+                return end
+    raise Failed(f"nothing is connected to port {port}")
