@@ -63,6 +63,7 @@ struct ListenCommand: AsyncParsableCommand {
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count is \(count); 1 is the least.") }
         if upgrade != 0 { _ = try duration(upgrade, "--upgrade") }
+        try SharedOptions.refuse(empty: token, "--token")
         if shared.user != nil {
             throw ValidationError("--user has no place here: the Authorization is the token's.")
         }

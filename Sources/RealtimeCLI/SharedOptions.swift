@@ -19,7 +19,7 @@ struct SharedOptions: ParsableArguments {
         help: ArgumentHelp("Credentials, as a basic Authorization.", valueName: "name:password"))
     var user: String?
 
-    @Option(help: "A token, as a bearer Authorization.")
+    @Option(help: ArgumentHelp("A token, as a bearer Authorization.", valueName: "token"))
     var bearer: String?
 
     @Option(
@@ -32,6 +32,11 @@ struct SharedOptions: ParsableArguments {
     var network: NetworkOptions
 
     var console: Console { Console(isJSON: json) }
+
+    /// As of a shell's variable that is not set: who has credentials does not mean to go without.
+    static func refuse(empty value: String?, _ option: String) throws {
+        if value == "" { throw ValidationError("\(option) is \"\".") }
+    }
 
     /// The headers with the credentials.
     func headers() throws -> [(name: String, value: String)] {
@@ -53,6 +58,9 @@ struct SharedOptions: ParsableArguments {
     /// Its first line.
     private static func token(in path: String) throws -> String {
         let line = try Files.read(path).prefix { $0 != 0x0A && $0 != 0x0D }
+        guard !line.isEmpty else {
+            throw RealtimeError(.invalidArgument, "\"\(path)\" has no token in its first line")
+        }
         return String(decoding: line, as: UTF8.self)
     }
 
@@ -66,6 +74,8 @@ struct SharedOptions: ParsableArguments {
     }
 
     func validate() throws {
+        try SharedOptions.refuse(empty: bearer, "--bearer")
+        try SharedOptions.refuse(empty: user, "--user")
         if [user, bearer, bearerFile].count(where: { $0 != nil }) > 1 {
             throw ValidationError(
                 "--user, --bearer and --bearer-file are the same header; give one of them.")
