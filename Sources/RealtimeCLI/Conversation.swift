@@ -63,9 +63,7 @@ final class Conversation: Sendable {
     ) async throws {
         if Console.isInputTerminal { console.note("each line is a message; Ctrl-D closes") }
         let lines = InputLines()
-        var number = 0
-        while let line = await lines.next() {
-            number += 1
+        while let line = try await nextLine(of: lines) {
             await mayEnter.wait()
             if isBinary {
                 try await socket.send(line)
@@ -75,12 +73,21 @@ final class Conversation: Sendable {
                 return fail(
                     RealtimeError(
                         .invalidUTF8,
-                        "line \(number) of the input is not UTF-8; --binary sends any bytes"))
+                        "line \(lines.count) of the input is not UTF-8; --binary sends any bytes"))
             }
         }
         guard closesAtEnd || Console.isInputTerminal else { return }
         await mayEnter.wait()
         close(.normal)
+    }
+
+    private func nextLine(of lines: InputLines) async throws -> [UInt8]? {
+        do {
+            return try await lines.next()
+        } catch let error as RealtimeError {
+            fail(error)
+            throw error
+        }
     }
 
     private func fail(_ error: RealtimeError) {

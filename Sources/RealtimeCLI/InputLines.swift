@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import Realtime
 import Synchronization
 
 /// The lines of standard input, as bytes.
@@ -8,21 +9,29 @@ final class InputLines: Sendable {
 
     /// The next line without its end, nil at the end of the input. Read on a thread that may wait,
     /// and when it is asked for: a source that is faster than the server waits in its pipe.
-    func next() async -> [UInt8]? {
-        await withCheckedContinuation { continuation in
+    /// - Throws: `RealtimeError` for a line that is too long for a message.
+    func next() async throws -> [UInt8]? {
+        try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { [self] in
-                continuation.resume(returning: buffer.withLock { $0.nextLine() })
+                continuation.resume(
+                    with: Result { try buffer.withLock { try $0.nextLine() } })
             }
         }
     }
+
+    /// How many there were, with the one that was read last.
+    var count: Int { buffer.withLock { $0.count } }
 
     private struct Buffer {
         private var bytes: [UInt8] = []
         /// Where the next line begins.
         private var start = 0
+        private(set) var count = 0
         private static let chunk = 64 << 10
+        private static let limit = 64 << 20
 
-        mutating func nextLine() -> [UInt8]? {
+        mutating func nextLine() throws -> [UInt8]? {
+            count += 1
             var searched = start
             while true {
                 if let end = bytes[searched...].firstIndex(of: 0x0A) {
@@ -32,6 +41,10 @@ final class InputLines: Sendable {
                 bytes.removeFirst(start)
                 start = 0
                 searched = bytes.count
+                guard searched <= Buffer.limit else {
+                    throw RealtimeError(
+                        .invalidArgument, "line \(count) of the input has more than 64 MiB")
+                }
                 guard readMore() else { break }
             }
             // The last line may lack its end.

@@ -131,8 +131,9 @@ struct ListenCommand: AsyncParsableCommand {
     private func sendLines(by spreadbot: Spreadbot) async {
         if Console.isInputTerminal { shared.console.note("each line is a message") }
         let input = InputLines()
-        while let line = await input.next(), !Task.isCancelled {
+        while !Task.isCancelled {
             do {
+                guard let line = try await input.next() else { return }
                 if let text = String(validating: line, as: UTF8.self) {
                     try await spreadbot.sendMessageString(message: text)
                 } else {
@@ -144,7 +145,7 @@ struct ListenCommand: AsyncParsableCommand {
                     "not sent: \(error.message)",
                     JSONLine("unsent").with("code", "\(error.code)")
                         .with("message", error.message))
-                if error.code == .closed { return }
+                if error.code == .closed || error.code == .invalidArgument { return }
             } catch {
                 return
             }

@@ -9,7 +9,7 @@ import sys
 import termios
 import time
 
-from command_line import DONE, INTERRUPTED, OTHER, UNREAD, Tool, ends, http, line_of, running
+from command_line import DONE, INTERRUPTED, OTHER, UNREAD, USAGE, Tool, ends, http, line_of, running
 from harness import PATIENCE_S, Build, Suite, expect
 from servers import Peer, Servers, frame
 
@@ -23,6 +23,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         output_that_does_not_block,
         input_that_does_not_block,
         what_the_parent_has_closed,
+        a_line_without_end,
     ):
         name = "tool: " + test.__name__.replace("_", " ")
         suite.add(name, functools.partial(test, tool, servers))
@@ -124,3 +125,18 @@ def what_the_parent_has_closed(tool: Tool, servers: Servers) -> None:
     expect(output == "line\n", output)
     _, said = runs(0, OTHER, "post", http(url), "--data-file", "-")
     expect("standard input cannot be read" in said, said)
+
+
+def a_line_without_end(tool: Tool, servers: Servers) -> None:
+    """It is not kept in memory for ever."""
+    for arguments, status in (
+        (["ws", servers.echo()], USAGE),
+        (["listen", http(servers.echo()), "--send"], INTERRUPTED),
+    ):
+        with open("/dev/zero") as zeros, running(tool, *arguments, stdin=zeros) as process:
+            said = ""
+            while "line 1 of the input has more than 64 MiB" not in said:
+                said = line_of(process, "stderr")
+            if status == INTERRUPTED:
+                process.send_signal(signal.SIGINT)
+            ends(process, status)
