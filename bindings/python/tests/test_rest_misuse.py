@@ -299,6 +299,9 @@ def test_a_body_is_taken_once(run: Any, rest_server: RESTServer) -> None:
                 with pytest.raises(librealtime.InvalidState):
                     await response.aread()
             async with client.stream("GET", "/bytes/10") as response:
+                for take in (response.read, lambda: next(response.iter_bytes())):
+                    with pytest.raises(librealtime.InvalidState, match="await aread"):
+                        take()
                 assert len(await response.aread()) == 10
                 assert len(b"".join([piece async for piece in response.aiter_bytes()])) == 10
                 assert len(response.text) == 10

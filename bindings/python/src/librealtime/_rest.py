@@ -80,6 +80,8 @@ def aiter_(content: Any) -> AsyncIterator[Any]:
 class StreamedResponse(StreamedAnswer):
     """An answer whose body comes while it is taken; ``client.stream`` gives one."""
 
+    _how = "await aread, or iterate by aiter_bytes or the like"
+
     def __init__(self, call: Call, client: RESTClient) -> None:
         super().__init__(call)
         self._client = client

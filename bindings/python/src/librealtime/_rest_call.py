@@ -200,6 +200,8 @@ class Call:
 class StreamedAnswer(RESTResponse):
     """An answer whose body comes while it is taken."""
 
+    _how = "call read, or iterate over it"
+
     def __init__(self, call: Call) -> None:
         """:param call: whose head has come."""
         self.__dict__.update(vars(call.response))
@@ -213,7 +215,7 @@ class StreamedAnswer(RESTResponse):
     def content(self) -> bytes:
         if self._is_read:
             return self._content
-        message = "the body was not read: call read or aread"
+        message = f"the body was not read: {self._how}"
         if self._call.is_over and self._call.error is not None:
             message = f"the body did not come whole: {self._call.error}"
         raise InvalidState(rt_status.ERROR_STATE, message)
