@@ -184,6 +184,44 @@ def test_the_end_of_with_waits_for_the_handler_that_runs(run, events):
     assert run(main()) == ["1"]
 
 
+@pytest.mark.parametrize("kind", ["WebSocket", "EventSource", "Spreadbot"])
+def test_a_handler_that_hangs_ends_with_who_waits_for_it(run, server, events, bots, kind):
+    async def main():
+        entered, ended = asyncio.Event(), []
+
+        async def take(item):
+            entered.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(item)
+
+        async def use():
+            if kind == "WebSocket":
+                async with connect(server.url + "/echo", on_message=take) as ws:
+                    await ws.send("a")
+                    await entered.wait()
+            elif kind == "EventSource":
+                async with EventSource(events.url + "/three", on_message=take):
+                    await entered.wait()
+            else:
+                async with librealtime.Spreadbot(bots.url, on_message=take) as bot:
+                    await bot.establish_connection("flood")
+                    await entered.wait()
+
+        task = asyncio.ensure_future(use())
+        await entered.wait()
+        await asyncio.wait([task], timeout=0.1)
+        assert not task.done() and not ended
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0)
+        assert len(ended) == 1
+
+    run(main())
+
+
 def test_close_is_the_end_of_the_handler_that_runs(run, events):
     async def main():
         entered, cancelled = asyncio.Event(), []

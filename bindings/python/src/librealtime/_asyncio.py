@@ -292,8 +292,11 @@ class Connection(BaseConnection, Awaiting):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close(1000 if kind is None else 1011)
-        await self._let_handlers_finish()
+        try:
+            await self.close(1000 if kind is None else 1011)
+            await self._let_handlers_finish()
+        finally:
+            self._stop_awaiting()
 
     def fail(self, error: RealtimeError) -> None:
         """The loop itself failed."""

@@ -110,9 +110,11 @@ class AsyncSource(BaseSource[T], Awaiting):
             # Else it comes again in the next run.
             self._confirm()
         super().close()
-        if asyncio.get_running_loop() is self._loop:
-            await self._let_handlers_finish()
-        self.close()
+        try:
+            if asyncio.get_running_loop() is self._loop:
+                await self._let_handlers_finish()
+        finally:
+            self.close()
 
     def close(self) -> None:
         super().close()
