@@ -23,6 +23,16 @@ import Wire
         #expect(poller.wait == .seconds(60))
     }
 
+    /// What is gone is no failure, and waits its interval.
+    @Test func theNetworksReturnEndsNoInterval() throws {
+        var poller = try Poller()
+        #expect(
+            try poller.answer(410) == .failed(.gone, retryIn: .seconds(15), isFatal: false))
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        poller.session.setOnline(true, now: poller.now, random: 0)
+        #expect(poller.wait == .seconds(15))
+    }
+
     @Test func withoutANetworkNothingIsCounted() throws {
         var poller = try Poller()
         poller.begin()

@@ -400,7 +400,7 @@ package struct LongPollSession: HTTPSourceSession {
         switch phase {
         case .offline: phase = .waiting(until: soon)
         // What was waited for is what the network brought about.
-        case .waiting(let until) where !isGood: phase = .waiting(until: min(until, soon))
+        case .waiting(let until) where failures > 0: phase = .waiting(until: min(until, soon))
         case .idle, .polling, .reading, .delivering, .waiting, .authorizing, .closed: return
         }
     }

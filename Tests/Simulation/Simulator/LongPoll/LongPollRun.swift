@@ -87,6 +87,7 @@ final class LongPollRun {
             world.require(
                 world.now - pollStart >= isSilentBound, "gives a poll up before its time")
             drop()
+            failures = 0
             nothingNew()
         case .failed(let failure):
             drop()
