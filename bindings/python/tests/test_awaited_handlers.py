@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -138,6 +140,22 @@ def test_a_handler_sends_by_another_task(run, bots):
         async with librealtime.Spreadbot(bots.url, on_message=take, max_queue=10) as bot:
             await bot.establish_connection("flood")
             await refused.wait()
+
+    run(main())
+
+
+def test_what_is_closed_before_a_handler_begins_is_let_go(run, bots):
+    async def main():
+        bot = librealtime.Spreadbot(bots.url)
+        await bot.establish_connection("deaf")
+        # Its end is told inside of close.
+        bot.send_nowait("x", coroutine)
+        bot.close()
+        reference = weakref.ref(bot)
+        del bot
+        await asyncio.sleep(0.01)
+        gc.collect()
+        assert reference() is None
 
     run(main())
 

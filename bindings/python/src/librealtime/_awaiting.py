@@ -56,6 +56,7 @@ class Awaiting(Calling):
             self._pause()
         if self._worker is None:
             self._worker = self._loop.create_task(self._work())
+            self._worker.add_done_callback(self._ended_working)
             self._hold()
 
     async def _work(self) -> None:
@@ -77,6 +78,11 @@ class Awaiting(Calling):
                 except Exception as error:
                     self._handler_failed(error)
         finally:
+            self._ended_working(self._worker)
+
+    def _ended_working(self, worker: asyncio.Task[None] | None) -> None:
+        """Told twice, but by one that was cancelled before its first step."""
+        if self._worker is worker is not None:
             self._worker = None
             self._forget_awaited()
             self._worked_off()
