@@ -287,7 +287,8 @@ int rt_curl_http_version(CURL *easy) {
     case CURL_HTTP_VERSION_1_1: return 11;
     case CURL_HTTP_VERSION_2_0: return 20;
     case CURL_HTTP_VERSION_3: return 30;
-    default: return 0;
+    // That of a refusal of CONNECT libcurl does not tell.
+    default: return rt_curl_connect_status(easy) == 407 ? 11 : 0;
   }
 }
 

@@ -171,6 +171,7 @@ async def tunnel_is_refused() -> None:
         async with librealtime.RESTClient(**options) as client:
             answer = await client.get("https://name.invalid/")
             expect(answer.status_code == 407 and answer.attempts == 1, f"{answer}")
+            expect(answer.http_version == "HTTP/1.1", answer.http_version)
         proxy.request()
         expect(proxy.requests.empty(), "it was asked again")
 
