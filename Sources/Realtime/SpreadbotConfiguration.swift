@@ -41,7 +41,9 @@ extension Spreadbot {
     public struct Configuration: Sendable {
         /// What paths are appended to, `http://` or `https://` without a query.
         public var baseURL: String
-        /// Where a refused access token is refreshed (RFC 6749 §6); nil when it cannot be.
+        /// Where a refused access token is refreshed (RFC 6749 §6); nil when it cannot be. The
+        /// answer is waited for up to 30 s; a refresh token whose request is lost, or not answered
+        /// by then, is sent again.
         public var authURL: String?
         /// Sent as `Authorization: Bearer`; "" sends none.
         public var accessToken = ""

@@ -35,6 +35,7 @@ def add(suite: Suite, build: Build) -> None:
         tokens_of_the_application,
         tokens_that_end_soon,
         tokens_in_the_query,
+        tokens_in_requests,
         one_refresh_for_all,
         older_tokens_need_no_refresh,
         requests_are_refused_twice,
@@ -301,6 +302,21 @@ def tokens_in_the_query(build: Build, server: LadderServer, tokens: TokenServer)
     websocket, first, second, post = [exchange.target for _, exchange in server.seen]
     expect(websocket == first == post == f"/?a=b&t={SECRET}-a0", f"{websocket} {first} {post}")
     expect(second == f"/?a=b&t={SECRET}-a0&i=7%2F8", second)
+
+
+def tokens_in_requests(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+    """In their query: a fresh one when they are sent again."""
+    server.plan("/", {Leg.SSE: [stream()], Leg.POST: [guarded(tokens, status(202))]})
+    server.plan("/one", {Leg.POLL: [polled(b"one")]})
+    with Bot(build, server.origin, transports=2, token_query="t", **tokens.options) as bot:
+        bot.expect("transport 2", "open 2 0")
+        tokens.expire()
+        bot.send("text")
+        bot.expect(f"tokens {SECRET}-a1 .*", "sent 1 RT_OK 202")
+        bot.tell("request GET one")
+        bot.expect("done RT_OK 200 one")
+    shown = [exchange.query for _, exchange in server.seen]
+    expect(shown == [f"t={SECRET}-a{n}" for n in (0, 0, 1, 1)], f"{shown}")
 
 
 # One refresh for all (B5, B16)

@@ -32,6 +32,7 @@ def add(suite: Suite, build: Build) -> None:
         frames_are_confirmed,
         requests_where_there_is_no_websocket,
         requests_to_a_place_of_their_own,
+        requests_have_the_user_of_the_base,
         requests_are_tried_again,
         requests_that_fail_are_told,
         frames_that_may_be_lost_are_told,
@@ -103,6 +104,21 @@ def requests_to_a_place_of_their_own(build: Build, server: LadderServer) -> None
         bot.expect("sent 1 RT_OK 202")
         bot.end()
     expect(server.of("/in", Leg.POST)[0].target == "/in?a=b", "another target")
+
+
+def requests_have_the_user_of_the_base(build: Build, server: LadderServer) -> None:
+    """As legs have, without a token."""
+    server.plan("/", {Leg.SSE: [stream()], Leg.POST: [status(202)]})
+    server.plan("/one", {Leg.POLL: [polled(b"one")]})
+    with Bot(build, server.origin.replace("//", "//me:pw@"), transports=2) as bot:
+        bot.expect("transport 2", "open 2 0")
+        bot.send("1")
+        bot.expect("sent 1 RT_OK 202")
+        bot.tell("request GET one")
+        bot.expect("done RT_OK 200 one")
+        bot.end()
+    shown = [exchange.headers.get("authorization") for _, exchange in server.seen]
+    expect(shown == ["Basic bWU6cHc="] * 3, f"{shown}")
 
 
 def requests_are_tried_again(build: Build, server: LadderServer) -> None:

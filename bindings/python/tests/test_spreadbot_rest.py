@@ -190,6 +190,18 @@ def test_it_ends_with_its_loop(run, bots):
     run(second())
 
 
+def test_messages_left_in_an_outbox_hold_no_post_back(bots, tmp_path):
+    network = librealtime.Reachability("manual")
+    network.set_online(False)
+    options = {"outbox": tmp_path / "outbox", "access_token": "good"}
+    with sync.Spreadbot(bots.url, reachability=network, **options) as bot:
+        bot.establish_connection("room", wait=False)
+        bot.send_nowait("left")
+    with sync.SpreadbotREST(bots.url, **options) as rest:
+        assert rest.post_data("things", 1).status_code == 201
+    assert bots.posts.get(timeout=30)[1] == b"1"
+
+
 def test_an_outbox_outlives_who_posts(run, bots, tmp_path):
     network = librealtime.Reachability("manual")
     network.set_online(False)

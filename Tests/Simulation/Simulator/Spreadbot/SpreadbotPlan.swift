@@ -33,6 +33,9 @@ struct SpreadbotPlan {
     let isGentle: Bool
     let configuration: SpreadbotConfiguration
     let deeds: [(at: Duration, deed: Deed)]
+    /// What another run has left, and whether the first deed is a post.
+    let left: [SpreadbotSend.Kind]
+    let postsFirst: Bool
     /// From here on nothing fails any more.
     let peaceAt: Duration
 
@@ -101,6 +104,9 @@ struct SpreadbotPlan {
         hasty = rate([0, 0, 2])
         configuration = try SpreadbotPlan.configuration(&random, takesTokens, gentle)
         peaceAt = .seconds(random.pick([60, 300, 900]))
+        let post = SpreadbotSend.Kind.request(path: "other", contentType: "text/plain")
+        left = random.pick([[], [], [.text], [.text, post, .binary]])
+        postsFirst = random.chance(20)
         deeds = SpreadbotPlan.deeds(&random, isGentle: isGentle, until: peaceAt)
     }
 

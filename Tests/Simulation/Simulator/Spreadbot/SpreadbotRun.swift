@@ -256,6 +256,10 @@ final class SpreadbotRun {
     // MARK: The user
 
     func begin() {
+        for kind in plan.left { submit(kind, isDurable: true, isLeft: true) }
+        if plan.postsFirst {
+            submit(.request(path: "other", contentType: "text/plain"), isDurable: true)
+        }
         establish("room")
         act()
         for (time, deed) in plan.deeds {

@@ -215,13 +215,16 @@ extension SpreadbotRun {
         session.setPaused(isPaused, now: world.now)
     }
 
-    private func submit(_ kind: SpreadbotSend.Kind, isDurable: Bool) {
+    /// - Parameter isLeft: by another run.
+    func submit(_ kind: SpreadbotSend.Kind, isDurable: Bool, isLeft: Bool = false) {
         let number = ledger.count + 1
+        let path = isLeft ? "room" : path
         let send = SpreadbotSend(
             number: number, kind: kind, payload: Array("send \(number)".utf8),
             path: isDurable ? path : nil, key: "key \(number)", entry: isDurable ? number : nil)
         world.trace("user", "send \(number) \(kind)\(isDurable ? ", durable" : "")")
         ledger.submitted(send, for: path)
+        if isLeft { return session.restore(send) }
         if session.state == .disconnected { ledger.mayClose = true }
         session.submit(send, now: world.now)
     }

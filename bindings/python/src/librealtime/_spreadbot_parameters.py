@@ -39,7 +39,8 @@ class Parameters:
     :param access_token: sent as ``Authorization: Bearer``; ``""``, the default, sends none.
     :param refresh_token: for ``auth_url``. Default ``""``.
     :param auth_url: where a refused access token is refreshed (RFC 6749 §6), once for all that wait
-        for it. Default None: a refusal is fatal.
+        for it. The answer is waited for up to 30 s; a refresh token whose request is lost, or not
+        answered by then, is sent again. Default None: a refusal is fatal.
     :param base64_credentials: base64 of "client:secret", for ``auth_url``. Default ``""``.
 
     :param on_open: called with the leg (``"websocket"``, ``"sse"``, ``"poll"``) and whether it
