@@ -48,13 +48,12 @@ extension SpreadbotConnection {
         }
     }
 
-    /// An element of a batch that is no message: what comes next is behind it.
+    /// An element of a batch that is no message: its id counts as if it were one.
     private func skip(_ leg: SpreadbotLeg, _ envelope: SpreadbotEnvelope) {
         let name = configuration.base.displayName
         Log.write(.warning, "\(name): an element of a batch has no data, and is skipped")
         guard leg === self.leg, let id = envelope.id else { return }
-        id.withUnsafeBytes { session.moved(leg.number, to: $0) }
-        takeID()
+        if id.withUnsafeBytes({ session.received(leg.number, id: $0) }) { takeID() }
     }
 
     /// An answer of a poll, or a part of one.
