@@ -269,8 +269,8 @@ public final class Spreadbot: Sendable {
 
     // MARK: Sending
 
-    /// Sends a text, behind those before it: by the WebSocket, or by a POST where there is none;
-    /// without a network it waits.
+    /// Sends a text, behind those before it: by the WebSocket, or by a POST where there is none, or
+    /// none yet; without a network it waits.
     /// - Parameter completion: told once how it ended; never inside this call.
     /// - Throws: `RealtimeError(.closed)`.
     public func sendMessageString(

@@ -68,8 +68,8 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
 
     async def send_message_string(self, message: str) -> RESTResponse | None:
         """Sends a text, behind those before it, and waits until the server has it: by the
-        WebSocket, else by a POST; without a network it waits. Cancelling the wait withdraws a
-        message that was not given to a WebSocket.
+        WebSocket, else, while one is dialled too, by a POST; without a network it waits. Cancelling
+        the wait withdraws a message that was not given to a WebSocket.
 
         :returns: the answer to the POST; None by the WebSocket.
         :raises ConnectionLost: when the connection broke before the server confirmed it: it may

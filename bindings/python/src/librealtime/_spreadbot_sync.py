@@ -69,7 +69,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         self, message: str, timeout: float | None = None
     ) -> RESTResponse | None:
         """Sends a text, behind those before it, and waits until the server has it: by the
-        WebSocket, else by a POST; without a network it waits.
+        WebSocket, else, while one is dialled too, by a POST; without a network it waits.
 
         :returns: the answer to the POST; None by the WebSocket.
         :raises TimeoutError: when that is not known after `timeout` seconds; one that was not given
