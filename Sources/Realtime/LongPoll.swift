@@ -114,7 +114,7 @@ public final class LongPoll: Sendable, AsyncSequence {
         }
     }
 
-    /// Takes the place of an iteration.
+    /// Takes the place of an iteration, which still gives what it has kept by then.
     public func onMessage(_ handler: (@Sendable (Message) -> Void)?) {
         try? connection.setHandlers {
             $0.message = handler.map { handler in { handler(Message($0)) } }
