@@ -87,10 +87,8 @@ public func rt_spreadbot_free(_ spreadbot: rt_spreadbot?) {
 }
 
 /// Connects to a path, in place of what is there: again after a disconnect or a fatal error, too.
-/// The cursor and the tokens are kept; another path than before begins without a cursor. A
-/// WebSocket to the same path with frames of an outbox that are not confirmed is closed in order
-/// before, which a server that does not answer delays by 10 s. No callback comes inside this call.
-/// Any thread. Since 0.1.
+/// The cursor and the tokens are kept; another path than before begins without a cursor. No
+/// callback comes inside this call. Any thread. Since 0.1.
 /// - Parameter path: below the base URL, maybe with a query; "" for the base URL itself.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_INVALID_UTF8, RT_ERROR_INVALID_ARGUMENT.
 @_cdecl("rt_spreadbot_establish")
@@ -213,10 +211,9 @@ public func rt_spreadbot_new_rest(
     }
 }
 
-/// Stops delivering; what comes waits, and the server with it. For the answer that confirms a frame
-/// up to 256 KiB of messages are read and held; when there are more before it, the frame counts as
-/// the server's once it is written, and one of an outbox stays in it until it is confirmed. Any
-/// thread; from another than the loop's one message may still come. Since 0.1.
+/// Stops delivering; what comes waits, and the server with it. A frame that is sent counts as the
+/// server's once it is written, since the answer that would confirm it is not read. Any thread;
+/// from another than the loop's one message may still come. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_pause")
 public func rt_spreadbot_pause(_ spreadbot: rt_spreadbot?) -> rt_status {

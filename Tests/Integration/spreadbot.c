@@ -134,8 +134,6 @@ static bool set_text(const char *name, char *value) {
     must(rt_spreadbot_set_id_query_parameter(bot, value), name);
   } else if (!strcmp(name, "id")) {
     must(rt_spreadbot_set_last_event_id(bot, value), name);
-  } else if (!strcmp(name, "outbox")) {
-    must(rt_spreadbot_set_outbox(bot, value), name);
   } else if (!strcmp(name, "ca")) {
     must(rt_network_set_ca_file(network, value), name);
     must(rt_spreadbot_set_network(bot, network), name);

@@ -2,7 +2,6 @@
 
 import functools
 import queue
-import tempfile
 from collections.abc import Callable
 
 from bot import QUICKLY, SECRET, Bot
@@ -10,7 +9,6 @@ from harness import PATIENCE_S, Build, Suite, expect
 from inbox import Inbox
 from ladder_server import LadderServer, Socket, polled, silence, status, stream
 from leg_gate import Leg
-from streams import Exchange
 from token_server import TokenServer
 
 NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
@@ -23,8 +21,6 @@ def add(suite: Suite, build: Build) -> None:
         disconnect_closes_in_order,
         disconnect_in_every_phase,
         freed_in_every_phase,
-        a_closed_connection_that_stays_is_left,
-        durable_frames_are_not_doubled,
     ]
     for test in tests:
         name = "spreadbot end, " + test.__name__.replace("_", " ")
@@ -58,53 +54,6 @@ def disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
     payload = closes.get(timeout=PATIENCE_S)
     expect(payload == (1000).to_bytes(2, "big"), f"closed with {payload!r}")
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
-
-
-def a_closed_connection_that_stays_is_left(build: Build, server: LadderServer) -> None:
-    """The next leg does not wait for a server that has closed the WebSocket, and not more."""
-    opened: queue.Queue[None] = queue.Queue()
-    stays: queue.Queue[bool] = queue.Queue()
-
-    def lingers(exchange: Exchange) -> None:
-        Socket(exchange).close(1001)
-        opened.get(timeout=PATIENCE_S)
-        # That is the server's to do (RFC 6455 7.1.1).
-        stays.put(not exchange.has_gone())
-
-    def opens(exchange: Exchange) -> None:
-        opened.put(None)
-        Socket(exchange).serve()
-
-    server.plan("/", {Leg.WEBSOCKET: [lingers, opens]})
-    with Bot(build, server.origin, **NO_PROBES) as bot:
-        bot.expect("transport 1", "open 1 0", "error RT_ERROR_CONNECTION_LOST 1 0 .*")
-        bot.expect("open 1 0")
-        expect(stays.get(timeout=PATIENCE_S), "the client hung up")
-        bot.end()
-
-
-def durable_frames_are_not_doubled(build: Build, server: LadderServer) -> None:
-    """By a new establishment, before the server has confirmed them: it closes behind them."""
-    inbox = Inbox()
-
-    def is_slow(exchange: Exchange) -> None:
-        peer = Socket(exchange)
-        while True:
-            opcode, payload = peer.read()
-            if opcode == 1:
-                inbox.frame(payload)
-            elif opcode == 8:
-                return peer.send(payload, 8)
-
-    server.plan("/p", {Leg.WEBSOCKET: [is_slow, inbox.socket], Leg.POST: [inbox.post]})
-    with tempfile.TemporaryDirectory() as folder:
-        with Bot(build, server.origin, "p", outbox=f"{folder}/outbox", **NO_PROBES) as bot:
-            bot.expect("transport 1", "open 1 0")
-            bot.send("once")
-            bot.tell("establish p")
-            bot.expect("sent 1 RT_OK 0", "open 1 0")
-            bot.end()
-    expect(inbox.texts == ["once"], f"received {inbox.texts}")
 
 
 def phases(build: Build, server: LadderServer, tokens: TokenServer) -> list[tuple[str, Bot]]:

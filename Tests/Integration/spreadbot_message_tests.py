@@ -45,6 +45,8 @@ def add(suite: Suite, build: Build) -> None:
         an_id_in_a_block_of_its_own_counts,
         a_batch_without_ids_has_the_answers,
         polls_show_the_tokens_that_hold,
+        a_pause_holds_messages,
+        a_pause_holds_the_rest_of_a_batch,
         another_path_is_taken,
     ]
     for test in tests:
@@ -359,6 +361,48 @@ def polls_show_the_tokens_that_hold(build: Build, server: LadderServer) -> None:
         bot.end()
     shown = [one.headers.get("authorization") for one in server.of("/p", Leg.POLL)]
     expect(shown == ["Bearer old", "Bearer old", "Bearer new"], f"shown {shown}")
+
+
+def a_pause_holds_messages(build: Build, server: LadderServer) -> None:
+    """On each leg, one that comes while it is paused too."""
+    server.plan("/1", {Leg.WEBSOCKET: [cut_socket(b"a"), socket(b"b")]})
+    server.plan("/2", {Leg.SSE: [stream(b"data: a\n\n", holds=False), stream(b"data: b\n\n")]})
+    server.plan("/3", {Leg.POLL: [polled(b"a"), polled(b"b"), silence]})
+    for leg in (1, 2, 3):
+        with Bot(build, server.origin, None, transports=leg, poll_interval=10, **QUICKLY) as bot:
+            bot.tell("pause")
+            bot.tell(f"establish {leg}")
+            if leg != 3:
+                bot.expect(f"transport {leg}", f"open {leg} 0")
+            bot.is_silent()
+            bot.tell("resume")
+            bot.until(f"message .* {leg} b", "transport 3", "open .*", "error .* 1")
+            bot.end()
+        told = [message.data for message in bot.messages]
+        expect(told == ["a", "b"], f"by leg {leg}: {told}")
+
+
+def a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
+    """What the next poll brings comes behind it."""
+    messages = (b'{"id": %d, "data": "%d"}' % (n, n) for n in range(4))
+    batch = b'{"messages": [%b]}' % b", ".join(messages)
+    server.plan("/p", {Leg.POLL: [polled(batch, kind=BATCH), polled(b"last"), silence]})
+    with Bot(build, server.origin, None, transports=3, poll_interval=10) as bot:
+        bot.tell("pause_at 1")
+        bot.tell("establish p")
+        bot.expect("transport 3", "open 3 0")
+        tells(bot, ("0", True, "p", "0"), ("1", True, "p", "1"))
+        while server.count("/p", Leg.POLL) < 2:
+            bot.is_silent()
+        bot.tell("state")
+        bot.expect("state 1 0 3 1")
+        bot.tell("pause_at 2")
+        bot.tell("resume")
+        tells(bot, ("2", True, "p", "2"))
+        bot.is_silent()
+        bot.tell("resume")
+        tells(bot, ("3", True, "p", "3"), ("3", False, "p", "last"))
+        bot.end()
 
 
 def another_path_is_taken(build: Build, server: LadderServer) -> None:

@@ -117,9 +117,10 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         case .credential(let credential): setCredential(credential)
         case .write(let send):
             results[send.id] = nil
-            guard let leg else { return }
-            leg.write(send)
-            read(leg)
+            leg?.write(send)
+            if isPaused, let leg, case .webSocket(let connection) = leg.kind {
+                connection.oweDrained()
+            }
         case .forget(let send): if let entry = send.entry { outbox?.remove(entry) }
         case .confirm(let id): confirm(id)
         case .post(let send): post(send)
@@ -213,44 +214,15 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     }
 
     private func legEnded(_ leg: SpreadbotLeg, _ end: SpreadbotLegEnd) {
-        guard leg === self.leg, leg.ending == nil else { return }
+        guard leg === self.leg else { return }
         let written = leg.written
         noteID(of: leg)
-        leg.letGo()
-        guard leg.held.isEmpty || session.isClosing else {
-            leg.ending = (end, written)
-            return
-        }
-        ended(leg, end, written: written)
-    }
-
-    func ended(_ leg: SpreadbotLeg, _ end: SpreadbotLegEnd, written: SpreadbotSend.ID) {
-        self.leg = nil
+        // It would try again by itself.
+        dropLeg()
         session.ended(
             leg.number, end, written: written, now: Loop.now(), wallClock: Loop.wallClock(),
             random: randomFraction())
         act()
-    }
-
-    private func webSocketEnded(
-        _ leg: SpreadbotLeg, _ connection: WebSocketConnection, _ code: CloseCode, _ reason: String,
-        isClean: Bool
-    ) {
-        guard leg === self.leg else { return }
-        if session.isClosing {
-            session.closed(leg.number, isClean: isClean, written: leg.written, now: Loop.now())
-            return act()
-        }
-        let said = reason.isEmpty ? "" : ": \(reason.quoted(upTo: 60))"
-        let closed = RealtimeError(
-            .connectionLost,
-            "\(configuration.base.displayName) closed the WebSocket with \(code)\(said)")
-        legEnded(
-            leg,
-            SpreadbotLegEnd(
-                error: leg.failure ?? closed, status: leg.failure?.response?.status ?? 0,
-                closeCode: code == .abnormal || code == .noStatus ? nil : code,
-                reachedServer: connection.reachedServer))
     }
 
     /// An id may have come in a block of its own (P10).
@@ -273,12 +245,22 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         handlers.message = { [self] kind, bytes in receive(frame: bytes, kind, leg) }
         handlers.error = { leg.failure = $0 }
         handlers.drained = { [self] in drained(leg) }
-        // The server has said all: some close the connection late (RFC 6455 §7.1.1).
-        handlers.closing = { [self, unowned connection] code, reason in
-            webSocketEnded(leg, connection, code, reason, isClean: true)
-        }
         handlers.close = { [self, unowned connection] code, reason, isClean in
-            webSocketEnded(leg, connection, code, reason, isClean: isClean)
+            guard leg === self.leg else { return }
+            if session.state == .disconnected {
+                session.closed(leg.number, isClean: isClean, written: leg.written)
+                return act()
+            }
+            let said = reason.isEmpty ? "" : ": \(reason.quoted(upTo: 60))"
+            let closed = RealtimeError(
+                .connectionLost,
+                "\(configuration.base.displayName) closed the WebSocket with \(code)\(said)")
+            legEnded(
+                leg,
+                SpreadbotLegEnd(
+                    error: leg.failure ?? closed, status: leg.failure?.response?.status ?? 0,
+                    closeCode: code == .abnormal || code == .noStatus ? nil : code,
+                    reachedServer: connection.reachedServer))
         }
     }
 
@@ -355,11 +337,8 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     // MARK: The end
 
     private func closeWebSocket(_ number: UInt64) {
-        guard let leg, leg.number == number, leg.ending == nil,
-            case .webSocket(let connection) = leg.kind
-        else {
-            let written = leg?.ending?.written ?? 0
-            return session.closed(number, isClean: false, written: written, now: Loop.now())
+        guard let leg, leg.number == number, case .webSocket(let connection) = leg.kind else {
+            return session.closed(number, isClean: false, written: 0)
         }
         try? connection.close(code: 1000, reason: "")
     }

@@ -23,13 +23,8 @@ final class SpreadbotLeg {
     var owedPing: SpreadbotSend.ID?
     /// The event stream's, which stays until another comes.
     var lastID: [UInt8]
-    /// Messages behind a pause: what is left of the answer to a poll that holds several, and what
-    /// came before the answer to a ping.
-    private(set) var held: ArraySlice<SpreadbotEnvelope> = []
-    private var heldBytes = 0
-    private(set) var isPaused = false
-    /// How it ended, while messages are held that come before that.
-    var ending: (end: SpreadbotLegEnd, written: SpreadbotSend.ID)?
+    /// What is left of the answer to a poll that holds several messages: those behind a pause.
+    var batch: ArraySlice<SpreadbotEnvelope> = []
     /// Where each frame ends in what was written, in order, behind `passed`.
     private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []
     /// It was written, and all before it.
@@ -43,7 +38,6 @@ final class SpreadbotLeg {
     }
 
     func pause() {
-        isPaused = true
         switch kind {
         case .webSocket(let connection): try? connection.pause()
         case .sse(let source): try? source.pause()
@@ -52,18 +46,11 @@ final class SpreadbotLeg {
     }
 
     func resume() {
-        isPaused = false
         switch kind {
         case .webSocket(let connection): try? connection.resume()
         case .sse(let source): try? source.resume()
         case .poll(let poll): try? poll.resume()
         }
-    }
-
-    /// It has ended: a WebSocket waits by itself for the server to close the connection (RFC 6455
-    /// §7.1.1), others would try again.
-    func letGo() {
-        if case .webSocket = kind { resume() } else { drop() }
     }
 
     /// Nothing of it is told any more.
@@ -73,24 +60,6 @@ final class SpreadbotLeg {
         case .sse(let source): source.close()
         case .poll(let poll): poll.close()
         }
-    }
-
-    // MARK: Messages behind a pause
-
-    /// What is read for the answer to a ping.
-    private static let mostHeldBytes = 256 << 10
-
-    /// Nothing more is to be read for the answer to a ping.
-    var isFull: Bool { heldBytes >= SpreadbotLeg.mostHeldBytes }
-
-    func hold(_ messages: [SpreadbotEnvelope]) {
-        held += messages
-        for message in messages { heldBytes += 64 + (message.data?.count ?? 0) }
-    }
-
-    func takeHeld() -> SpreadbotEnvelope? {
-        defer { if held.isEmpty { heldBytes = 0 } }
-        return held.popFirst()
     }
 
     // MARK: Frames

@@ -5,11 +5,6 @@ import Wire
 extension SpreadbotConnection {
     /// A frame of the WebSocket.
     func receive(frame bytes: UnsafeRawBufferPointer, _ kind: MessageKind, _ leg: SpreadbotLeg) {
-        guard leg === self.leg, !session.isClosing else { return }
-        if isPaused || !leg.held.isEmpty {
-            leg.hold([envelope(of: bytes, kind, leg)])
-            return read(leg)
-        }
         if leg.hasMeta, let frame = SpreadbotFrame(parsing: bytes) {
             let event = frame.event.flatMap { $0.isEmpty ? nil : $0 }
             return deliver(leg, id: frame.id, event: event, frame.data)
@@ -18,19 +13,6 @@ extension SpreadbotConnection {
             return deliver(leg, envelope)
         }
         deliver(leg, id: nil, event: nil, bytes)
-    }
-
-    /// A frame that is delivered later.
-    private func envelope(
-        of bytes: UnsafeRawBufferPointer, _ kind: MessageKind, _ leg: SpreadbotLeg
-    ) -> SpreadbotEnvelope {
-        if leg.hasMeta, let frame = SpreadbotFrame(parsing: bytes) {
-            return SpreadbotEnvelope(
-                id: frame.id.map { Array($0) }, event: frame.event.map { Array($0) },
-                data: Array(frame.data))
-        }
-        let envelope = kind == .text ? SpreadbotEnvelope.message(bytes) : nil
-        return envelope ?? SpreadbotEnvelope(id: nil, event: nil, data: Array(bytes))
     }
 
     private func deliver(_ leg: SpreadbotLeg, _ envelope: SpreadbotEnvelope) {
@@ -77,17 +59,15 @@ extension SpreadbotConnection {
             batch[batch.count - 1].id = Array(message.id)
         }
         if !isNew { poll.foundNothing() }
-        leg.hold(batch)
-        deliverHeld(leg)
+        leg.batch = batch[...]
+        deliverBatch(leg)
     }
 
-    /// Hands on what is held, until it is paused; then the end that was behind it.
-    func deliverHeld(_ leg: SpreadbotLeg) {
-        while leg === self.leg, !isPaused, let envelope = leg.takeHeld() {
+    /// Hands on what is left of a batch, until it is paused.
+    func deliverBatch(_ leg: SpreadbotLeg) {
+        while leg === self.leg, !isPaused, let envelope = leg.batch.popFirst() {
             deliver(leg, envelope)
         }
-        guard leg === self.leg, leg.held.isEmpty, let (end, written) = leg.ending else { return }
-        ended(leg, end, written: written)
     }
 
     /// Hands on what was not delivered before.

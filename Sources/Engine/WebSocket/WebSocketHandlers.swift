@@ -23,7 +23,6 @@ package struct WebSocketHandlers {
         var lost: ((CloseCode, _ reason: String, _ delay: Duration?, _ attempt: Int) -> Void)?
         var reconnect: ((_ attempt: Int) throws -> Bool)?
         var drained: (() -> Void)?
-        var closing: ((CloseCode, _ reason: String) -> Void)?
         var pong: ((_ roundTrip: Duration) -> Void)?
     }
 
@@ -56,11 +55,6 @@ package struct WebSocketHandlers {
     package var drained: (() -> Void)? {
         get { rare?.drained }
         set { own().drained = newValue }
-    }
-    /// The peer's close frame has come; `close` follows when the connection has ended.
-    package var closing: ((CloseCode, _ reason: String) -> Void)? {
-        get { rare?.closing }
-        set { own().closing = newValue }
     }
     package var pong: ((_ roundTrip: Duration) -> Void)? {
         get { rare?.pong }

@@ -279,7 +279,6 @@ extension WebSocketConnection {
             Log.write(.debug, "\(currentURL.displayName) sent a close frame with \(code)")
             setState(.closing)
             ending = Ending(code: code, reason: reason, isClean: true, isPeers: true)
-            if mayCall { handlers.closing?(code, reason) }
         case .failed(let failure):
             setState(.closing)
             ending = Ending(code: failure.code, reason: "", isClean: false)

@@ -66,7 +66,7 @@ extension SpreadbotSession {
         _ number: UInt64, _ end: SpreadbotLegEnd, written: SpreadbotSend.ID, now: Instant,
         wallClock: Int64, random: Double
     ) {
-        if isClosing { return closed(number, isClean: false, written: written, now: now) }
+        if stage == .closing(number) { return closed(number, isClean: false, written: written) }
         var openedAt: Instant?
         switch stage {
         case .dialing(number): break

@@ -53,7 +53,8 @@ extension SpreadbotSession {
         }
         // Without a network they wait here, where they are counted and may be cancelled.
         guard isOnline, postRetry.due == nil else { return }
-        if case .closing = stage { return }
+        let isClosing = if case .closing = stage { true } else { false }
+        guard !isClosing else { return }
         let (isIdle, isWebSocket, path) = (stage == .idle, isWebSocketOpen, path)
         // Without a connection messages wait, and requests go before them: there may never be one.
         // With a WebSocket messages for another path do not wait.
@@ -63,7 +64,7 @@ extension SpreadbotSession {
         if let next { act(.post(next)) }
     }
 
-    var isWebSocketOpen: Bool {
+    private var isWebSocketOpen: Bool {
         if case .open = stage { return transport == .webSocket }
         return false
     }
@@ -74,9 +75,6 @@ extension SpreadbotSession {
         for send in sends.confirmed(id) { finish(send, nil) }
         pump()
     }
-
-    /// Whether an answer of the server's is looked for.
-    package var awaitsConfirmation: Bool { sends.hasFlying }
 
     /// The frames up to this one are written, and its answer cannot be read: receiving is paused.
     package mutating func written(_ number: UInt64, _ id: SpreadbotSend.ID) {

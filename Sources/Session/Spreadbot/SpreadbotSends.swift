@@ -76,7 +76,6 @@ struct SpreadbotSends: Sendable {
     var waitingCount: Int { waiting.count - firstWaiting }
     var isEmpty: Bool { waitingCount == 0 && flying.isEmpty && posting == nil }
     var hasFlying: Bool { !flying.isEmpty }
-    var hasDurableFlying: Bool { flying.contains(where: \.isDurable) }
     var oldestWaiting: SpreadbotSend? { waitingCount > 0 ? waiting[firstWaiting] : nil }
 
     mutating func append(_ send: SpreadbotSend) {

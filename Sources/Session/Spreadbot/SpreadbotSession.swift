@@ -91,9 +91,6 @@ package struct SpreadbotSession: Sendable {
         case offline
         /// The WebSocket's closing handshake, by the application's wish.
         case closing(UInt64)
-        /// The same, before it connects anew: durable frames are under way, and what the server
-        /// has of them is not sent again.
-        case renewing(UInt64)
     }
 
     /// What is known of a leg.
@@ -148,14 +145,14 @@ package struct SpreadbotSession: Sendable {
         switch stage {
         case .idle, .closing: .disconnected
         case .open: .connected
-        case .dialing, .backoff, .authorizing, .offline, .renewing: .connecting
+        case .dialing, .backoff, .authorizing, .offline: .connecting
         }
     }
 
     package var phase: SpreadbotPhase {
         switch stage {
         case .idle, .closing, .open: .none
-        case .dialing, .renewing: .dialing
+        case .dialing: .dialing
         case .backoff: .backoff
         case .authorizing: .auth
         case .offline: .offline
@@ -164,14 +161,6 @@ package struct SpreadbotSession: Sendable {
 
     /// Nothing is established, and nothing is being closed.
     package var isIdle: Bool { stage == .idle }
-
-    /// The end of the WebSocket is told by `closed`.
-    package var isClosing: Bool {
-        switch stage {
-        case .closing, .renewing: true
-        default: false
-        }
-    }
 
     /// Of the leg in use, or tried last; nil before and after.
     package var transport: SpreadbotTransport? {
@@ -185,7 +174,7 @@ package struct SpreadbotSession: Sendable {
     /// Whether a leg, or a probe, of this number is still wanted.
     package func isCurrent(_ number: UInt64) -> Bool {
         switch stage {
-        case .dialing(number), .open(number, _), .closing(number), .renewing(number): true
+        case .dialing(number), .open(number, _), .closing(number): true
         default: upgrade.probe == number
         }
     }
@@ -194,13 +183,6 @@ package struct SpreadbotSession: Sendable {
 
     /// Connects; when it is connected or connecting already, from the top of the ladder.
     package mutating func establish(path: String, now: Instant) {
-        if path == self.path {
-            if case .renewing = stage { return }
-            if case .open(let number, _) = stage, isWebSocketOpen, sends.hasDurableFlying {
-                stage = .renewing(number)
-                return act(.close(number))
-            }
-        }
         let wasClosing = if case .closing = stage { true } else { false }
         dropLeg()
         loseFrames(.max)
@@ -213,10 +195,6 @@ package struct SpreadbotSession: Sendable {
             self.path = path
             giveUpMessages()
         }
-        connect(now)
-    }
-
-    private mutating func connect(_ now: Instant) {
         wasRefreshed = false
         for index in rungs.indices { rungs[index] = Rung() }
         upgrade.reset(configuration)
@@ -232,9 +210,6 @@ package struct SpreadbotSession: Sendable {
             dropProbe()
             stage = .closing(number)
             act(.close(number))
-            giveUpWaiting(closedByUser)
-        case .renewing(let number):
-            stage = .closing(number)
             giveUpWaiting(closedByUser)
         case .open, .dialing, .backoff, .authorizing, .offline: end(nil)
         }
@@ -323,17 +298,13 @@ package struct SpreadbotSession: Sendable {
 
     /// The WebSocket that was to be closed is closed.
     /// - Parameter isClean: the server answered the close frame: it has what was written before.
-    package mutating func closed(
-        _ number: UInt64, isClean: Bool, written: SpreadbotSend.ID, now: Instant
-    ) {
-        guard isClosing, isCurrent(number) else { return }
+    package mutating func closed(_ number: UInt64, isClean: Bool, written: SpreadbotSend.ID) {
+        guard stage == .closing(number) else { return }
         if isClean, written > 0 {
             for send in sends.confirmed(written) { finish(send, nil) }
         }
         loseFrames(written)
-        guard case .renewing = stage else { return end(nil) }
-        dropLeg()
-        connect(now)
+        end(nil)
     }
 
     mutating func end(_ error: RealtimeError?, _ failure: Failure? = nil) {
@@ -358,8 +329,7 @@ package struct SpreadbotSession: Sendable {
     mutating func dropLeg() {
         dropProbe()
         switch stage {
-        case .dialing(let number), .open(let number, _), .closing(let number),
-            .renewing(let number):
+        case .dialing(let number), .open(let number, _), .closing(let number):
             act(.detach(number))
         case .idle, .backoff, .authorizing, .offline: break
         }

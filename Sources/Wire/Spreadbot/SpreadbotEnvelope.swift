@@ -10,12 +10,6 @@ package struct SpreadbotEnvelope: Equatable {
 
     package static let batchType = "application/vnd.spreadbot.batch+json"
 
-    package init(id: [UInt8]?, event: [UInt8]?, data: [UInt8]) {
-        self.id = id
-        self.event = event
-        self.data = data
-    }
-
     private init(_ node: JSONNode) {
         data = node["data"].map(SpreadbotEnvelope.bytes)
         event = node["event"]?.string.flatMap { $0.isEmpty ? nil : Array($0.utf8) }

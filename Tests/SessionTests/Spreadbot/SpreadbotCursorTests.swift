@@ -68,7 +68,7 @@ import Wire
         try bot.connect()
         _ = bot.receive("1")
         _ = bot.disconnect()
-        bot.session.closed(bot.leg, isClean: true, written: 0, now: bot.now)
+        bot.session.closed(bot.leg, isClean: true, written: 0)
         _ = bot.done()
         #expect(bot.establish() == ["attach ws from 1"])
     }

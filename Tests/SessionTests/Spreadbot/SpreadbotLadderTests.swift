@@ -211,7 +211,7 @@ import Wire
         bot.session.ended(old, end, written: 0, now: bot.now, wallClock: 0, random: 0)
         bot.session.opened(old, now: bot.now)
         bot.session.confirmed(old, 1, now: bot.now)
-        bot.session.closed(old, isClean: true, written: 1, now: bot.now)
+        bot.session.closed(old, isClean: true, written: 1)
         bot.session.gone(old, RealtimeError(.gone, "late"), retryIn: nil)
         let isTaken = bot.session.received(old, id: nil)
         #expect(!isTaken)
@@ -273,7 +273,7 @@ import Wire
         #expect(bot.disconnect() == ["close"])
         #expect(bot.session.state == .disconnected && !bot.receive(nil))
         #expect(bot.disconnect().isEmpty)
-        bot.session.closed(bot.leg, isClean: true, written: 0, now: bot.now)
+        bot.session.closed(bot.leg, isClean: true, written: 0)
         #expect(bot.done() == ["detach", "transport none", "disconnected ok"])
         #expect(bot.wait == nil)
     }

@@ -69,7 +69,7 @@ import Wire
         let bot = try connected()
         for _ in 1...3 { _ = bot.send() }
         #expect(bot.disconnect() == ["close"])
-        bot.session.closed(bot.leg, isClean: true, written: 2, now: bot.now)
+        bot.session.closed(bot.leg, isClean: true, written: 2)
         let told = bot.done()
         #expect(told.starts(with: ["sent 1 ok", "sent 2 ok", "detach", "sent 3 closed"]))
     }
@@ -78,7 +78,7 @@ import Wire
         let bot = try connected()
         for _ in 1...2 { _ = bot.send() }
         _ = bot.disconnect()
-        bot.session.closed(bot.leg, isClean: false, written: 1, now: bot.now)
+        bot.session.closed(bot.leg, isClean: false, written: 1)
         #expect(
             bot.done().starts(with: ["sent 1 connectionLost", "detach", "sent 2 closed"]))
     }
@@ -320,7 +320,7 @@ import Wire
         #expect(bot.send() == ["sent 1 closed"])
         #expect(bot.send(isDurable: true).isEmpty)
         #expect(bot.send(SpreadbotSendTests.request).isEmpty)
-        bot.session.closed(bot.leg, isClean: true, written: 0, now: bot.now)
+        bot.session.closed(bot.leg, isClean: true, written: 0)
         #expect(bot.done().last == "post 3")
         #expect(bot.post(2) == ["sent 3 ok"])
         #expect(bot.establish() == ["attach ws", "post 2"])
@@ -344,32 +344,6 @@ import Wire
                 "detach", "cancel post 1", "sent 1 closed", "sent 2 closed", "attach poll",
                 "post 3",
             ])
-    }
-
-    @Test func establishedAnewDurableFramesAreNotSentAgain() throws {
-        let bot = try connected()
-        _ = bot.send(isDurable: true)
-        _ = bot.send(isDurable: true)
-        #expect(bot.establish() == ["close"])
-        #expect(bot.session.state == .connecting && bot.establish().isEmpty)
-        #expect(!bot.receive("1"))
-        #expect(bot.send(isDurable: true).isEmpty)
-        bot.session.closed(bot.leg, isClean: true, written: 1, now: bot.now)
-        #expect(bot.done() == ["sent 1 ok", "detach", "attach ws", "post 2"])
-    }
-
-    @Test func oneThatDoesNotCloseIsLeft() throws {
-        let bot = try connected()
-        _ = bot.send(isDurable: true)
-        _ = bot.establish()
-        #expect(bot.end(written: 1) == ["detach", "attach ws", "post 1"])
-        _ = bot.open()
-        #expect(bot.post(1) == ["sent 1 ok"])
-        _ = bot.send(isDurable: true)
-        _ = bot.establish()
-        #expect(bot.disconnect().isEmpty)
-        bot.session.closed(bot.leg, isClean: true, written: 2, now: bot.now)
-        #expect(bot.done().last == "disconnected ok")
     }
 
     @Test func establishedAnewFramesMayHaveArrived() throws {

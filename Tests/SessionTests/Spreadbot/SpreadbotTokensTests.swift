@@ -147,7 +147,7 @@ import Wire
         bot.session.refusedRequest()
         _ = bot.disconnect()
         #expect(bot.refuseRefresh(.auth, isRefused: true) == ["refreshed auth"])
-        bot.session.closed(bot.leg, isClean: true, written: 0, now: bot.now)
+        bot.session.closed(bot.leg, isClean: true, written: 0)
         #expect(bot.done().last == "disconnected ok")
     }
 

@@ -97,7 +97,6 @@ final class SpreadbotLedger {
         }
     }
 
-    var hasDurableFlying: Bool { flying.contains { entries[$0]?.isDurable ?? false } }
     func isDurable(_ number: UInt64) -> Bool { entries[number]?.isDurable ?? false }
     func isRequest(_ number: UInt64) -> Bool { entries[number]?.isMessage == false }
     func cancelled(_ number: UInt64) { entries[number]?.isCancelled = true }

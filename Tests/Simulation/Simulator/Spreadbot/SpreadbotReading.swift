@@ -12,8 +12,6 @@ struct SpreadbotReading {
         case authorizing
         case offline
         case closing
-        /// As closing; then it connects anew.
-        case renewing
     }
 
     private struct Rung {
@@ -64,9 +62,7 @@ struct SpreadbotReading {
 
     // MARK: The user
 
-    /// - Parameter renews: the WebSocket is closed before, for the durable frames under way.
-    mutating func established(_ now: Instant, renews: Bool = false) {
-        if renews { return stage = .renewing }
+    mutating func established(_ now: Instant) {
         if stage == .closing { end(now) }
         reset()
         isSecondTry = false
@@ -79,16 +75,11 @@ struct SpreadbotReading {
         switch stage {
         case .idle, .closing: return
         case .open where order[rung] == .webSocket: stage = .closing
-        case .renewing: stage = .closing
         case .open, .due, .dialing, .authorizing, .offline: end(now)
         }
     }
 
-    mutating func closed(_ now: Instant) {
-        if stage == .renewing { established(now) } else { end(now) }
-    }
-
-    var isClosing: Bool { stage == .closing || stage == .renewing }
+    mutating func closed(_ now: Instant) { end(now) }
 
     /// A request's token was refused, the current one.
     mutating func requestRefused() { refusedGeneration = generation }
@@ -272,7 +263,7 @@ struct SpreadbotReading {
         case .open where isOnline:
             guard let (from, to) = probe else { return }
             probe = (min(from, now), min(to, now + .seconds(1)))
-        case .idle, .due, .dialing, .open, .authorizing, .offline, .closing, .renewing: break
+        case .idle, .due, .dialing, .open, .authorizing, .offline, .closing: break
         }
     }
 

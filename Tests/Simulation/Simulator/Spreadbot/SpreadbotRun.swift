@@ -212,7 +212,7 @@ final class SpreadbotRun {
             switch reading.stage {
             case .idle, .closing, .open: SpreadbotPhase.none
             case .due(_, let to): to == now ? nil : .backoff
-            case .dialing, .renewing: .dialing
+            case .dialing: .dialing
             case .authorizing: .auth
             case .offline: .offline
             }
@@ -224,7 +224,7 @@ final class SpreadbotRun {
             switch reading.stage {
             case .idle, .closing: .disconnected
             case .open: .connected
-            case .due, .dialing, .authorizing, .offline, .renewing: .connecting
+            case .due, .dialing, .authorizing, .offline: .connecting
             }
         world.require(session.state == state, text)
         if case .due(_, let to) = reading.stage { world.require(now <= to, "an attempt is late") }
@@ -237,8 +237,7 @@ final class SpreadbotRun {
     private func checkOutstanding() {
         let hasLeg = leg.map { !$0.isOver } ?? false
         switch reading.stage {
-        case .dialing, .open, .closing, .renewing:
-            world.require(hasLeg, "waits for a leg that is not there")
+        case .dialing, .open, .closing: world.require(hasLeg, "waits for a leg that is not there")
         case .due: world.require(session.wakeUp != nil, "waits, and does not wake up")
         case .authorizing: world.require(refreshing != nil, "waits for tokens nobody fetches")
         case .offline: world.require(!isOnline, "waits for a network that is there")
@@ -282,16 +281,9 @@ final class SpreadbotRun {
             server.change()
             self.path = path
         }
-        let isOpen = session.state == .connected && reading.transport == .webSocket
-        let mayRenew = path == leg?.attempt.path && (isOpen || reading.stage == .renewing)
-        let mustRenew = mayRenew && isOpen && ledger.hasDurableFlying
+        loseFrames(all: true)
+        reading.established(world.now)
         session.establish(path: path, now: world.now)
-        let renews = session.isClosing
-        world.require(!renews || mayRenew, "closes what is not there")
-        // In a callback what is flying is about to be told.
-        world.require(renews || !mustRenew || isActing, "sends durable frames again")
-        if renews { world.count("renewed") } else { loseFrames(all: true) }
-        reading.established(world.now, renews: renews)
     }
 
     func disconnect() {

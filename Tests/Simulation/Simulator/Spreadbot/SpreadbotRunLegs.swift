@@ -73,7 +73,7 @@ extension SpreadbotRun {
 
     func end(_ leg: SpreadbotSimulatedLeg, _ fate: SpreadbotFate) {
         guard leg === self.leg, !leg.isOver else { return }
-        let isClosing = reading.isClosing
+        let isClosing = reading.stage == .closing
         let when = leg.isOpen ? "open" : "new"
         world.trace("leg \(leg.attempt.number)", "ends: \(fate.kind), \(fate.end.error.message)")
         world.count("\(leg.attempt.transport.name) \(when) \(fate.kind)")
@@ -109,7 +109,7 @@ extension SpreadbotRun {
             let written = isClean ? leg.last : leg.written
             if isClean { ledger.closedCleanly() }
             reading.closed(world.now)
-            session.closed(number, isClean: isClean, written: written, now: world.now)
+            session.closed(number, isClean: isClean, written: written)
             act()
         }
     }
@@ -127,7 +127,7 @@ extension SpreadbotRun {
 
     private func arrive(_ message: SpreadbotServer.Message, _ leg: SpreadbotSimulatedLeg) {
         guard leg === self.leg, !leg.isOver else { return }
-        let isClosing = reading.isClosing
+        let isClosing = reading.stage == .closing
         let id = Array((message.id ?? "").utf8)
         let isTaken = id.withUnsafeBytes {
             session.received(leg.attempt.number, id: message.id == nil ? nil : $0)

@@ -14,7 +14,7 @@ package enum SpreadbotScenario: Scenario {
             "a refresh came too late",
             "a refresh token came too late", "request refused", "probe opened", "probe failed",
             "probe unauthorized", "refreshed for a probe",
-            "renewed", "disconnected", "disconnected, reconnectsExhausted", "disconnected, auth",
+            "disconnected", "disconnected, reconnectsExhausted", "disconnected, auth",
             "sent, durable", "sent, fleeting", "posted", "post lost", "post refused",
             "send queueFull", "send connectionLost", "send closed", "send cancelled",
             "acted in a callback", "all sends ended", "WebSocket new unfit",
