@@ -1,10 +1,11 @@
 """Messages of a Spreadbot connection, in each form that they come in, and none of them twice."""
 
 import functools
+import queue
 from collections.abc import Callable
 
 from bot import QUICKLY, Bot, Message
-from harness import Build, Suite, expect
+from harness import PATIENCE_S, Build, Suite, expect
 from ladder_server import (
     LadderServer,
     Script,
@@ -47,6 +48,7 @@ def add(suite: Suite, build: Build) -> None:
         polls_show_the_tokens_that_hold,
         a_pause_holds_messages,
         a_pause_holds_the_rest_of_a_batch,
+        a_probe_leaves_the_rest_of_a_batch,
         another_path_is_taken,
     ]
     for test in tests:
@@ -402,6 +404,28 @@ def a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -> Non
         bot.is_silent()
         bot.tell("resume")
         tells(bot, ("3", True, "p", "3"), ("3", False, "p", "last"))
+        bot.end()
+
+
+def a_probe_leaves_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
+    """A WebSocket that is found in a pause is gone to when the leg has handed on what it holds."""
+    closes: queue.Queue[bytes] = queue.Queue()
+
+    def probe(exchange: Exchange) -> None:
+        closes.put(Socket(exchange).serve())
+
+    batch = b'{"messages": [{"data": "a"}, {"data": "b"}, {"data": "c"}]}'
+    sockets = [status(404), probe, socket(b"d")]
+    server.plan("/p", {Leg.WEBSOCKET: sockets, Leg.POLL: [polled(batch, kind=BATCH), silence]})
+    with Bot(build, server.origin, None, upgrade="50,50") as bot:
+        bot.tell("pause_at a")
+        bot.tell("establish p")
+        bot.until("message - 0 p a", "transport .*", "open .*", "error .*")
+        closes.get(timeout=PATIENCE_S)
+        bot.is_silent()
+        bot.tell("resume")
+        bot.expect("message - 0 p b", "message - 0 p c", "transport 1")
+        bot.until("message - 0 p d", "open 1 .*")
         bot.end()
 
 

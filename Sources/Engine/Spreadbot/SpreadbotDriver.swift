@@ -21,7 +21,6 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
         for send in left { session.restore(send) }
         left = []
-        session.setPaused(isPaused, now: Loop.now())
         publishState()
     }
 
@@ -39,7 +38,11 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     }
 
     /// The session's cursor is another one, and not by a message.
-    func takeID() { idText = ContiguousArray(session.lastEventID.utf8) + [0] }
+    func takeID() {
+        let cursor = session.lastEventID
+        idText = ContiguousArray(cursor.utf8) + [0]
+        publish { $0.lastEventID = cursor }
+    }
 
     private var isReachable: Bool {
         reachability?.isReachable(configuration.base, by: configuration.network) ?? true
@@ -304,6 +307,13 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 
     // MARK: Probes
 
+    /// The leg goes for a probe that has opened, once it has handed on what it holds of a batch.
+    func makeRoom() {
+        guard let probe, probe.hasOpened, leg?.batch.isEmpty ?? true else { return }
+        session.probeOpened(probe.number, now: Loop.now())
+        act()
+    }
+
     private func beginProbe(_ attempt: SpreadbotSession.Attempt) {
         guard session.isCurrent(attempt.number) else { return }
         Log.write(.debug, "\(configuration.base.displayName): asking for a WebSocket again")
@@ -313,13 +323,13 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             try connection.setHandlers {
                 $0.open = { [self] _, _ in
                     guard probe === self.probe else { return }
+                    probe.hasOpened = true
                     try? connection.close(code: 1000, reason: "")
-                    session.probeOpened(probe.number, now: Loop.now())
-                    act()
+                    makeRoom()
                 }
                 $0.error = { probe.failure = $0 }
                 $0.close = { [self] _, _, _ in
-                    guard probe === self.probe else { return }
+                    guard probe === self.probe, !probe.hasOpened else { return }
                     let status = probe.failure?.response?.status
                     session.probeEnded(
                         probe.number, isUnauthorized: status == 401 || status == 407,

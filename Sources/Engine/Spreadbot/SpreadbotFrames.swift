@@ -21,15 +21,11 @@ extension SpreadbotConnection {
     }
 
     func pauseNow() {
-        session.setPaused(isPaused, now: Loop.now())
-        schedule()
         leg?.pause()
         if let leg, case .webSocket(let connection) = leg.kind { connection.oweDrained() }
     }
 
     func resumeNow() {
-        session.setPaused(isPaused, now: Loop.now())
-        schedule()
         guard let leg else { return }
         guard leg.batch.isEmpty else {
             // In the next turn, as handlers are called by turns alone; the leg goes on behind it.

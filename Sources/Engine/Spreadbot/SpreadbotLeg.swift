@@ -17,6 +17,8 @@ final class SpreadbotLeg {
     var accessToken: String
     /// Why the WebSocket fails, until its end is told.
     var failure: RealtimeError?
+    /// Of a probe: the server has answered as a WebSocket.
+    var hasOpened = false
     /// Frames carry headers, by Nchan's subprotocol.
     var hasMeta = false
     /// The frame that a ping is owed behind, since none was sent in a pause.

@@ -68,6 +68,7 @@ extension SpreadbotConnection {
         while leg === self.leg, !isPaused, let envelope = leg.batch.popFirst() {
             deliver(leg, envelope)
         }
+        makeRoom()
     }
 
     /// Hands on what was not delivered before.

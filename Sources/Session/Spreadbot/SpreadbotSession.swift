@@ -111,7 +111,6 @@ package struct SpreadbotSession: Sendable {
     private var firstAction = 0
     private var lastNumber: UInt64 = 0
     var isOnline = true
-    var isPaused = false
 
     /// The leg in use, an index of `configuration.transports`.
     var rung = 0
@@ -341,7 +340,7 @@ package struct SpreadbotSession: Sendable {
     package var wakeUp: Instant? {
         var times: [Instant] = []
         if case .backoff(let until) = stage { times.append(until) }
-        if case .open = stage, !isPaused, let due = upgrade.due { times.append(due) }
+        if case .open = stage, let due = upgrade.due { times.append(due) }
         if let due = postRetry.due { times.append(due) }
         return times.min()
     }
@@ -353,7 +352,7 @@ package struct SpreadbotSession: Sendable {
         }
         if case .backoff(let until) = stage, until <= now {
             dial(now)
-        } else if case .open = stage, !isPaused, let due = upgrade.due, due <= now {
+        } else if case .open = stage, let due = upgrade.due, due <= now {
             upgrade.disarm()
             beginProbe(now)
         }

@@ -52,16 +52,6 @@ extension SpreadbotSession {
         if let probe = upgrade.takeProbe() { act(.dropProbe(probe)) }
     }
 
-    /// Receiving is paused, or goes on. A probe that opened meanwhile would have the leg make room
-    /// with what it still holds: the next one comes behind the pause.
-    package mutating func setPaused(_ isPaused: Bool, now: Instant) {
-        self.isPaused = isPaused
-        guard isPaused, upgrade.probe != nil else { return }
-        dropProbe()
-        upgrade.arm(now)
-        upgrade.bringForward(now)
-    }
-
     mutating func beginProbe(_ now: Instant) {
         guard case .open = stage, !sends.hasFlying else { return }
         let attempt = makeAttempt(.webSocket, cursor: "")
@@ -96,6 +86,7 @@ extension SpreadbotSession {
         if isUnauthorized { refreshForProbe() } else { upgrade.refusedGeneration = nil }
         if case .open = stage { upgrade.arm(now) }
     }
+
     private mutating func refreshForProbe() {
         let generation = tokens.generation
         guard tokens.canRefresh, upgrade.generation == generation else { return }

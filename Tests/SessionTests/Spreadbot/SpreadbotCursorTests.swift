@@ -217,22 +217,6 @@ import Wire
         #expect(bot.wait.map { $0 < .seconds(200) } ?? false)
     }
 
-    @Test func aPauseHasNoProbe() throws {
-        let bot = try onSSE()
-        #expect(bot.pause(true).isEmpty)
-        #expect(bot.wait == nil)
-        bot.now = bot.now + .seconds(400)
-        #expect(bot.pause(false).isEmpty)
-        #expect(try bot.pass() == ["probe"])
-        // The leg holds what came before the pause.
-        #expect(bot.pause(true) == ["drop probe"])
-        bot.session.probeOpened(bot.probe, now: bot.now)
-        #expect(bot.done().isEmpty && bot.session.transport == .sse)
-        _ = bot.pause(false)
-        #expect(bot.wait == .zero)
-        #expect(try bot.pass() == ["probe"])
-    }
-
     @Test func aProbeEndsWithItsLeg() throws {
         let bot = try onSSE()
         _ = try bot.pass()

@@ -130,11 +130,6 @@ final class SpreadbotModel {
                 entry: sends))
     }
 
-    func pause(_ isPaused: Bool) -> [String] {
-        session.setPaused(isPaused, now: now)
-        return done()
-    }
-
     // MARK: The network
 
     func open() -> [String] {

@@ -41,8 +41,6 @@ struct SpreadbotReading {
     private var wasRefreshedAhead = false
 
     /// None is probed while it is.
-    private var isPaused = false
-    private var resumedAt = Instant(nanoseconds: 0)
     private var probeInterval: Duration
     /// The earliest and the latest time of the next probe.
     private(set) var probe: (from: Instant, to: Instant)?
@@ -272,9 +270,8 @@ struct SpreadbotReading {
     /// - Returns: what is wrong with a probe now.
     mutating func probed(_ now: Instant) -> String? {
         guard case .open = stage, isBelowWebSocket else { return "a probe while \(stage)" }
-        guard !isPaused else { return "a probe in a pause" }
         guard let (from, to) = probe, now >= from else { return "a probe before its time" }
-        guard now <= max(to, lastOpen, resumedAt) else { return "a probe after its time" }
+        guard now <= max(to, lastOpen) else { return "a probe after its time" }
         probe = nil
         return nil
     }
@@ -285,15 +282,8 @@ struct SpreadbotReading {
 
     /// - Returns: whether a probe should have begun.
     func lacksProbe(_ now: Instant) -> Bool {
-        guard case .open(let since) = stage, let probe, !isPaused else { return false }
-        return max(probe.to, since, resumedAt) < now
-    }
-
-    /// - Parameter isProbing: a probe is under way, which is dropped.
-    mutating func paused(_ isPaused: Bool, _ isProbing: Bool, _ now: Instant) {
-        self.isPaused = isPaused
-        if isPaused, isProbing { probe = (now, now) }
-        if !isPaused { resumedAt = now }
+        guard case .open(let since) = stage, let probe else { return false }
+        return max(probe.to, since) < now
     }
 
     mutating func probeFailed(_ now: Instant) {

@@ -308,7 +308,7 @@ final class SpreadbotRun {
         guard world.violation == nil else { return }
         world.trace("plan", "peace")
         isPeaceful = true
-        setPaused(false)
+        isPaused = false
         setOnline(true)
         if plan.takesTokens { setTokens() }
         if session.state == .disconnected { establish(path) }

@@ -191,10 +191,10 @@ extension SpreadbotRun {
             }
         case .setTokens(let new): setTokens(new)
         case .pause(let time):
-            setPaused(true)
+            isPaused = true
             world.count("paused")
             world.after(time) { [self] in
-                setPaused(false)
+                isPaused = false
                 resume()
                 act()
             }
@@ -207,12 +207,6 @@ extension SpreadbotRun {
         case .otherNetwork: tellNetwork()
         case .forget: forget()
         }
-    }
-
-    func setPaused(_ isPaused: Bool) {
-        self.isPaused = isPaused
-        reading.paused(isPaused, probe != nil, world.now)
-        session.setPaused(isPaused, now: world.now)
     }
 
     /// - Parameter isLeft: by another run.
