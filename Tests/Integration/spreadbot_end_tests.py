@@ -2,6 +2,8 @@
 
 import functools
 import queue
+import socket
+import threading
 from collections.abc import Callable
 
 from bot import QUICKLY, SECRET, Bot
@@ -9,6 +11,7 @@ from harness import PATIENCE_S, Build, Suite, expect
 from inbox import Inbox
 from ladder_server import LadderServer, Socket, polled, silence, status, stream
 from leg_gate import Leg
+from streams import Exchange
 from token_server import TokenServer
 
 NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
@@ -19,6 +22,7 @@ Test = Callable[[Build, LadderServer], None]
 def add(suite: Suite, build: Build) -> None:
     tests: list[Test] = [
         disconnect_closes_in_order,
+        a_close_that_crosses_ours_confirms_nothing,
         disconnect_in_every_phase,
         freed_in_every_phase,
     ]
@@ -54,6 +58,30 @@ def disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
     payload = closes.get(timeout=PATIENCE_S)
     expect(payload == (1000).to_bytes(2, "big"), f"closed with {payload!r}")
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
+
+
+def a_close_that_crosses_ours_confirms_nothing(build: Build, server: LadderServer) -> None:
+    """The server goes away by itself, and has read nothing of what was sent."""
+    go = threading.Event()
+
+    def crosses(exchange: Exchange) -> None:
+        peer = Socket(exchange)
+        go.wait(PATIENCE_S)
+        peer.send((1001).to_bytes(2, "big"), 8)
+        exchange.connection.shutdown(socket.SHUT_WR)
+        exchange.hold()
+
+    server.plan("/", {Leg.WEBSOCKET: [crosses]})
+    with Bot(build, server.origin, **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0")
+        for line in ("text 1", "disconnect", "state"):
+            bot.tell(line)
+        bot.expect("numbered 1")
+        bot.until("state .*")
+        go.set()
+        bot.until("sent 1 RT_ERROR_CONNECTION_LOST 0")
+        bot.expect("transport 0", "disconnected RT_OK")
+        bot.end()
 
 
 def phases(build: Build, server: LadderServer, tokens: TokenServer) -> list[tuple[str, Bot]]:

@@ -251,7 +251,9 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         handlers.close = { [self, unowned connection] code, reason, isClean in
             guard leg === self.leg else { return }
             if session.state == .disconnected {
-                session.closed(leg.number, isClean: isClean, written: leg.written)
+                // One of its own may have crossed ours.
+                session.closed(
+                    leg.number, isClean: isClean && code == .normal, written: leg.written)
                 return act()
             }
             let said = reason.isEmpty ? "" : ": \(reason.quoted(upTo: 60))"
