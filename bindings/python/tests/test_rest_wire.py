@@ -199,3 +199,17 @@ def test_a_token_is_for_the_base_alone(serve: Any) -> None:
         for where in ("a", base.url + "/b", other.url + "/c"):
             rest.get_data(where)
     assert seen == [True, True, False]
+
+
+def field(request: bytes, name: bytes) -> bytes | None:
+    found = re.search(rb"(?i)\n" + name + rb": *([^\r]*)", request)
+    return found[1] if found else None
+
+
+def test_a_proxys_password_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even one of the environment that nobody encoded (G11)."""
+    monkeypatch.setenv("http_proxy", "http://me:s3c#ret@127.0.0.1:3128")
+    client = sync.RESTClient(attempts=1)
+    with client, pytest.raises(librealtime.RealtimeError) as raised:
+        client.get("http://example.invalid/")
+    assert "ret@" not in str(raised.value) and "s3c" not in str(raised.value)
