@@ -206,7 +206,8 @@ final class HTTPTransfer: CurlUser {
 
     private func letGo() {
         isHeld = false
-        _ = curl_easy_pause(easy, CURLPAUSE_CONT)
+        // A request's body that waits goes on waiting.
+        _ = curl_easy_pause(easy, uploadWaits ? CURLPAUSE_SEND : CURLPAUSE_CONT)
     }
 
     // MARK: CurlUser
@@ -409,9 +410,12 @@ final class HTTPTransfer: CurlUser {
             }
             return me.uploadFailed ? Int(CURL_READFUNC_ABORT) : 0
         }
-        me.uploadWaits = true
-        me.wantsBody = true
-        me.note()
+        // Its owner was asked already: libcurl forgets with each pause of the answer that ends.
+        if !me.uploadWaits {
+            me.uploadWaits = true
+            me.wantsBody = true
+            me.note()
+        }
         return Int(CURL_READFUNC_PAUSE)
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gzip
 import re
 import socket
@@ -14,7 +15,10 @@ from typing import Any
 import pytest
 
 import librealtime
-from librealtime import sync
+from librealtime import _abi, sync
+from librealtime import _rest_callbacks as c
+from librealtime._loader import lib
+from librealtime._registry import new_loop
 
 Serve = Callable[[socket.socket, int], None]
 
@@ -213,3 +217,49 @@ def test_a_proxys_password_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> No
     with client, pytest.raises(librealtime.RealtimeError) as raised:
         client.get("http://example.invalid/")
     assert "ret@" not in str(raised.value) and "s3c" not in str(raised.value)
+
+
+def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> None:
+    """An answer that is held back and read on says nothing about the request's body."""
+    size = 16 << 20
+
+    def answer(connection: socket.socket, number: int) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+        connection.sendall(bytes(size))
+        connection.recv(65536)
+
+    asked: list[bool] = []
+    come = 0
+
+    def source(buffer: int, capacity: int, user: int) -> int:
+        asked.append(True)
+        return -1 if come < size else 0
+
+    def took(data: int, count: int, user: int) -> None:
+        nonlocal come
+        come += count
+
+    def check(status: int) -> None:
+        assert status == 0, lib.rt_last_error()
+
+    ended: list[bool] = []
+    on_source = _abi.rt_rest_source_fn(source)
+    on_body = _abi.rt_rest_body_fn(took)
+    on_done = _abi.rt_rest_done_fn(lambda response, user: ended.append(True))
+    loop, client, request = new_loop(), ctypes.c_void_p(), ctypes.c_void_p()
+    number = ctypes.c_uint64()
+    check(lib.rt_rest_new(loop, serve(answer).url.encode(), ctypes.byref(client)))
+    check(lib.rt_rest_request_new(client, b"POST", b"/", ctypes.byref(request)))
+    none = c.NO_DESTROY
+    check(lib.rt_rest_request_set_body_source(request, -1, on_source, c.NO_REWIND, None, none))
+    check(lib.rt_rest_request_on_body(request, on_body, None, none))
+    check(lib.rt_rest_request_send(request, on_done, None, none, ctypes.byref(number)))
+    while come < size and not ended:
+        check(lib.rt_loop_dispatch(loop, 1000))
+    assert (come, len(asked)) == (size, 1)
+    check(lib.rt_rest_cancel(client, number))
+    while not ended:
+        check(lib.rt_loop_dispatch(loop, 1000))
+    lib.rt_rest_request_free(request)
+    lib.rt_rest_free(client)
