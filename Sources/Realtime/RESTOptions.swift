@@ -19,7 +19,10 @@ extension REST {
         /// A token to begin with (RFC 6750).
         public var bearerToken: String?
         /// Asked once for a fresh bearer token when the credentials were refused with 401, however
-        /// many requests wait; nil when there is none.
+        /// many requests wait; nil when there is none. A request by the same client may fetch it,
+        /// best with an Authorization of its own, and with `isOrdered` false: it would wait behind
+        /// an ordered one that was refused. Refused itself, it waits as the others do, until its
+        /// deadline.
         public var freshToken: (@Sendable () async throws -> String?)?
         public var network = Network()
         /// Who says whether there is a network; nil is the loop's, by the kernel's word.

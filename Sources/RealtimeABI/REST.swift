@@ -23,8 +23,11 @@ public typealias rt_rest_done_fn =
 
 /// The server refused the client's credentials with 401, once for however many requests: set fresh
 /// ones (`rt_rest_set_bearer_token`), now or later. Requests that go out with the client's
-/// credentials wait for the answer; their deadlines and `rt_rest_cancel` hold. Runs on the loop's
-/// thread. Since 0.1.
+/// credentials wait for the answer; their deadlines and `rt_rest_cancel` hold. Those submitted
+/// since go out with what there is, so that one of them may fetch the token. It is best given an
+/// Authorization of its own, and must not be ordered (`rt_rest_request_set_order`) as it would wait
+/// behind an ordered request that was refused; refused itself, it waits as the others do, until its
+/// deadline. Runs on the loop's thread. Since 0.1.
 /// - Returns: an `rt_credentials`: NONE ends the requests that were refused with RT_ERROR_AUTH,
 ///   READY sends them once more, LATER has all wait for `rt_rest_credentials_ready`.
 public typealias rt_rest_credentials_fn =

@@ -266,33 +266,87 @@ struct RESTRetryTests {
     }
 
     @Test func nobodyGoesOutWithWhatWasRefused() throws {
-        let client = RESTClientModel { try? $0.setPerHost(3) }
+        let client = RESTClientModel { try? $0.setPerHost(1) }
         client.session.renewsCredentials = true
         client.session.setCredential("Bearer old")
         let first = try client.submit()
         #expect(client.done() == ["start 1 GET http://h/ Authorization=Bearer old"])
-        #expect(client.answer(first, 401) == ["authorize"])
         let fields = [HeaderField(name: "Authorization", value: "own")]
         _ = try client.submit("POST")
-        _ = try client.submit("GET", "http://other/")
-        _ = try client.submit(fields: fields)
+        let own = try client.submit(fields: fields)
         let limited = try client.submit { $0.deadline = .seconds(2) }
         let unwanted = try client.submit { $0.queueTime = .seconds(3) }
         let dropped = try client.submit()
-        #expect(client.done() == ["start 4 GET http://h/ Authorization=own"])
+        #expect(
+            client.answer(first, 401) == ["authorize", "start 3 GET http://h/ Authorization=own"])
+        #expect(client.answer(own, 200) == ["finish 3 ok 200 (1)"])
         client.session.cancel(dropped, now: client.now)
-        #expect(client.done() == ["finish 7 cancelled (0)"])
+        #expect(client.done() == ["finish 6 cancelled (0)"])
         #expect(client.pass(.seconds(2)) == ["finish \(limited) deadline (0)"])
         #expect(client.pass(.seconds(1)) == ["finish \(unwanted) expired (0)"])
         client.session.setCredential("Bearer new")
         #expect(client.done() == [])
         client.session.authorized(true, now: client.now)
+        #expect(client.done() == ["start 1 GET http://h/ Authorization=Bearer new"])
+        #expect(
+            client.answer(first, 200) == [
+                "finish 1 ok 200 (1)", "start 2 POST http://h/ Authorization=Bearer new",
+            ])
+    }
+
+    @Test func whatFetchesCredentialsDoesNotWaitForThem() throws {
+        let client = RESTClientModel()
+        client.session.renewsCredentials = true
+        client.session.setCredential("Bearer old")
+        let first = try client.submit()
+        _ = client.done()
+        #expect(client.answer(first, 401) == ["authorize"])
+        let token = try client.submit("GET", "http://h/token")
+        #expect(client.done() == ["start 2 GET http://h/token Authorization=Bearer old"])
+        #expect(client.answer(token, 200) == ["finish 2 ok 200 (1)"])
+        client.session.setCredential("Bearer new")
+        client.session.authorized(true, now: client.now)
+        #expect(client.done() == ["start 1 GET http://h/ Authorization=Bearer new"])
+    }
+
+    @Test func whatFetchesCredentialsAndIsRefusedEndsWithItsDeadline() throws {
+        let client = RESTClientModel()
+        client.session.renewsCredentials = true
+        let first = try client.submit { $0.deadline = .seconds(9) }
+        _ = client.done()
+        #expect(client.answer(first, 401) == ["authorize"])
+        let token = try client.submit { $0.deadline = .seconds(5) }
+        _ = client.done()
+        #expect(client.answer(token, 401) == [])
+        client.now = client.now + .seconds(5)
+        client.session.wake(now: client.now)
+        guard case .finish(token, let outcome) = client.session.nextAction() else {
+            Issue.record("it waits for itself")
+            return
+        }
+        #expect(outcome.error?.code == .deadline)
+        #expect(outcome.error?.message.contains("waiting for fresh credentials") == true)
+        client.session.authorized(false, now: client.now)
+        #expect(client.done() == ["finish 1 auth 401 (1)"])
+    }
+
+    @Test func aRedirectWaitsForCredentials() throws {
+        let client = RESTClientModel()
+        client.session.renewsCredentials = true
+        client.session.setCredential("Bearer old")
+        let first = try client.submit()
+        let second = try client.submit()
+        _ = client.done()
+        #expect(client.answer(first, 401) == ["authorize"])
+        #expect(client.answer(second, 302, ["Location": "/there"]) == [])
+        client.session.setCredential("Bearer new")
+        client.session.authorized(true, now: client.now)
         #expect(
             client.done() == [
                 "start 1 GET http://h/ Authorization=Bearer new",
-                "start 2 POST http://h/ Authorization=Bearer new",
-                "start 3 GET http://other/ Authorization=Bearer new",
+                "start 2 GET http://h/there Authorization=Bearer new",
             ])
+        #expect(client.answer(second, 200) == ["finish 2 ok 200 (1)"])
     }
 
     @Test func oneAnswerThatThereAreNoneIsForAllThatWait() throws {

@@ -100,12 +100,10 @@ extension RESTSession {
         case .retry(let time):
             entry.state = .waiting(until: time)
             leavePlace(entry, now)
-        case .redirect:
+        case .redirect, .replay:
             entry.isReplay = true
-            start(entry, now)
-        case .replay:
-            entry.isReplay = true
-            entry.attemptEnd = nil
+            if awaitsCredential(entry) { return requeue(entry, now) }
+            if case .replay = next { entry.attemptEnd = nil }
             start(entry, now)
         case .authorize:
             if entry.generation != generation, !isAuthorizing {
@@ -120,7 +118,7 @@ extension RESTSession {
             }
             entry.state = .authorizing
             if !isAuthorizing {
-                isAuthorizing = true
+                lastBeforeQuestion = lastID
                 act(.authorize)
             }
             leavePlace(entry, now)
@@ -194,7 +192,7 @@ extension RESTSession {
         _ isFresh: Bool, because cause: RealtimeError? = nil, now: Instant
     ) {
         guard isAuthorizing else { return }
-        isAuthorizing = false
+        lastBeforeQuestion = nil
         denial = isFresh ? nil : Denial(generation: generation, last: lastID, cause: cause)
         let waiting = entries.values.filter {
             if case .authorizing = $0.state { true } else { false }

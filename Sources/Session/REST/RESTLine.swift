@@ -43,16 +43,24 @@ extension RESTSession {
         else { return nil }
         let plain = nextUnordered(place)
         guard let first = ordered.first, let entry = entries[first], entry.line == place,
-            entry.isQueued, !(isAuthorizing && entry.usesCredential)
+            entry.isQueued, !awaitsCredential(entry)
         else { return plain }
         return min(plain ?? first, first)
     }
 
-    /// While a fresh credential is fetched none goes out with the one that was refused.
     private func nextUnordered(_ place: RESTLines.Place) -> ID? {
         let other = lines[place].waitingWithoutCredential.first
-        guard !isAuthorizing, let first = lines[place].waiting.first else { return other }
-        return min(other ?? first, first)
+        let waiting = lines[place].waiting
+        let index = waiting.firstIndex(after: (lastBeforeQuestion ?? 0) + 1)
+        guard index < waiting.count else { return other }
+        return min(other ?? waiting[index], waiting[index])
+    }
+
+    /// While a fresh credential is fetched none goes out with the one that was refused, but for
+    /// those submitted since: they may be what fetches it.
+    func awaitsCredential(_ entry: RESTEntry) -> Bool {
+        guard let lastBeforeQuestion, entry.usesCredential else { return false }
+        return entry.id <= lastBeforeQuestion
     }
 
     private mutating func begin(_ id: ID, _ now: Instant) {
@@ -119,7 +127,7 @@ extension RESTSession {
 
 extension [RESTSession.ID] {
     /// Where an id belongs in an array in order.
-    private func firstIndex(after id: Element) -> Int {
+    fileprivate func firstIndex(after id: Element) -> Int {
         var low = 0
         var high = count
         while low < high {

@@ -68,7 +68,9 @@ package struct RESTSession: Sendable {
     /// The Authorization of the client, and how often it has changed.
     var credential: String?
     var generation: UInt64 = 0
-    var isAuthorizing = false
+    /// While fresh credentials are fetched: the last request there was when they were asked for.
+    var lastBeforeQuestion: ID?
+    var isAuthorizing: Bool { lastBeforeQuestion != nil }
     /// The last answer that there are none.
     var denial: Denial?
 
@@ -284,8 +286,10 @@ package struct RESTSession: Sendable {
                 + "\(obstacle(entry))\(last)")
     }
 
-    /// What an ordered request has waited behind.
+    /// What it has waited for, or an ordered one behind.
     private func obstacle(_ entry: RESTEntry) -> String {
+        if case .authorizing = entry.state { return ", waiting for fresh credentials" }
+        if awaitsCredential(entry) { return ", waiting for fresh credentials" }
         guard entry.isOrdered, let first = ordered.first, first != entry.id,
             let other = entries[first]
         else { return "" }

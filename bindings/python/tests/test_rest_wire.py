@@ -210,13 +210,65 @@ def field(request: bytes, name: bytes) -> bytes | None:
     return found[1] if found else None
 
 
-def test_a_proxys_password_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even one of the environment that nobody encoded (G11)."""
-    monkeypatch.setenv("http_proxy", "http://me:s3c#ret@127.0.0.1:3128")
-    client = sync.RESTClient(attempts=1)
-    with client, pytest.raises(librealtime.RealtimeError) as raised:
-        client.get("http://example.invalid/")
-    assert "ret@" not in str(raised.value) and "s3c" not in str(raised.value)
+def test_the_same_client_may_fetch_its_credentials(run: Any, serve: Any) -> None:
+    """And while it does, a redirect waits for them."""
+    seen: list[tuple[bytes, bytes | None]] = []
+    asked = threading.Event()
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            path, shown = request.split()[1], field(request, b"Authorization")
+            seen.append((path, shown))
+            if path == b"/slow":
+                asked.wait(60)
+                connection.sendall(
+                    b"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+                )
+            elif path == b"/token" or shown == b"Bearer ok":
+                connection.sendall(OK)
+            else:
+                connection.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+
+    server = serve(answer)
+
+    async def main() -> None:
+        async def fetch() -> str:
+            asked.set()
+            await asyncio.sleep(0.2)
+            return (await client.get("/token")).text
+
+        async with librealtime.RESTClient(
+            server.url, bearer_token="old", credentials=fetch
+        ) as client:
+            all_ = await asyncio.gather(client.get("/slow"), client.get("/x"))
+            assert [response.text for response in all_] == ["ok", "ok"]
+
+    run(main())
+    assert sorted(seen[:2]) == [(b"/slow", b"Bearer old"), (b"/x", b"Bearer old")]
+    assert seen[2] == (b"/token", b"Bearer old")
+    assert sorted(seen[3:]) == [(b"/there", b"Bearer ok"), (b"/x", b"Bearer ok")]
+
+
+def test_a_proxys_credentials_are_for_no_origin(run: Any, serve: Any) -> None:
+    seen: list[bytes | None] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            seen.append(field(request, b"Proxy-Authorization"))
+            connection.sendall(OK)
+
+    server = serve(answer)
+
+    async def main() -> None:
+        fields = {"Proxy-Authorization": "Basic eDp5"}
+        direct = librealtime.Network(proxy=server.url, no_proxy=["127.0.0.1"])
+        async with librealtime.RESTClient(network=direct) as client:
+            # By the proxy, and by itself.
+            for url in (f"{server.url}/", "http://rest.test/", f"{server.url}/"):
+                assert (await client.get(url, headers=fields)).text == "ok"
+
+    run(main())
+    assert seen == [None, b"Basic eDp5", None]
 
 
 def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> None:

@@ -86,7 +86,8 @@ final class RESTGuardian {
     private var cameBack: Instant?
     /// Was submitted to a queue without a place: it must be refused at once.
     private var taken: ID?
-    private var isAsking = false
+    /// While credentials are fetched: the last request before they were asked for.
+    private var lastBeforeQuestion: ID?
     private var generation = 0
     /// There were no others, as far as the last request then was concerned.
     private var denied: (generation: Int, last: ID)?
@@ -153,16 +154,22 @@ final class RESTGuardian {
     // MARK: Credentials
 
     func asked() {
-        world.require(!isAsking, "asks for credentials while it asks")
-        isAsking = true
+        world.require(lastBeforeQuestion == nil, "asks for credentials while it asks")
+        lastBeforeQuestion = records.keys.max()
     }
 
     func answered(_ isFresh: Bool) {
-        isAsking = false
+        lastBeforeQuestion = nil
         if isFresh { generation += 1 } else { denied = (generation, records.keys.max() ?? 0) }
         for record in records.values where record.next == .credentials && !record.isFinished {
             record.next = isFresh ? .replay : .end
         }
+    }
+
+    /// It must not go out with what was refused.
+    private func awaitsCredentials(_ id: ID, _ record: Record) -> Bool {
+        guard let lastBeforeQuestion else { return false }
+        return id <= lastBeforeQuestion && record.keepsOrigin
     }
 
     // MARK: The machine
@@ -184,9 +191,8 @@ final class RESTGuardian {
             "\(id) starts again after \(record.head?.status ?? 0), \(failed(record))"
         )
         world.require(record.next != .credentials, "\(id) starts before there are credentials")
-        world.require(
-            !isAsking || isOwnPlace || !record.keepsOrigin, "\(id) goes out with what was refused")
-        if isAsking { world.count("went on while credentials were fetched") }
+        world.require(!awaitsCredentials(id, record), "\(id) goes out with what was refused")
+        if lastBeforeQuestion != nil { world.count("went on while credentials were fetched") }
         world.require(!record.isBodyGone || !isStream(request), "\(id) sends a body that is gone")
         world.require(
             !isStream(request) || rewinds == record.bodyIsUsed, "\(id) sends the rest of a body")
@@ -205,6 +211,8 @@ final class RESTGuardian {
             if record.head?.status == 401 { record.wasAuthorized = true }
             record.attemptAt = now
         }
+        // A redirect that waited for credentials.
+        if record.attemptAt == nil { record.attemptAt = now }
         record.next = .unknown
         record.method = request.method
         record.generation = generation
@@ -244,6 +252,7 @@ final class RESTGuardian {
             other < id && waiting.starts == 0 && !waiting.isFinished
                 && waiting.request.host == record.request.host
                 && (!waiting.request.isOrdered || other == first)
+                && !awaitsCredentials(other, waiting)
         }
         if let earlier { world.fail("\(id) begins before \(earlier.key)") }
     }
@@ -287,7 +296,7 @@ final class RESTGuardian {
         guard let record = record(id) else { return }
         record.head = head
         record.next = RESTVerdict.next(record, head, plan, world.now)
-        if record.next == .credentials, !isAsking {
+        if record.next == .credentials, lastBeforeQuestion == nil {
             // Others were given fresh ones meanwhile, or none.
             if record.generation != generation { record.next = .replay }
             if let denied, denied.generation == record.generation, id <= denied.last {
@@ -317,6 +326,7 @@ final class RESTGuardian {
                 world.now - end <= record.request.policy.attemptTimeout,
                 "\(id): an attempt lasts too long")
         }
+        if record.next == .again, awaitsCredentials(id, record) { record.attemptAt = nil }
         // What is left of a body that is dropped means nothing, unless time is over.
         let isOver = record.reception == .deliver || record.head == nil
         guard let failure, isOver || failure.error.code == .timeout else { return }

@@ -48,7 +48,10 @@ class BaseRESTClient(Calling):
     :param credentials: called once when they were refused with 401, however many requests wait: it
         returns a token, or user and password (with asyncio it may be a coroutine function), and the
         requests go out once more; or None when there are none, and the 401 is the answer, as it is
-        when these are refused, too. Default None.
+        when these are refused, too. A coroutine may fetch them by a request of the same client,
+        best with an Authorization of its own, and with ``ordered=False``: it would wait behind an
+        ordered one that was refused. Refused itself, it waits as the others do, until its deadline.
+        Default None.
     :param timeout: for one attempt, from name resolution to the last byte. Default 5; None for no
         limit.
     :param connect_timeout: to a connection that is ready. Default None: only ``timeout`` counts.
