@@ -240,6 +240,53 @@ def test_a_handler_that_hangs_ends_with_who_waits_for_it(run, server, events, bo
     run(main())
 
 
+@pytest.mark.parametrize("kind", ["WebSocket", "EventSource", "Spreadbot"])
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_an_exception_in_with_ends_the_handler_that_runs(
+    run, server, events, bots, kind, is_cancelled
+):
+    async def main():
+        entered, ended, is_left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def take(item):
+            entered.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        async def fail():
+            await entered.wait()
+            is_left.set()
+            if is_cancelled:
+                await asyncio.Event().wait()
+            raise LookupError
+
+        async def use():
+            if kind == "WebSocket":
+                async with connect(server.url + "/echo", on_message=take) as ws:
+                    await ws.send("a")
+                    await fail()
+            elif kind == "EventSource":
+                async with EventSource(events.url + "/three", on_message=take):
+                    await fail()
+            else:
+                async with librealtime.Spreadbot(bots.url, on_message=take) as bot:
+                    await bot.establish_connection("flood")
+                    await fail()
+
+        task = asyncio.ensure_future(use())
+        await is_left.wait()
+        if is_cancelled:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError if is_cancelled else LookupError):
+            # Stopped by this, it would have waited.
+            await asyncio.wait_for(asyncio.shield(task), 20)
+        await asyncio.wait_for(ended.wait(), 20)
+
+    run(main())
+
+
 def test_close_is_the_end_of_the_handler_that_runs(run, events):
     async def main():
         entered, cancelled = asyncio.Event(), []

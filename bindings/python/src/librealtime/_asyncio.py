@@ -294,7 +294,8 @@ class Connection(BaseConnection, Awaiting):
     ) -> None:
         try:
             await self.close(1000 if kind is None else 1011)
-            await self._let_handlers_finish()
+            if kind is None:
+                await self._let_handlers_finish()
         finally:
             self._stop_awaiting()
 

@@ -111,7 +111,7 @@ class AsyncSource(BaseSource[T], Awaiting):
             self._confirm()
         super().close()
         try:
-            if asyncio.get_running_loop() is self._loop:
+            if kind is None and asyncio.get_running_loop() is self._loop:
                 await self._let_handlers_finish()
         finally:
             self.close()

@@ -127,11 +127,18 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     async def aclose(self) -> None:
         """``close_connection``, and gives it back, with ``rest``. What handlers returned is awaited
         before, except of messages."""
+        await self._leave(waits=True)
+
+    async def _leave(self, waits: bool) -> None:
+        """
+        :param waits: for handlers; else they are stopped.
+        """
         self._is_closing = self._forgets_messages = True
         try:
             if asyncio.get_running_loop() is self._loop:
                 await self.close_connection()
-                await self._let_handlers_finish()
+                if waits:
+                    await self._let_handlers_finish()
         finally:
             self.close()
 
@@ -148,7 +155,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.aclose()
+        await self._leave(waits=kind is None)
 
     # Those who send, and those who take.
 
