@@ -104,3 +104,33 @@ def test_tasks_that_share_events(
 
     run(main())
     assert kept(path) == (str(COUNT) if is_done else "")
+
+
+@pytest.mark.parametrize("has_second", [False, True])
+def test_a_handler_that_the_end_of_with_waits_for(
+    events: EventServer, tmp_path: Path, run: Any, has_second: bool
+) -> None:
+    """Its event is done with, unless another handler of it was still to come."""
+    path = tmp_path / "ids"
+
+    async def main() -> None:
+        has_begun = asyncio.Event()
+
+        async def take(event: librealtime.ServerSentEvent) -> None:
+            has_begun.set()
+            await asyncio.sleep(0.05)
+
+        url = events.url + "/count"
+        async with librealtime.EventSource(url, id_file=path, **OPTIONS) as source:
+            source.add_event_listener("odd", take)
+            source.add_event_listener("message", take)
+            if has_second:
+                source.on_any = take
+            await has_begun.wait()
+        # An id is kept within a second, while the loop runs.
+        for _ in range(20 if has_second else 500):
+            if not kept(path):
+                await asyncio.sleep(0.01)
+
+    run(main())
+    assert kept(path) == ("" if has_second else "1")

@@ -42,17 +42,20 @@ class Awaiting(Calling):
 
     def _prepare_awaiting(self, count: int, size: int) -> None:
         """The limits; 0 for none."""
-        self._awaited: Inbox[tuple[Awaitable[Any], bool]] = Inbox(count, size)
+        self._awaited: Inbox[tuple[Awaitable[Any], bool, bool]] = Inbox(count, size)
         self._worker: asyncio.Task[None] | None = None
         # From a close on: of messages alone, or at all.
         self._forgets_messages = self._forgets_all = False
 
-    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
+    def _await(self, awaitable: Awaitable[Any], size: int, is_end: bool = False) -> None:
+        """
+        :param is_end: of a message: behind what its handlers returned.
+        """
         is_message = size > 0
         if self._forgets_all or (self._forgets_messages and is_message):
             _forget(awaitable)
             return
-        if self._awaited.add((awaitable, is_message), size):
+        if self._awaited.add((awaitable, is_message, is_end), size):
             self._pause()
         if self._worker is None:
             self._worker = self._loop.create_task(self._work())
@@ -64,7 +67,7 @@ class Awaiting(Calling):
         _whose.set(weakref.ref(self))
         try:
             while awaited.messages:
-                awaitable, _ = awaited.messages.popleft()
+                awaitable, _, _ = awaited.messages.popleft()
                 if awaited.paused and len(awaited.messages) <= awaited.resume_at:
                     awaited.paused = False
                     self._go_on()
@@ -121,16 +124,17 @@ class Awaiting(Calling):
 
     def _forget_awaited(self, messages: bool = False) -> None:
         """
-        :param messages: alone.
+        :param messages: alone; but not the end of the one whose last handler runs.
         """
         awaited = self._awaited
-        kept = []
+        kept, is_whole = [], True
         while awaited.messages:
-            awaitable, is_message = awaited.messages.popleft()
-            if messages and not is_message:
-                kept.append((awaitable, is_message))
+            awaitable, is_message, is_end = awaited.messages.popleft()
+            if messages and (not is_message or (is_end and is_whole)):
+                kept.append((awaitable, is_message, is_end))
             else:
                 _forget(awaitable)
+                is_whole = False
         awaited.messages.extend(kept)
         if awaited.paused:
             awaited.paused = False

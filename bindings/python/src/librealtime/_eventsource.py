@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._events import ServerSentEvent
 from ._eventsource_base import BaseEventSource
 from ._eventsource_callbacks import EVENTSOURCE
+from ._registry import Handle
 from ._source import AsyncSource
 from .exceptions import check
 
@@ -28,9 +29,9 @@ class EventSource(AsyncSource[ServerSentEvent], BaseEventSource):
         if not self._are_awaited:
             self._are_awaited = True
             check(EVENTSOURCE.set_confirms_ids(handle, True))
-        self._await(self._handled(id_), 1)
+        self._await(_handled(handle, id_), 1, is_end=True)
 
-    async def _handled(self, id_: str) -> None:
-        """Behind what an event's handlers returned."""
-        if self._confirmed_handle is not None:
-            check(EVENTSOURCE.confirm_id(self._confirmed_handle, id_.encode()))
+
+async def _handled(handle: Handle, id_: str) -> None:
+    """Behind what an event's handlers returned; of a source that was closed meanwhile, too."""
+    check(EVENTSOURCE.confirm_id(handle, id_.encode()))
