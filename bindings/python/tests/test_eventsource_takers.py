@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ def kept(path: Path) -> str:
 def test_of_several_takers_the_slowest_counts() -> None:
     told: list[str] = []
     gone: set[str] = set()
-    taken = Taken(lambda taker: taker in gone)
+    taken = Taken(lambda taker, is_leaving: taker in gone)
 
     def step(taker: str, number: int) -> list[str]:
         taken.finished(taker, told.append)
@@ -134,3 +136,36 @@ def test_a_handler_that_the_end_of_with_waits_for(
 
     run(main())
     assert kept(path) == ("" if has_second else "1")
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_task_that_was_cancelled(
+    events: EventServer, tmp_path: Path, run: Any, goes_on: bool
+) -> None:
+    """It has not finished, but holds nobody up who goes on; and it is not kept."""
+    path = tmp_path / "ids"
+
+    async def main() -> None:
+        url = events.url + "/count"
+        async with librealtime.EventSource(url, id_file=path, **OPTIONS) as source:
+            has_taken = asyncio.Event()
+
+            async def client() -> None:
+                async for _ in source:
+                    has_taken.set()
+                    await asyncio.Event().wait()
+
+            task = asyncio.create_task(client())
+            await has_taken.wait()
+            task.cancel()
+            await asyncio.wait([task])
+            reference = weakref.ref(task)
+            del task, client
+            await asyncio.sleep(0)
+            gc.collect()
+            assert reference() is None
+            if goes_on:
+                assert (await source.recv()).id == "2"
+
+    run(main())
+    assert kept(path) == ("2" if goes_on else "")

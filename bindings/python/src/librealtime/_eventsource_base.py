@@ -187,11 +187,13 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
             check(EVENTSOURCE.set_confirms_ids(self._confirmed_handle, True))
         super()._begin_taking()
 
-    def _confirm(self) -> None:
+    def _confirm(self, is_leaving: bool = False) -> None:
         handle = self._confirmed_handle
         if handle is not None:
             confirm = EVENTSOURCE.confirm_id
-            self._taken.finished(self._asker(), lambda id_: check(confirm(handle, id_.encode())))
+            self._taken.finished(
+                self._asker(), lambda id_: check(confirm(handle, id_.encode())), is_leaving
+            )
 
     def _remember(self, handle: Handle) -> None:
         super()._remember(handle)

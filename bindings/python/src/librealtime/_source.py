@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from ._awaiting import Awaiting, current_task
 from ._reactor import Reactor, elsewhere
 from ._registry import Handle
 from ._source_base import BaseSource, T, check_flow
 from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
+from ._taken import TaskTaker
 from .exceptions import RealtimeError
 
 Self = TypeVar("Self", bound="AsyncSource[Any]")
@@ -26,6 +28,7 @@ class AsyncSource(BaseSource[T], Awaiting):
         self._reactor = Reactor.current()
         self._loop = self._reactor.loop
         self._waiters: dict[asyncio.Future[None], None] = {}
+        self._takers: WeakKeyDictionary[asyncio.Task[Any], TaskTaker] = WeakKeyDictionary()
         self._task: asyncio.Task[None] | None = None
         self._prepare_awaiting(*options.queue_limits())
         try:
@@ -108,7 +111,7 @@ class AsyncSource(BaseSource[T], Awaiting):
     ) -> None:
         if kind is None:
             # Else it comes again in the next run.
-            self._confirm()
+            self._confirm(is_leaving=True)
         super().close()
         try:
             if kind is None and asyncio.get_running_loop() is self._loop:
@@ -142,13 +145,18 @@ class AsyncSource(BaseSource[T], Awaiting):
             self._waiters.pop(future, None)
             self._hold()
 
-    @staticmethod
-    def _asker() -> Any:
-        return asyncio.current_task()
+    def _asker(self) -> Any:
+        task = asyncio.current_task()
+        if task is None:
+            return None
+        taker = self._takers.get(task)
+        if taker is None:
+            taker = self._takers[task] = TaskTaker(task)
+        return taker
 
     @staticmethod
-    def _is_gone(taker: Any) -> bool:
-        return taker is None or bool(taker.done() and not taker.cancelled())
+    def _is_gone(taker: Any, is_leaving: bool) -> bool:
+        return taker is None or bool(taker.is_gone(is_leaving))
 
     def _hold(self) -> None:
         is_wanted = not self._is_closed and (self._waiters or self._calls_back)

@@ -250,16 +250,15 @@ class BaseSource(Calling, Generic[T]):
         self._confirm()
         self._flow()
 
-    def _confirm(self) -> None:
+    def _confirm(self, is_leaving: bool = False) -> None:
         """The item that was taken last, by the task or thread that calls, is done with."""
 
-    @staticmethod
-    def _asker() -> Any:
+    def _asker(self) -> Any:
         """The task or thread that calls."""
         raise NotImplementedError
 
     @staticmethod
-    def _is_gone(taker: Any) -> bool:
+    def _is_gone(taker: Any, is_leaving: bool) -> bool:
         """Whether it has ended, so that nothing is in work there."""
         raise NotImplementedError
 

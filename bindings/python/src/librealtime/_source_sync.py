@@ -68,12 +68,11 @@ class BlockingSource(Driven, BaseSource[T]):
         if self._failure is not None:
             raise self._failure
 
-    @staticmethod
-    def _asker() -> Any:
+    def _asker(self) -> Any:
         return threading.current_thread()
 
     @staticmethod
-    def _is_gone(taker: Any) -> bool:
+    def _is_gone(taker: Any, is_leaving: bool) -> bool:
         return not taker.is_alive()
 
     def __enter__(self: Self) -> Self:
@@ -87,7 +86,7 @@ class BlockingSource(Driven, BaseSource[T]):
     ) -> None:
         if kind is None:
             # Else it comes again in the next run.
-            self._confirm()
+            self._confirm(is_leaving=True)
         self.close()
 
     def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
