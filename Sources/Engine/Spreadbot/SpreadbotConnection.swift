@@ -19,7 +19,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     private let lastEpoch = Atomic<UInt64>(0)
 
     // The loop's owner only.
-    // / As they were at the first use.
+    /// As they were at the first use.
     @exclusivity(unchecked) var configuration: SpreadbotConfiguration
     @exclusivity(unchecked) var handlers = SpreadbotHandlers()
     @exclusivity(unchecked) var session: SpreadbotSession
