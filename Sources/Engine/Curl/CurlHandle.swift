@@ -28,7 +28,7 @@ final class CurlHandle {
     /// For the proxy that is asked for a tunnel.
     @exclusivity(unchecked) private var proxyList: UnsafeMutablePointer<curl_slist>?
     @exclusivity(unchecked) private var listed:
-        (fields: [HeaderField], basic: String?, sendsBody: Bool, isDirect: Bool)?
+        (fields: [HeaderField], basic: String?, sendsBody: Bool, isTunnel: Bool)?
     /// GET without a body.
     @exclusivity(unchecked) private var isPlain = true
 
@@ -155,14 +155,14 @@ final class CurlHandle {
         let basic = request.has("Authorization") ? nil : request.url.basicAuthorization
         let sendsBody = request.sendsBody
         if let listed, listed.sendsBody == sendsBody, listed.basic == basic,
-            listed.isDirect == way.isDirect, listed.fields == request.fields
+            listed.isTunnel == way.isTunnel, listed.fields == request.fields
         {
             return
         }
         // What asks for a tunnel is a request of its own; the other is the server's.
-        let isDirect = way.isDirect
+        let isTunnel = way.isTunnel
         func isForProxy(_ field: HeaderField) -> Bool {
-            isDirect && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
+            isTunnel && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
         }
         var lines = request.fields.filter { !isForProxy($0) }.map(CurlHandle.line)
         if let basic { lines.append("Authorization: \(basic)") }
@@ -177,7 +177,7 @@ final class CurlHandle {
         try CurlHandle.set(&proxyList, to: request.fields.filter(isForProxy).map(CurlHandle.line))
         _ = rt_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
         _ = rt_curl_set_pointer(easy, CURLOPT_PROXYHEADER, proxyList)
-        listed = (request.fields, basic, sendsBody, isDirect)
+        listed = (request.fields, basic, sendsBody, isTunnel)
     }
 
     /// A value of blanks would take the header away, as none does: the semicolon sends it without.

@@ -17,8 +17,6 @@ struct CurlWay {
     /// A proxy is asked for a tunnel, and not handed the request itself, as it is for what goes
     /// without TLS (RFC 9112 §3.2.2).
     let isTunnel: Bool
-    /// No proxy reads the request, which so holds nothing for one.
-    var isDirect: Bool { proxyURL == nil || isTunnel }
 
     init(to url: HTTPURL, by network: NetworkConfiguration) {
         proxyURL = network.proxyURL(to: url) { name in

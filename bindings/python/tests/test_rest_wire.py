@@ -249,28 +249,6 @@ def test_the_same_client_may_fetch_its_credentials(run: Any, serve: Any) -> None
     assert sorted(seen[3:]) == [(b"/there", b"Bearer ok"), (b"/x", b"Bearer ok")]
 
 
-def test_a_proxys_credentials_are_for_no_origin(run: Any, serve: Any) -> None:
-    seen: list[bytes | None] = []
-
-    def answer(connection: socket.socket, number: int) -> None:
-        while request := read(connection):
-            seen.append(field(request, b"Proxy-Authorization"))
-            connection.sendall(OK)
-
-    server = serve(answer)
-
-    async def main() -> None:
-        fields = {"Proxy-Authorization": "Basic eDp5"}
-        direct = librealtime.Network(proxy=server.url, no_proxy=["127.0.0.1"])
-        async with librealtime.RESTClient(network=direct) as client:
-            # By the proxy, and by itself.
-            for url in (f"{server.url}/", "http://rest.test/", f"{server.url}/"):
-                assert (await client.get(url, headers=fields)).text == "ok"
-
-    run(main())
-    assert seen == [None, b"Basic eDp5", None]
-
-
 def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> None:
     """An answer that is held back and read on says nothing about the request's body."""
     size = 16 << 20
