@@ -517,8 +517,8 @@ rt_status rt_network_set_insecure_skip_verification(rt_network *network, bool en
 /**
  * Connects through this proxy, whatever the environment says. One that opens no tunnel is
  * RT_ERROR_PROXY, and tried again as one that cannot be reached is. But to event sources, long
- * polls and requests its 407 is an answer, and a `Proxy-Authorization` header of theirs goes to it
- * alone.
+ * polls and requests its 407 is an answer, and of a tunnel it alone is shown a
+ * `Proxy-Authorization` header of theirs.
  *
  * url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6; a request to `http://` is handed to it as
  *   a whole, and what it answers of its own cannot be told from the server's, but for 407),

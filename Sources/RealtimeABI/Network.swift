@@ -122,8 +122,8 @@ public func rt_network_set_insecure_skip_verification(
 
 /// Connects through this proxy, whatever the environment says. One that opens no tunnel is
 /// RT_ERROR_PROXY, and tried again as one that cannot be reached is. But to event sources, long
-/// polls and requests its 407 is an answer, and a `Proxy-Authorization` header of theirs goes to it
-/// alone. Since 0.1.
+/// polls and requests its 407 is an answer, and of a tunnel it alone is shown a
+/// `Proxy-Authorization` header of theirs. Since 0.1.
 /// - Parameter url: `http://` or `https://` (CONNECT, RFC 9110 §9.3.6; a request to `http://` is
 ///   handed to it as a whole, and what it answers of its own cannot be told from the server's, but
 ///   for 407), `socks5h://` (the proxy resolves names), `socks5://`, `socks4a://` or `socks4://`,

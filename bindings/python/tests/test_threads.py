@@ -162,6 +162,8 @@ def test_a_slow_reader_holds_up_senders_and_loses_nothing(own_server: WebSocketS
 
 def test_ctrl_c_interrupts_a_receive_and_the_connection_lives_on(ws: Connection) -> None:
     main = threading.get_ident()
+    # What runs in a shell's background ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:
         wait_until_driven(ws)
