@@ -43,14 +43,14 @@ final class HTTPTransfer: CurlUser {
         var goesOutOnce = false
         var reportsProgress = false
         /// Bytes of the answer that are taken before its owner is asked whether it wants them: what
-        /// one read decodes to.
+        /// a few reads decode to.
         var mostUndelivered = 256 << 20
         /// What sets that; "" for the library.
         private(set) var limitName = ""
         /// The kernel's probes of an idle connection, unless the network sets its own.
         var keepsAlive = false
 
-        /// For an answer that is kept whole: one read may decode to all of it, and to no more.
+        /// For an answer that is kept whole: a read may decode to all of it, and to no more.
         /// - Parameter bytes: 0 for no limit.
         mutating func limitAnswer(_ bytes: Int) {
             mostUndelivered = bytes > 0 ? bytes : .max
@@ -106,7 +106,7 @@ final class HTTPTransfer: CurlUser {
 
     /// Undelivered bytes above which libcurl is told to wait.
     private static let heldBytes = 256 << 10
-    /// What one read may decode to.
+    /// What is decoded and not told may grow to this.
     private let mostUndelivered: Int
     private let limitName: String
     @exclusivity(unchecked) private var hasOverflown = false
