@@ -66,6 +66,7 @@ class RESTServer:
         self.seen: list[Request] = []
         self._ready: queue.Queue[int] = queue.Queue()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+        self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
 
     @property
@@ -96,10 +97,16 @@ class RESTServer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # One whose client takes no more, or says no end to TLS, would stay open behind the loop.
+        for writer in self._writers:
+            writer.transport.abort()
+        ends = [writer.wait_closed() for writer in self._writers]
+        await asyncio.gather(*ends, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
         number, is_first = self._connections, True
+        self._writers.add(writer)
         try:
             while request := await self._read(reader, writer):
                 request.connection, request.is_first = number, is_first
