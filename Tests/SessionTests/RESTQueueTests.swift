@@ -243,7 +243,7 @@ struct RESTQueueTests {
     func pathsAreBelowTheBase(base: String, path: String, whole: String) throws {
         var configuration = RESTConfiguration()
         try configuration.setBase(base)
-        #expect(try configuration.url(path).text == whole)
+        #expect(try configuration.base.url(of: path).text == whole)
     }
 
     @Test func theDeadlineNamesWhatWasWaitedBehind() throws {
@@ -269,10 +269,10 @@ struct RESTQueueTests {
     @Test func theBaseGivesItsCredentialsToItsPathsAlone() throws {
         var configuration = RESTConfiguration()
         try configuration.setBase("http://u:p@h/")
-        #expect(try configuration.url("a").user == "u")
-        #expect(try configuration.url("http://h/a").user == nil)
-        #expect(throws: RealtimeError.self) { try configuration.url("ftp://h/a") }
-        #expect(throws: RealtimeError.self) { try RESTConfiguration().url("a") }
+        #expect(try configuration.base.url(of: "a").user == "u")
+        #expect(try configuration.base.url(of: "http://h/a").user == nil)
+        #expect(throws: RealtimeError.self) { try configuration.base.url(of: "ftp://h/a") }
+        #expect(throws: RealtimeError.self) { try RESTConfiguration().base.url(of: "a") }
     }
 
     @Test func aRequestsHeadersTakeThePlaceOfTheClients() throws {
@@ -280,8 +280,9 @@ struct RESTQueueTests {
         try configuration.addHeader("Accept", "a")
         try configuration.addHeader("X-One", "1")
         let url = try HTTPURL(parsing: "http://h/", as: .http)
-        let own = HTTPRequest("GET", url, fields: [HeaderField(name: "accept", value: "b")])
-        let names = configuration.complete(own).fields.map { "\($0.name)=\($0.value)" }
+        var own = HTTPRequest("GET", url, fields: [HeaderField(name: "accept", value: "b")])
+        own.lay(over: configuration.plainFields)
+        let names = own.fields.map { "\($0.name)=\($0.value)" }
         #expect(names == ["X-One=1", "accept=b"])
         #expect(throws: RealtimeError.self) { try configuration.addHeader("Host", "x") }
     }

@@ -119,17 +119,17 @@ extension HTTPSource {
         guard let request = session?.request else { return }
         dropTransfer()
         var options = HTTPTransfer.Options()
-        options.network = configuration.network
         options.connectTimeout = configuration.connectTimeout
         options.decodes = configuration.compression
         options.offersHTTP2 = configuration.http2
-        options.keepsAlive = true
         if let limit = configuration.wholeAnswerLimit { options.limitAnswer(limit) }
         options.takesFreshConnection = upkeep.needsFreshConnection
         upkeep.needsFreshConnection = false
         Log.write(.debug, "\(request.url.displayName): \(Self.purpose)")
         do throws(RealtimeError) {
-            transfer = try HTTPTransfer(request, options, multi: loop.curl(), owner: self)
+            let handle = try CurlHandle(configuration.network, to: request.url)
+            transfer = try HTTPTransfer(
+                request, options, by: handle, multi: loop.curl(), owner: self)
             transferBegan()
         } catch {
             transferEnded(HTTPFailure(error))

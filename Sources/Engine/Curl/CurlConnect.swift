@@ -16,6 +16,7 @@ protocol CurlConnectOwner: AnyObject {
 /// is freed; under TLS the handle stays, for `curl_easy_recv` and `curl_easy_send`.
 final class CurlConnect: CurlUser {
     let easy: UnsafeMutableRawPointer
+    var seat: Int?
     private let multi: CurlMulti
     /// Until it is told; then the cycle with the connection ends. (A weak reference would put every
     /// retain of a connection on the runtime's slow path.)

@@ -9,11 +9,7 @@ final class CurlHandle {
     let easy: UnsafeMutableRawPointer
     /// What it works for, which takes itself away when it is done, or goes. Asked for with each
     /// line and piece that comes.
-    var transfer: HTTPTransfer? {
-        get { worker?.takeUnretainedValue() }
-        set { worker = newValue.map { Unmanaged.passUnretained($0) } }
-    }
-    @exclusivity(unchecked) private var worker: Unmanaged<HTTPTransfer>?
+    @exclusivity(unchecked) var worker: Unmanaged<HTTPTransfer>?
     private let configuration: NetworkConfiguration
     private let network: CurlNetwork
     /// Where it leads to, and how.
@@ -24,6 +20,7 @@ final class CurlHandle {
     private let forkGeneration = rt_fork_generation()
     private let notes: UnsafeMutablePointer<rt_curl_notes>
     // What is set, and left when the next request wants the same.
+    @exclusivity(unchecked) private var settings: Settings?
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<curl_slist>?
     /// For the proxy that is asked for a tunnel.
     @exclusivity(unchecked) private var proxyList: UnsafeMutablePointer<curl_slist>?
@@ -36,7 +33,7 @@ final class CurlHandle {
     private static let readBytes = 64 << 10
 
     init(
-        _ configuration: NetworkConfiguration, to url: HTTPURL, keepsAlive: Bool
+        _ configuration: NetworkConfiguration, to url: HTTPURL
     ) throws(RealtimeError) {
         guard let easy = curl_easy_init() else {
             throw RealtimeError(.system, "libcurl could not make a handle")
@@ -57,7 +54,7 @@ final class CurlHandle {
         _ = rt_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
         if hasOwnAddresses { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
-        if keepsAlive, configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
+        if configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
         let me = Unmanaged.passUnretained(self).toOpaque()
         _ = rt_curl_set_data(
             easy, CURLOPT_HEADERFUNCTION, HTTPTransfer.headerCame, CURLOPT_HEADERDATA, me)
@@ -78,6 +75,8 @@ final class CurlHandle {
         notes.deallocate()
     }
 
+    /// The kernel's probes: a stream of events may stand still for long, and come later on the
+    /// connection of a request.
     private func keepAlive(_ configuration: NetworkConfiguration) {
         _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
         _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 30)
@@ -108,7 +107,9 @@ final class CurlHandle {
 
     // MARK: One exchange
 
-    func prepare(_ request: HTTPRequest, _ options: HTTPTransfer.Options) throws(RealtimeError) {
+    func prepare(
+        _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransfer.Options
+    ) throws(RealtimeError) {
         rt_curl_clear_notes(notes)
         notes.pointee.goes_out_once =
             options.goesOutOnce && !RetryRules.isIdempotent(request.method)
@@ -118,32 +119,59 @@ final class CurlHandle {
             way.set(on: easy)
         }
         _ = rt_curl_set_string(easy, CURLOPT_URL, request.url.requestURL)
-        let version =
-            options.offersHTTP2 ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1)
-        _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, version)
-        // libcurl's default would end an attempt after 300 s.
-        let connectTime =
-            options.connectTimeout > .zero
-            ? max(1, options.connectTimeout.clampedNanoseconds / 1_000_000) : UInt64(Int32.max)
-        _ = rt_curl_set_long(
-            easy, CURLOPT_CONNECTTIMEOUT_MS, Int(min(connectTime, UInt64(Int32.max))))
-        let decodes = options.decodes && !request.has("Accept-Encoding")
-        _ = rt_curl_set_string(easy, CURLOPT_ACCEPT_ENCODING, decodes ? "" : nil)
-        _ = rt_curl_set_long(easy, CURLOPT_PIPEWAIT, options.prefersSharing ? 1 : 0)
-        let isFresh = hasOwnAddresses || options.takesFreshConnection
-        _ = rt_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
-        _ = rt_curl_set_long(easy, CURLOPT_NOPROGRESS, options.reportsProgress ? 0 : 1)
-        // Others are sent again whether they were begun with or not.
-        let isWatched =
-            options.offersHTTP2 && place.isSecure && !RetryRules.isIdempotent(request.method)
-        _ = rt_curl_set_long(easy, CURLOPT_VERBOSE, isWatched ? 1 : 0)
+        let wanted = Settings(for: request, options, hasOwnAddresses: hasOwnAddresses)
+        if wanted != settings { wanted.set(on: easy) }
+        settings = wanted
         setBody(request)
         try setFields(request)
     }
 
+    /// What a request wants of libcurl beside where it goes and what it says.
+    private struct Settings: Equatable {
+        var offersHTTP2: Bool
+        var connectMilliseconds: Int
+        var decodes: Bool
+        var waitsForShare: Bool
+        var isFresh: Bool
+        var reportsProgress: Bool
+        /// For what the server says of requests that it has not begun with; others are sent again
+        /// either way.
+        var isWatched: Bool
+
+        init(
+            for request: borrowing HTTPRequest, _ options: borrowing HTTPTransfer.Options,
+            hasOwnAddresses: Bool
+        ) {
+            offersHTTP2 = options.offersHTTP2
+            // libcurl's default would end an attempt after 300 s.
+            let connectTime =
+                options.connectTimeout > .zero
+                ? max(1, options.connectTimeout.clampedNanoseconds / 1_000_000) : .max
+            connectMilliseconds = Int(min(connectTime, UInt64(Int32.max)))
+            decodes = options.decodes && !request.has("Accept-Encoding")
+            waitsForShare = options.prefersSharing
+            isFresh = hasOwnAddresses || options.takesFreshConnection
+            reportsProgress = options.reportsProgress
+            isWatched =
+                offersHTTP2 && request.url.isSecure && !RetryRules.isIdempotent(request.method)
+        }
+
+        func set(on easy: UnsafeMutableRawPointer) {
+            let version = offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+            _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(version))
+            _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
+            // Of "" libcurl makes a list of all codings that it knows.
+            _ = rt_curl_set_string(easy, CURLOPT_ACCEPT_ENCODING, decodes ? "" : nil)
+            _ = rt_curl_set_long(easy, CURLOPT_PIPEWAIT, waitsForShare ? 1 : 0)
+            _ = rt_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
+            _ = rt_curl_set_long(easy, CURLOPT_NOPROGRESS, reportsProgress ? 0 : 1)
+            _ = rt_curl_set_long(easy, CURLOPT_VERBOSE, isWatched ? 1 : 0)
+        }
+    }
+
     /// Lets go of what only the last request needed.
     func clear() {
-        transfer = nil
+        worker = nil
         guard !isPlain else { return }
         _ = rt_curl_set_pointer(easy, CURLOPT_POSTFIELDS, nil)
         _ = rt_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, nil)
@@ -242,8 +270,7 @@ final class CurlHandles {
 
     func take(for url: HTTPURL) throws(RealtimeError) -> CurlHandle {
         if let handle = idle.popLast() { return handle }
-        // An event stream may be on the same connection later, and stand still for long.
-        return try CurlHandle(network, to: url, keepsAlive: true)
+        return try CurlHandle(network, to: url)
     }
 
     /// Takes one back whose exchange went to its end.

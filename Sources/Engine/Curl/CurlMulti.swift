@@ -5,6 +5,8 @@ import Wire
 /// What a multi handle works for.
 protocol CurlUser: AnyObject {
     var easy: UnsafeMutableRawPointer { get }
+    /// Its place among the multi handle's users; nil when it is none.
+    var seat: Int? { get set }
     /// libcurl is done with it.
     func finished(_ result: CURLcode)
     /// What libcurl handed over meanwhile can be told: no call of libcurl's is under way.
@@ -23,12 +25,23 @@ final class CurlMulti: TimerTarget, LoopSource {
     private let multi: UnsafeMutableRawPointer
     private unowned let loop: Loop
     private let timer = LoopTimer()
-    @exclusivity(unchecked) private var users: [UnsafeMutableRawPointer: any CurlUser] = [:]
+    /// By their seats; libcurl keeps each one's number for us.
+    @exclusivity(unchecked) private var users: [(any CurlUser)?] = []
+    @exclusivity(unchecked) private var freeSeats: [Int] = []
     @exclusivity(unchecked) private var news: [any CurlUser] = []
     /// Storage for what comes, lent to one user after the other.
     @exclusivity(unchecked) private var spare = ByteBuffer()
     private static let spareBytes = 512 << 10
     @exclusivity(unchecked) private var isScheduled = false
+    @exclusivity(unchecked) private var isInTurn = false
+    /// Inside a call of libcurl's.
+    @exclusivity(unchecked) private var isActing = false
+    /// libcurl wants to be called again at once.
+    @exclusivity(unchecked) private var isDue = false
+    /// How often it is in a turn of the loop, before others have theirs.
+    private static let roundsPerTurn = 16
+    /// Bytes of answers that were told since it last had its turn.
+    @exclusivity(unchecked) private var told = 0
     @exclusivity(unchecked) private var isOpen = true
     private let forkGeneration = rt_fork_generation()
 
@@ -51,21 +64,26 @@ final class CurlMulti: TimerTarget, LoopSource {
         guard code == CURLM_OK else {
             throw RealtimeError(.system, "libcurl: \(String(cString: curl_multi_strerror(code)))")
         }
-        users[user.easy] = user
+        let seat = freeSeats.popLast() ?? users.count
+        if seat == users.count { users.append(user) } else { users[seat] = user }
+        user.seat = seat
+        _ = rt_curl_set_pointer(
+            user.easy, CURLOPT_PRIVATE, UnsafeMutableRawPointer(bitPattern: seat))
     }
 
     func remove(_ user: any CurlUser) {
-        guard isOpen, users.removeValue(forKey: user.easy) != nil else { return }
+        guard isOpen, let seat = user.seat else { return }
+        user.seat = nil
+        users[seat] = nil
+        freeSeats.append(seat)
         curl_multi_remove_handle(multi, user.easy)
     }
 
     /// Has `user.deliver()` called once, when libcurl has returned.
     func hasNews(_ user: any CurlUser) {
         news.append(user)
-        // In `act` they are told at its end; a call of a user's has to wait for the loop's turn.
-        guard !isActing, !isScheduled else { return }
-        isScheduled = true
-        loop.schedule(self)
+        // What libcurl notes is told when it returns; a call of a user's waits for the loop's turn.
+        if !isActing { schedule() }
     }
 
     /// Lends storage to a buffer that has none.
@@ -91,9 +109,9 @@ final class CurlMulti: TimerTarget, LoopSource {
     /// Ends everything: what still connects is told.
     func close() {
         guard isOpen, !isForked else { return }
-        let left = users.values
-        for user in left { user.multiClosed() }
-        users = [:]
+        // None begins any more; who is told may take itself and others away.
+        for seat in users.indices { users[seat]?.multiClosed() }
+        users = []
         news = []
         isOpen = false
         curl_multi_cleanup(multi)
@@ -105,50 +123,22 @@ final class CurlMulti: TimerTarget, LoopSource {
         if events & PollEvents.readable != 0 { mask |= CURL_CSELECT_IN }
         if events & PollEvents.writable != 0 { mask |= CURL_CSELECT_OUT }
         if events & PollEvents.broken != 0 { mask |= CURL_CSELECT_ERR }
-        act(socket, mask)
-    }
-
-    func timeReached(_ now: Instant) { act(CURL_SOCKET_BAD, 0) }
-
-    @exclusivity(unchecked) private var isActing = false
-    /// Inside `act`, callbacks included.
-    @exclusivity(unchecked) private var isInside = false
-    /// libcurl wants to be called again at once.
-    @exclusivity(unchecked) private var isDue = false
-    /// How often it is, before others have their turn.
-    private static let roundsPerTurn = 16
-    /// Bytes of answers that were told in this turn of the loop.
-    @exclusivity(unchecked) private var told = 0
-    @exclusivity(unchecked) private var turnNumber: UInt64 = 0
-
-    private func act(_ socket: curl_socket_t, _ mask: Int32) {
-        guard isOpen else { return }
-        isInside = true
-        let number = loop.turnNumber
-        if turnNumber != number { (turnNumber, told) = (number, 0) }
         perform(socket, mask)
-        // By the timer each would cost a turn of the loop and three system calls.
-        var rounds = 1
-        while isOpen, isDue, rounds < CurlMulti.roundsPerTurn, told < Loop.bytesPerTurn {
-            isDue = false
-            rounds += 1
-            perform(CURL_SOCKET_BAD, 0)
-        }
-        isInside = false
-        guard isOpen, isDue else { return }
-        isDue = false
-        loop.arm(timer, self, at: Loop.now())
     }
+
+    func timeReached(_ now: Instant) { perform(CURL_SOCKET_BAD, 0) }
 
     private func perform(_ socket: curl_socket_t, _ mask: Int32) {
+        guard isOpen else { return }
         var running: Int32 = 0
         isActing = true
         _ = curl_multi_socket_action(multi, socket, mask, &running)
         isActing = false
         deliverNews()
         var result = CURLE_OK
-        while isOpen, let easy = rt_curl_multi_next_done(multi, &result) {
-            users[easy]?.finished(result)
+        var seat = 0
+        while isOpen, rt_curl_multi_next_done(multi, &seat, &result) {
+            users[seat]?.finished(result)
         }
     }
 
@@ -164,9 +154,29 @@ final class CurlMulti: TimerTarget, LoopSource {
 
     func ready(_ events: UInt32) {}
 
+    /// Behind all that was ready in a turn of the loop. What callbacks began goes out here, behind
+    /// one another: it wakes a server once. And by libcurl's timer each call that it wants at once
+    /// would cost a turn of the loop and three system calls.
     func turn() {
         isScheduled = false
+        isInTurn = true
         deliverNews()
+        var rounds = 0
+        while isOpen, isDue, rounds < CurlMulti.roundsPerTurn {
+            isDue = false
+            rounds += 1
+            perform(CURL_SOCKET_BAD, 0)
+            if told >= Loop.bytesPerTurn { break }
+        }
+        isInTurn = false
+        told = 0
+        if isOpen, isDue { schedule() }
+    }
+
+    private func schedule() {
+        guard !isScheduled else { return }
+        isScheduled = true
+        loop.schedule(self)
     }
 
     func loopClosed() {}
@@ -190,9 +200,10 @@ final class CurlMulti: TimerTarget, LoopSource {
     private static let timerChanged: rt_curl_timer_fn = { _, milliseconds, user in
         guard let user else { return 0 }
         let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
-        me.isDue = milliseconds == 0 && me.isInside
-        if milliseconds < 0 || me.isDue {
+        me.isDue = milliseconds == 0
+        if milliseconds <= 0 {
             me.loop.disarm(me.timer)
+            if me.isDue, !me.isInTurn, me.isOpen { me.schedule() }
         } else {
             let delay = Duration.milliseconds(Int64(milliseconds))
             me.loop.arm(me.timer, me, at: Loop.now() + delay)

@@ -29,7 +29,6 @@ extension HTTPTransferOwner {
 /// credentials and retries are not its business.
 final class HTTPTransfer: CurlUser {
     struct Options {
-        var network = NetworkConfiguration()
         /// From the start to a connection that is ready, TLS included; zero for none.
         var connectTimeout: Duration = .zero
         /// Offers every coding that libcurl knows, and decodes.
@@ -47,8 +46,6 @@ final class HTTPTransfer: CurlUser {
         var mostUndelivered = 256 << 20
         /// What sets that; "" for the library.
         private(set) var limitName = ""
-        /// The kernel's probes of an idle connection, unless the network sets its own.
-        var keepsAlive = false
 
         /// For an answer that is kept whole: a read may decode to all of it, and to no more.
         /// - Parameter bytes: 0 for no limit.
@@ -67,6 +64,7 @@ final class HTTPTransfer: CurlUser {
     }
 
     var easy: UnsafeMutableRawPointer { handle.easy }
+    @exclusivity(unchecked) var seat: Int?
     private let handle: CurlHandle
     /// Where the handle goes when the exchange is over.
     private let handles: CurlHandles?
@@ -95,14 +93,7 @@ final class HTTPTransfer: CurlUser {
     @exclusivity(unchecked) private var isPaused = false
     /// libcurl was told to hold the body, or to wait for the request's.
     @exclusivity(unchecked) private var isHeld = false
-    @exclusivity(unchecked) private var uploaded = ByteBuffer()
-    @exclusivity(unchecked) private var uploadEnded = false
-    @exclusivity(unchecked) private var uploadFailed = false
-    @exclusivity(unchecked) private var uploadWaits = false
-    /// Of a body whose length was told.
-    private let uploadLength: Int
-    @exclusivity(unchecked) private var uploadLeft: Int?
-    @exclusivity(unchecked) private var uploadFault: RealtimeError?
+    @exclusivity(unchecked) private var requestBody: RequestBody
 
     /// Undelivered bytes above which libcurl is told to wait.
     private static let heldBytes = 256 << 10
@@ -111,25 +102,21 @@ final class HTTPTransfer: CurlUser {
     private let limitName: String
     @exclusivity(unchecked) private var hasOverflown = false
 
-    /// - Parameter handles: has them over the network that is meant, in the place of the options'.
+    /// - Parameters:
+    ///   - handle: made for the network that is meant.
+    ///   - handles: where it goes when the exchange is over.
     init(
-        _ request: HTTPRequest, _ options: Options, from handles: CurlHandles? = nil,
-        multi: CurlMulti, owner: any HTTPTransferOwner
+        _ request: borrowing HTTPRequest, _ options: borrowing Options, by handle: CurlHandle,
+        backTo handles: CurlHandles? = nil, multi: CurlMulti, owner: any HTTPTransferOwner
     ) throws(RealtimeError) {
-        if let handles {
-            handle = try handles.take(for: request.url)
-        } else {
-            handle = try CurlHandle(
-                options.network, to: request.url, keepsAlive: options.keepsAlive)
-        }
+        self.handle = handle
         mostUndelivered = options.mostUndelivered
         limitName = options.limitName
-        if case .stream(let length) = request.body { uploadLeft = length }
-        uploadLength = uploadLeft ?? 0
+        requestBody = RequestBody(request)
         self.handles = handles
         self.multi = multi
         self.owner = owner
-        handle.transfer = self
+        handle.worker = .passUnretained(self)
         try handle.prepare(request, options)
         try multi.add(self)
     }
@@ -155,7 +142,7 @@ final class HTTPTransfer: CurlUser {
         // A handle whose exchange is done may go to another.
         if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
-        handle.transfer = nil
+        handle.worker = nil
         // One that was broken off may have something left.
         if result == CURLE_OK { handles?.giveBack(handle) }
     }
@@ -170,44 +157,25 @@ final class HTTPTransfer: CurlUser {
 
     /// Hands over bytes of a streamed request body.
     func upload(_ bytes: UnsafeRawBufferPointer) {
-        uploaded.append(bytes)
+        requestBody.append(bytes)
         releaseUpload()
     }
 
     /// The request's body is whole; or it cannot be had, which ends the exchange.
     func endUpload(failed: Bool = false) {
-        uploadEnded = true
-        uploadFailed = failed
+        requestBody.end(failed: failed)
         releaseUpload()
     }
 
-    /// A byte more than was said would be the server's next request.
-    private func countUpload(_ count: Int) -> Bool {
-        guard let left = uploadLeft else { return true }
-        guard count <= left else {
-            failUpload("is longer than its \(uploadLength) bytes")
-            return false
-        }
-        uploadLeft = left - count
-        return true
-    }
-
-    private func failUpload(_ how: String) {
-        uploadFailed = true
-        uploadFault = RealtimeError(
-            .invalidArgument, "the body of the request to \(handle.way) \(how)")
-    }
-
     private func releaseUpload() {
-        guard uploadWaits, isOpen else { return }
-        uploadWaits = false
+        guard isOpen, requestBody.hasWaited() else { return }
         letGo()
     }
 
     private func letGo() {
         isHeld = false
         // A request's body that waits goes on waiting.
-        _ = curl_easy_pause(easy, uploadWaits ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+        _ = curl_easy_pause(easy, requestBody.isAwaited ? CURLPAUSE_SEND : CURLPAUSE_CONT)
     }
 
     // MARK: CurlUser
@@ -299,7 +267,7 @@ final class HTTPTransfer: CurlUser {
         guard !isHeld else { return }
         isHeld = true
         // A request's body that waits goes on waiting.
-        _ = curl_easy_pause(easy, CURLPAUSE_RECV | (uploadWaits ? CURLPAUSE_SEND : 0))
+        _ = curl_easy_pause(easy, CURLPAUSE_RECV | (requestBody.isAwaited ? CURLPAUSE_SEND : 0))
     }
 
     private func deliverBody() {
@@ -328,11 +296,9 @@ final class HTTPTransfer: CurlUser {
                     .tooLarge,
                     "\(way) answered with more than \(CurlHead.limit) bytes of headers"))
         }
-        if uploadFailed {
+        if let what = requestBody.failure {
             return HTTPFailure(
-                uploadFault
-                    ?? RealtimeError(
-                        .cancelled, "the body of the request to \(way) ended with an error"))
+                RealtimeError(what.code, "the body of the request to \(way) \(what.text)"))
         }
         if hasOverflown {
             return HTTPFailure(
@@ -360,77 +326,93 @@ final class HTTPTransfer: CurlUser {
 
     // MARK: What libcurl calls
 
-    private static func from(_ user: UnsafeMutableRawPointer?) -> HTTPTransfer? {
-        user.flatMap { Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue().transfer }
+    /// Without a retain for each line: libcurl's multi handle holds who it works for.
+    private static func with(
+        _ user: UnsafeMutableRawPointer?, _ body: (HTTPTransfer) -> Int
+    ) -> Int {
+        guard let user,
+            let worker = Unmanaged<CurlHandle>.fromOpaque(user)._withUnsafeGuaranteedRef({
+                $0.worker
+            })
+        else { return 0 }
+        return worker._withUnsafeGuaranteedRef(body)
     }
 
     static let headerCame: rt_curl_data_fn = { data, _, count, user in
-        guard let data, let me = from(user) else { return 0 }
-        let line = UnsafeRawBufferPointer(start: data, count: count)
-        if let head = me.headReader.read(line) {
-            me.head = head
-            me.isCoded = !head.values("Content-Encoding").isEmpty
-            me.note()
-        }
-        return me.headReader.isTooLarge ? 0 : count
+        with(user) { me in me.take(header: UnsafeRawBufferPointer(start: data, count: count)) }
     }
 
     static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in
-        guard kind == CURLINFO_TEXT, let text, let me = from(user) else { return 0 }
-        me.refusal.read(UnsafeRawBufferPointer(start: text, count: count))
-        me.handle.setNotBegun(me.refusal.holds)
-        return 0
+        guard kind == CURLINFO_TEXT else { return 0 }
+        return Int32(
+            with(user) { me in
+                me.refusal.read(UnsafeRawBufferPointer(start: text, count: count))
+                me.handle.setNotBegun(me.refusal.holds)
+                return 0
+            })
     }
 
     static let bodyCame: rt_curl_data_fn = { data, _, count, user in
-        guard let data, let me = from(user) else { return 0 }
-        guard count <= me.mostUndelivered - me.body.count else {
-            me.hasOverflown = true
-            return 0
-        }
-        if me.body.isEmpty { me.multi.lend(&me.body) }
-        me.body.append(UnsafeRawBufferPointer(start: data, count: count))
-        me.note()
-        me.holdEnough()
-        return count
+        with(user) { me in me.take(body: UnsafeRawBufferPointer(start: data, count: count)) }
     }
 
     static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
-        guard let data, let me = from(user) else { return 0 }
-        let count = min(capacity, me.uploaded.count)
-        if count > 0, !me.countUpload(count) { return Int(CURL_READFUNC_ABORT) }
-        if count > 0, let source = me.uploaded.readable.baseAddress {
-            UnsafeMutableRawPointer(data).copyMemory(from: source, byteCount: count)
-            me.uploaded.consume(count)
-            return count
+        with(user) { me in
+            me.give(UnsafeMutableRawBufferPointer(start: data, count: capacity))
         }
-        if me.uploadEnded {
-            if !me.uploadFailed, let left = me.uploadLeft, left > 0 {
-                me.failUpload("ended after \(me.uploadLength - left) of \(me.uploadLength) bytes")
-            }
-            return me.uploadFailed ? Int(CURL_READFUNC_ABORT) : 0
-        }
-        // Its owner was asked already: libcurl forgets with each pause of the answer that ends.
-        if !me.uploadWaits {
-            me.uploadWaits = true
-            me.wantsBody = true
-            me.note()
-        }
-        return Int(CURL_READFUNC_PAUSE)
     }
 
     static let progressCame: rt_curl_progress_fn = {
         user, toReceive, received, toSend, sent in
-        guard let me = from(user) else { return 0 }
         let progress = Progress(
             sent: UInt64(max(0, sent)), toSend: UInt64(max(0, toSend)),
             received: UInt64(max(0, received)), toReceive: UInt64(max(0, toReceive)))
-        if progress != me.progress, progress != me.toldProgress {
-            me.progress = progress
-            me.toldProgress = progress
-            me.note()
+        return Int32(
+            with(user) { me in
+                me.take(progress)
+                return 0
+            })
+    }
+
+    private func take(header line: UnsafeRawBufferPointer) -> Int {
+        if let head = headReader.read(line) {
+            isCoded = !head.values("Content-Encoding").isEmpty
+            self.head = head
+            note()
         }
-        return 0
+        return headReader.isTooLarge ? 0 : line.count
+    }
+
+    private func take(body bytes: UnsafeRawBufferPointer) -> Int {
+        guard bytes.count <= mostUndelivered - body.count else {
+            hasOverflown = true
+            return 0
+        }
+        if body.isEmpty { multi.lend(&body) }
+        body.append(bytes)
+        note()
+        holdEnough()
+        return bytes.count
+    }
+
+    private func give(_ space: UnsafeMutableRawBufferPointer) -> Int {
+        switch requestBody.take(into: space) {
+        case .bytes(let count): return count
+        case .failed: return Int(CURL_READFUNC_ABORT)
+        case .later(let isNew):
+            if isNew {
+                wantsBody = true
+                note()
+            }
+            return Int(CURL_READFUNC_PAUSE)
+        }
+    }
+
+    private func take(_ progress: Progress) {
+        guard progress != self.progress, progress != toldProgress else { return }
+        self.progress = progress
+        toldProgress = progress
+        note()
     }
 
     @exclusivity(unchecked) private var toldProgress = Progress()

@@ -18,7 +18,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     @exclusivity(unchecked) private var httpVersion = 0
     @exclusivity(unchecked) private var isAnswered = false
     @exclusivity(unchecked) private var wantsBody = false
-    @exclusivity(unchecked) private var url: HTTPURL
+    /// Where it goes now.
+    @exclusivity(unchecked) private(set) var url: HTTPURL
 
     /// What is read of an answer that is not wanted, so that its connection can be used again.
     private static let discardLimit = 64 << 10
@@ -30,8 +31,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     ) {
         self.client = client
         self.number = number
-        self.request = request
         self.handlers = handlers
+        self.request = request
         url = request.http.url
     }
 
@@ -72,7 +73,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         options.reportsProgress = handlers.progress != nil
         do throws(RealtimeError) {
             let transfer = try HTTPTransfer(
-                request, options, from: client.handles, multi: client.loop.curl(), owner: self)
+                request, options, by: client.handle(for: request.url), backTo: client.handles,
+                multi: client.loop.curl(), owner: self)
             if isPaused { transfer.pause(true) }
             self.transfer = transfer
         } catch {

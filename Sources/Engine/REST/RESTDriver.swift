@@ -22,8 +22,8 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
         // What was said before this request holds for it.
         if reachability?.isScheduled == true { askReachability() }
         call.id = session.submit(
-            call.request, key: RESTClient.randomUUID(),
-            isReachable: isReachable(call.request.http.url), now: Loop.now())
+            call.request, key: RESTClient.randomUUID(), isReachable: isReachable(call.url),
+            now: Loop.now())
         calls[call.number] = call
         callsByID[call.id] = call
         if !isResident {
@@ -35,6 +35,12 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
 
     private func isReachable(_ url: HTTPURL) -> Bool {
         reachability?.isReachable(url, by: configuration.pointee.network) ?? true
+    }
+
+    /// For an exchange: one that waited for it, or a new one.
+    func handle(for url: HTTPURL) throws(RealtimeError) -> CurlHandle {
+        if let handles { return try handles.take(for: url) }
+        return try CurlHandle(configuration.pointee.network, to: url)
     }
 
     func reachabilityChanged() {

@@ -24,7 +24,7 @@ package final class RESTRequestBuilder {
         self.method = try checkedMethod(method)
         self.path = path
         policy = client.configuration.pointee.policy
-        url = try client.configuration.pointee.url(path.withoutFragment)
+        url = try client.configuration.pointee.base.url(of: path.withoutFragment)
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -67,17 +67,16 @@ package final class RESTRequestBuilder {
     /// What one request is made of. A body's source goes to one at a time, and begins anew for each
     /// but the first.
     func handOut() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
-        var request = try request()
-        guard case .stream = body else { return (request, handlers) }
+        guard case .stream = body else { return (try request(rewinds: false), handlers) }
         guard sourceLease == nil else {
             throw RealtimeError(
                 .state, "the body's source belongs to a request that has not ended")
         }
-        guard !sourceIsUsed || request.canRewind else {
+        guard !sourceIsUsed || handlers.rewind != nil else {
             throw RealtimeError(
                 .state, "the body's source was used by another request, and cannot begin anew")
         }
-        request.rewinds = sourceIsUsed
+        let request = try request(rewinds: sourceIsUsed)
         sourceIsUsed = true
         var handlers = handlers
         let lease = RESTSourceLease()
@@ -86,22 +85,23 @@ package final class RESTRequestBuilder {
         return (request, handlers)
     }
 
-    private func request() throws(RealtimeError) -> RESTRequest {
+    private func request(rewinds: Bool) throws(RealtimeError) -> RESTRequest {
         guard method != "HEAD" || body == .none else {
             throw RealtimeError(.invalidArgument, "a HEAD request has no body (RFC 9110 §9.3.2)")
         }
         let url = try wholeURL()
-        let request = HTTPRequest(method, url, fields: fields, body: body)
+        var request = HTTPRequest(method, url, fields: fields, body: body)
+        request.lay(over: client.configuration.pointee.plainFields)
         return RESTRequest(
-            client.configuration.pointee.complete(request), policy,
-            canRewind: handlers.rewind != nil, streamsAnswer: handlers.body != nil)
+            request, policy, canRewind: handlers.rewind != nil, rewinds: rewinds,
+            streamsAnswer: handlers.body != nil)
     }
 
     private func wholeURL() throws(RealtimeError) -> HTTPURL {
         if let url { return url }
         let path = path.withoutFragment
         let whole = path + (path.contains("?") ? "&" : "?") + query
-        let made = try client.configuration.pointee.url(whole)
+        let made = try client.configuration.pointee.base.url(of: whole)
         url = made
         return made
     }

@@ -40,11 +40,14 @@ package struct HTTPRequest: Sendable {
         if let value { fields.append(HeaderField(name: name, value: value)) }
     }
 
-    /// Lays other headers over these: each takes the place of all of its name.
-    package mutating func overlay(_ others: [HeaderField]) {
-        fields.removeAll { field in
-            others.contains { $0.name.equalsIgnoringASCIICase(field.name) }
+    /// Lays these headers over others: each takes the place of all of its name.
+    package mutating func lay(over others: [HeaderField]) {
+        guard !fields.isEmpty else { return fields = others }
+        guard !others.isEmpty else { return }
+        let own = fields
+        fields = others.filter { other in
+            !own.contains { $0.name.equalsIgnoringASCIICase(other.name) }
         }
-        fields += others
+        fields += own
     }
 }

@@ -51,7 +51,7 @@ extension RESTSession {
             entry.needsFreshConnection = true
             return .replay
         default:
-            guard RetryRules.repeats(entry.request, status: head.status) else { return nil }
+            guard RetryRules.repeats(status: head.status, entry.request) else { return nil }
             return delay(entry, now, random).map { .retry(at: now + $0) }
         }
     }

@@ -10,14 +10,13 @@ package struct RESTConfiguration: Sendable {
     }
 
     /// What the paths of requests are resolved against.
-    package private(set) var base: HTTPURL?
-    /// Its path, without slashes at the end.
-    private var root = ""
+    package private(set) var base = RESTBase()
     /// Headers of every request, unless it has those of the name itself.
     package private(set) var fields: [HeaderField] = [] {
         didSet { plainFields = fields.filter { !isAuthorization($0) } }
     }
-    private var plainFields: [HeaderField] = []
+    /// Those but the Authorization, which is the session's to set, and to replace.
+    package private(set) var plainFields: [HeaderField] = []
     package var policy = RESTPolicy()
     package var network = NetworkConfiguration()
     package var queueCapacity = 100
@@ -44,11 +43,7 @@ package struct RESTConfiguration: Sendable {
     }
 
     /// - Parameter url: without a query.
-    package mutating func setBase(_ url: HTTPURL) {
-        base = url
-        root = url.target
-        while root.utf8.last == UInt8(ascii: "/") { root.removeLast() }
-    }
+    package mutating func setBase(_ url: HTTPURL) { base = RESTBase(url) }
 
     package mutating func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
@@ -70,36 +65,45 @@ package struct RESTConfiguration: Sendable {
         perHost = count
     }
 
+    /// The Authorization among the headers: it is the session's to set, and to replace.
+    package var authorization: String? { fields.last(where: isAuthorization)?.value }
+}
+
+/// What the paths of a client's requests are resolved against. Apart from the other options: each
+/// request asks it, and what is asked is copied.
+package struct RESTBase: Sendable {
+    package private(set) var url: HTTPURL?
+    /// Its path, without slashes at the end.
+    private var root = ""
+
+    init() {}
+
+    /// - Parameter url: without a query.
+    init(_ url: HTTPURL) {
+        self.url = url
+        root = url.target
+        while root.utf8.last == UInt8(ascii: "/") { root.removeLast() }
+    }
+
     /// Where a request goes: an absolute URL as it is, or a path below the base URL with exactly
     /// one slash between.
-    package func url(_ path: String) throws(RealtimeError) -> HTTPURL {
+    package func url(of path: String) throws(RealtimeError) -> HTTPURL {
         // The usual case, without a look at every byte: a path that is the target itself.
-        if let base, root.isEmpty, path.hasPrefix("/"), !path.hasPrefix("//"),
-            let url = base.withPlainTarget(path)
+        if let url, root.isEmpty, path.hasPrefix("/"), !path.hasPrefix("//"),
+            let plain = url.withPlainTarget(path)
         {
-            return url
+            return plain
         }
-        guard let base, !isAbsolute(path) else {
+        guard let url, !isAbsolute(path) else {
             return try HTTPURL(parsing: path, as: .http)
         }
-        if path.isEmpty { return base }
+        if path.isEmpty { return url }
         let rest = Substring(path.utf8.drop { $0 == UInt8(ascii: "/") })
         let isWhole = rest.utf8.first == UInt8(ascii: "?") && !root.isEmpty
         let target = root + (isWhole ? "" : "/") + rest
-        if let url = base.withPlainTarget(target) { return url }
-        return try HTTPURL(parsing: base.connectURL + target, as: .http)
-            .withCredentials(of: base)
-    }
-
-    /// The Authorization among the headers: it is the session's to set, and to replace.
-    package var authorization: String? { fields.last(where: isAuthorization)?.value }
-
-    /// A request with the client's headers below its own.
-    package func complete(_ request: HTTPRequest) -> HTTPRequest {
-        var complete = request
-        complete.fields = plainFields
-        if !request.fields.isEmpty { complete.overlay(request.fields) }
-        return complete
+        if let plain = url.withPlainTarget(target) { return plain }
+        return try HTTPURL(parsing: url.connectURL + target, as: .http)
+            .withCredentials(of: url)
     }
 }
 

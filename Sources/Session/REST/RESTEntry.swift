@@ -31,12 +31,12 @@ final class RESTEntry: @unchecked Sendable {
     let id: UInt64
     /// As it goes out next.
     @exclusivity(unchecked) var request: HTTPRequest
-    let policy: RESTPolicy
-    let canRewind: Bool
-    let streamsAnswer: Bool
+    private let made: RESTRequest
+    var policy: RESTPolicy { made.policy }
+    var streamsAnswer: Bool { made.streamsAnswer }
     let isOrdered: Bool
     /// The URL it was made with: whose credentials go along, and whose exchanges it is one of.
-    let origin: HTTPURL
+    var origin: HTTPURL { made.http.url }
     let line: RESTLines.Place
 
     @exclusivity(unchecked) var state = State.queued
@@ -77,22 +77,19 @@ final class RESTEntry: @unchecked Sendable {
     @exclusivity(unchecked) var lastError: RealtimeError?
 
     init(
-        _ id: UInt64, _ request: RESTRequest, _ http: HTTPRequest, _ line: RESTLines.Place,
-        now: Instant
+        _ id: UInt64, _ request: RESTRequest, _ line: RESTLines.Place, now: Instant
     ) {
         self.id = id
-        self.request = http
-        policy = request.policy
-        canRewind = request.canRewind
+        made = request
         bodyIsUsed = request.rewinds
-        streamsAnswer = request.streamsAnswer
-        isOrdered = request.policy.orders(http.method)
-        origin = http.url
+        isOrdered = request.policy.orders(request.http.method)
         self.line = line
         backoff = Backoff(request.policy.backoff)
-        expiry = policy.queueTime > .zero ? now + policy.queueTime : nil
-        timeLeft = policy.deadline
-        usesCredential = !http.has("Authorization")
+        expiry =
+            request.policy.queueTime > .zero ? now + request.policy.queueTime : nil
+        timeLeft = request.policy.deadline
+        usesCredential = !request.http.has("Authorization")
+        self.request = request.http
     }
 
     /// Whether it is one of its origin's exchanges.
@@ -108,7 +105,7 @@ final class RESTEntry: @unchecked Sendable {
     /// A body that is the caller's stream can be sent now, or sent again.
     var canSendBody: Bool {
         guard bodyIsUsed, case .stream = request.body else { return true }
-        return canRewind
+        return made.canRewind
     }
 
     func runClock(_ runs: Bool, now: Instant) {

@@ -64,10 +64,11 @@ package enum RetryRules {
         isIdempotent(request.method) || isKeyed(request) || policy.retriesUnsafe
     }
 
-    static func repeats(_ request: HTTPRequest, status: Int) -> Bool {
+    /// After an answer; the request is looked at only where it matters.
+    static func repeats(status: Int, _ request: @autoclosure () -> HTTPRequest) -> Bool {
         switch status {
         case 408, 429, 503: true
-        case 425, 500, 502, 504: isIdempotent(request.method) || isKeyed(request)
+        case 425, 500, 502, 504: isIdempotent(request().method) || isKeyed(request())
         default: false
         }
     }

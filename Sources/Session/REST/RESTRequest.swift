@@ -1,23 +1,24 @@
 package import Wire
 
-/// A request as its caller made it, with how it is tried.
-package struct RESTRequest: Sendable {
-    package var http: HTTPRequest
-    package var policy: RESTPolicy
+/// A request as its caller made it, with how it is tried. A class: many hold it, none changes it.
+package final class RESTRequest: Sendable {
+    package let http: HTTPRequest
+    package let policy: RESTPolicy
     /// A streamed body can be had from its beginning again.
-    package var canRewind: Bool
+    package let canRewind: Bool
     /// It was sent before: it is to begin anew also for this request.
-    package var rewinds = false
+    package let rewinds: Bool
     /// The caller is given the answer's body as it comes: once it has begun it is the last one.
-    package var streamsAnswer: Bool
+    package let streamsAnswer: Bool
 
     package init(
         _ http: HTTPRequest, _ policy: RESTPolicy = RESTPolicy(), canRewind: Bool = false,
-        streamsAnswer: Bool = false
+        rewinds: Bool = false, streamsAnswer: Bool = false
     ) {
         self.http = http
         self.policy = policy
         self.canRewind = canRewind
+        self.rewinds = rewinds
         self.streamsAnswer = streamsAnswer
     }
 }

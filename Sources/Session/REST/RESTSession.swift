@@ -92,7 +92,7 @@ package struct RESTSession: Sendable {
         perHost = configuration.perHost
         queueCapacity = configuration.queueCapacity
         overflow = configuration.overflow
-        home = configuration.confinesCredential ? configuration.base : nil
+        home = configuration.confinesCredential ? configuration.base.url : nil
         tokenParameter = configuration.tokenParameter
     }
 
@@ -109,15 +109,14 @@ package struct RESTSession: Sendable {
     ) -> ID {
         lastID += 1
         let id = lastID
-        var http = request.http
-        if request.policy.addsIdempotencyKey, !RetryRules.isIdempotent(http.method),
-            !RetryRules.isKeyed(http)
+        let line = lines.enter(request.http.url, isReachable: isReachable)
+        let entry = RESTEntry(id, request, line, now: now)
+        if entry.policy.addsIdempotencyKey, !RetryRules.isIdempotent(entry.request.method),
+            !RetryRules.isKeyed(entry.request)
         {
-            http.set("Idempotency-Key", key())
+            entry.request.set("Idempotency-Key", key())
         }
-        let line = lines.enter(http.url, isReachable: isReachable)
-        let entry = RESTEntry(id, request, http, line, now: now)
-        if let home, !http.url.hasSameOrigin(as: home) { entry.usesCredential = false }
+        if let home, !entry.origin.hasSameOrigin(as: home) { entry.usesCredential = false }
         guard !isClosed else {
             act(.finish(id, entry.outcome(RealtimeError(.closed, "the client is closed"))))
             lines.leave(line)
@@ -275,7 +274,7 @@ package struct RESTSession: Sendable {
         return action
     }
 
-    mutating func act(_ action: Action) { actions.append(action) }
+    mutating func act(_ action: consuming Action) { actions.append(action) }
 
     /// The deadline is over: the last attempt's failure is told, if there was one (R2).
     func passed(_ entry: RESTEntry) -> RealtimeError {
