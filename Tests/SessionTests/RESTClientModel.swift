@@ -95,11 +95,12 @@ final class RESTClientModel {
     /// Lets time pass until the next thing is due.
     /// - Returns: how long that was; nil when nothing is.
     func passToNext() -> Duration? {
-        guard let time = session.wakeUp() else { return nil }
-        let passed = time - now
-        now = max(now, time)
-        session.wake(now: now)
-        return passed
+        let start = now
+        repeat {
+            guard let time = session.wakeUp() else { return nil }
+            now = max(now, time)
+        } while !session.wake(now: now)
+        return now - start
     }
 
     func setReachable(_ isReachable: Bool) -> [String] {

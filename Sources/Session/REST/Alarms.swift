@@ -1,51 +1,49 @@
-/// When something is to be looked at again, earliest first. An alarm that moved is left where it
-/// was, and found not to be due by whoever asks; they are cleared away before they outnumber the
-/// rest.
+/// When requests are to be looked at again, earliest first. An alarm that moved is left where it
+/// was, as most requests end before theirs: taking each one out would cost more than a look at a
+/// time that has lost its meaning. They are cleared away before they outnumber the rest.
 struct Alarms: Sendable {
-    private struct Alarm {
+    struct Alarm {
         var time: Instant
-        var entry: RESTEntry
+        /// The request's number: what has ended is not kept alive by its alarm.
+        var id: RESTSession.ID
 
         /// Whether it is the one that counts.
-        var isSet: Bool { entry.alarmSet == time }
+        func isSet(_ entry: RESTEntry?) -> Bool { entry?.alarmSet == time }
 
-        static func < (a: Alarm, b: Alarm) -> Bool {
-            (a.time, a.entry.id) < (b.time, b.entry.id)
-        }
+        static func < (a: Alarm, b: Alarm) -> Bool { (a.time, a.id) < (b.time, b.id) }
     }
 
     private var heap: [Alarm] = []
     /// Those that count.
     private var count = 0
+    /// So many are left where they were.
+    private static let most = 128
 
-    /// The earliest; clears away those that moved.
-    mutating func earliest() -> Instant? {
-        while let first = heap.first, !first.isSet { removeFirst() }
-        return heap.first?.time
-    }
+    /// None is earlier; one that moved may have been.
+    var earliest: Instant? { count == 0 ? nil : heap.first?.time }
 
     mutating func set(_ entry: RESTEntry, _ time: Instant?) {
         guard entry.alarmSet != time else { return }
         count += (time == nil ? 0 : 1) - (entry.alarmSet == nil ? 0 : 1)
         entry.alarmSet = time
         guard let time else { return }
-        heap.append(Alarm(time: time, entry: entry))
+        heap.append(Alarm(time: time, id: entry.id))
         siftUp(heap.count - 1)
-        if heap.count > 64, heap.count > 2 * count { rebuild() }
     }
 
-    /// Takes one out that is due.
-    mutating func popDue(_ now: Instant) -> RESTEntry? {
-        guard let time = earliest(), time <= now else { return nil }
-        let entry = heap[0].entry
+    /// Takes one out whose time has come; it may have moved.
+    mutating func popDue(_ now: Instant) -> Alarm? {
+        guard let first = heap.first, first.time <= now else { return nil }
         removeFirst()
-        entry.alarmSet = nil
-        count -= 1
-        return entry
+        return first
     }
 
-    private mutating func rebuild() {
-        heap = heap.filter(\.isSet).sorted(by: <)
+    var isCrowded: Bool { heap.count > Alarms.most && heap.count > 4 * count }
+
+    /// Clears away those that moved.
+    mutating func clear(_ isSet: (Alarm) -> Bool) {
+        heap.removeAll { !isSet($0) }
+        heap.sort(by: <)
     }
 
     private mutating func siftUp(_ from: Int) {

@@ -204,14 +204,27 @@ package struct RESTSession: Sendable {
 
     /// When `wake` is to be called; nil for never.
     package mutating func wakeUp() -> Instant? {
-        guard let linesAlarm else { return alarms.earliest() }
-        return min(alarms.earliest() ?? linesAlarm, linesAlarm)
+        if alarms.isCrowded { alarms.clear { $0.isSet(entries[$0.id]) } }
+        guard let linesAlarm else { return alarms.earliest }
+        return min(alarms.earliest ?? linesAlarm, linesAlarm)
     }
 
     /// A time has come.
-    package mutating func wake(now: Instant) {
-        if let linesAlarm, linesAlarm <= now { resumeLines(now) }
-        while let entry = alarms.popDue(now) { wake(entry, now) }
+    /// - Returns: whether it was anybody's still.
+    @discardableResult
+    package mutating func wake(now: Instant) -> Bool {
+        var wasDue = false
+        if let linesAlarm, linesAlarm <= now {
+            wasDue = true
+            resumeLines(now)
+        }
+        while let alarm = alarms.popDue(now) {
+            guard let entry = entries[alarm.id], alarm.isSet(entry) else { continue }
+            wasDue = true
+            alarms.set(entry, nil)
+            wake(entry, now)
+        }
+        return wasDue
     }
 
     private mutating func resumeLines(_ now: Instant) {

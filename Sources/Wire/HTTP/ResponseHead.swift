@@ -34,7 +34,11 @@ package struct ResponseHead: Equatable, Sendable {
         get {
             guard !lines.isEmpty else { return taken }
             var fields: [HeaderField] = []
-            forEachLine { fields.append(HeaderField(name: text($0), value: text($1))) }
+            forEachLine { line in
+                guard let colon = line.firstByte(UInt8(ascii: ":")) else { return }
+                let name = text(UnsafeRawBufferPointer(rebasing: line[..<colon]))
+                fields.append(HeaderField(name: name, value: value(of: line, behind: colon)))
+            }
             return fields
         }
         _modify {
@@ -52,13 +56,16 @@ package struct ResponseHead: Equatable, Sendable {
         var values: [String] = []
         var name = name
         name.withUTF8 { wanted in
-            forEachLine { other, value in
-                guard other.count == wanted.count else { return }
+            forEachLine { line in
+                // Most lines have no colon there.
+                guard line.count > wanted.count, line[wanted.count] == UInt8(ascii: ":") else {
+                    return
+                }
                 for index in 0..<wanted.count
-                where other[index] != wanted[index]
-                    && other[index].asciiLowercased != wanted[index].asciiLowercased
+                where line[index] != wanted[index]
+                    && line[index].asciiLowercased != wanted[index].asciiLowercased
                 { return }
-                values.append(text(value))
+                values.append(value(of: line, behind: wanted.count))
             }
         }
         return values
@@ -80,30 +87,26 @@ package struct ResponseHead: Equatable, Sendable {
             && a.fields == b.fields
     }
 
-    private func forEachLine(
-        _ body: (_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
-    ) {
+    /// Each line, without its LF.
+    private func forEachLine(_ body: (UnsafeRawBufferPointer) -> Void) {
         lines.withUnsafeBytes { bytes in
-            var start = 0
-            while start < bytes.count {
-                let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
-                var end = start + (rest.firstByte(0x0A) ?? rest.count)
-                let next = end + 1
-                let line = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-                if let length = line.firstByte(UInt8(ascii: ":")) {
-                    let colon = start + length
-                    var first = colon + 1
-                    while first < end, isBlank(bytes[first]) { first += 1 }
-                    while first < end, isBlank(bytes[end - 1]) || bytes[end - 1] == 0x0D {
-                        end -= 1
-                    }
-                    body(
-                        UnsafeRawBufferPointer(rebasing: bytes[start..<colon]),
-                        UnsafeRawBufferPointer(rebasing: bytes[first..<end]))
-                }
-                start = next
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let tail = UnsafeRawBufferPointer(rebasing: rest)
+                let end = tail.firstByte(0x0A) ?? tail.count
+                body(UnsafeRawBufferPointer(rebasing: tail[..<end]))
+                rest = rest.dropFirst(end + 1)
             }
         }
+    }
+
+    /// What follows the colon, without the blanks and the CR around it.
+    private func value(of line: UnsafeRawBufferPointer, behind colon: Int) -> String {
+        var start = colon + 1
+        var end = line.count
+        while start < end, isBlank(line[start]) { start += 1 }
+        while start < end, isBlank(line[end - 1]) || line[end - 1] == 0x0D { end -= 1 }
+        return text(UnsafeRawBufferPointer(rebasing: line[start..<end]))
     }
 }
 
