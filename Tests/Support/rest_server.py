@@ -66,7 +66,7 @@ class RESTServer:
         self.seen: list[Request] = []
         self._ready: queue.Queue[int] = queue.Queue()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._peers: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
         self.port = 0
 
     @property
@@ -89,24 +89,28 @@ class RESTServer:
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
         self._ready.put(server.sockets[0].getsockname()[1])
         await self._stop.wait()
+        # Who was accepted just now begins before the server closes: asyncio leaves it open else.
+        self._loop.remove_reader(server.sockets[0].fileno())
+        await asyncio.sleep(0)
         server.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        # One whose client takes no more, or says no end to TLS, would stay open behind the loop.
-        for writer in self._writers:
-            writer.transport.abort()
-        ends = [writer.wait_closed() for writer in self._writers]
+        # One whose client takes no more would stay open behind the loop.
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for writer, task in self._peers.items():
+                writer.transport.abort()
+                task.cancel()
+            await asyncio.wait(tasks, timeout=0.1)
+        ends = [writer.wait_closed() for writer in self._peers]
         await asyncio.gather(*ends, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._peers[writer] = asyncio.create_task(self._serve(reader, writer))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
         number, is_first = self._connections, True
-        self._writers.add(writer)
         try:
             while request := await self._read(reader, writer):
                 request.connection, request.is_first = number, is_first
