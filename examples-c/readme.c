@@ -12,6 +12,11 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   rt_loop_stop(loop);
 }
 
+static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *loop) {
+  fprintf(stderr, "closed with %u %.*s\n", code, (int)length, reason);
+  rt_loop_stop(loop);
+}
+
 static void on_error(rt_status status, const char *message, void *user) {
   fprintf(stderr, "%s: %s\n", rt_status_name(status), message);
   exit(1);
@@ -23,6 +28,7 @@ int main(int argc, char **argv) {
   if (argc != 2 || rt_loop_new(&loop) || rt_websocket_new(loop, argv[1], &websocket)) return 2;
   rt_websocket_on_open(websocket, on_open, websocket, NULL);
   rt_websocket_on_message(websocket, on_message, loop, NULL);
+  rt_websocket_on_close(websocket, on_close, loop, NULL);
   rt_websocket_on_error(websocket, on_error, NULL, NULL);
   rt_websocket_start(websocket);
   rt_loop_run(loop);

@@ -10,6 +10,7 @@ from harness import ROOT, Build, Suite, expect
 from nchan import Nchan
 from rest_server import RESTServer
 from servers import Servers
+from websockets.asyncio.server import ServerConnection
 
 COUNT = 50
 
@@ -46,6 +47,7 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
         test = functools.partial(listens, build, nchan, "c", grind)
         suite.add(f"example listen{', valgrind' if grind else ''}", test)
     suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
+    suite.add("example readme: closed", functools.partial(tells_close, build, servers))
     refusals(suite, build, servers)
     suite.add("examples' Makefile: pkg-config", functools.partial(makes, build, servers))
     suite.add("example readme in Swift", functools.partial(greets_in_swift, build, servers))
@@ -235,6 +237,15 @@ def tells_refusal(build: Build) -> None:
     result = build.run(build.example("readme"), "ws://127.0.0.1:1/", valgrind=True)
     expect(result.returncode == 1, f"exit code {result.returncode}")
     expect("RT_ERROR_CONNECT" in result.stderr, f"said {result.stderr!r}")
+
+
+def tells_close(build: Build, servers: Servers) -> None:
+    async def handler(connection: ServerConnection) -> None:
+        await connection.close(4000, "enough")
+
+    result = build.run(build.example("readme"), servers.websockets(handler), valgrind=True)
+    expect(result.returncode == 0, f"exit code {result.returncode}")
+    expect("closed with 4000 enough" in result.stderr, f"said {result.stderr!r}")
 
 
 def refusals(suite: Suite, build: Build, servers: Servers) -> None:
