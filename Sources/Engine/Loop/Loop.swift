@@ -188,8 +188,6 @@ package final class Loop: @unchecked Sendable {
         armTimerDescriptor()
     }
 
-    var turnNumber: UInt64 { counters.turns.load(ordering: .relaxed) }
-
     private func handle(_ ready: rt_ready) {
         switch ready.token {
         case Loop.timerToken:
