@@ -65,7 +65,7 @@ package struct RESTConfiguration: Sendable {
         perHost = count
     }
 
-    /// The Authorization among the headers: it is the session's to set, and to replace.
+    /// The Authorization among the headers.
     package var authorization: String? { fields.last(where: isAuthorization)?.value }
 }
 
