@@ -130,11 +130,20 @@ final class CurlMulti: TimerTarget, LoopSource {
 
     private func perform(_ socket: curl_socket_t, _ mask: Int32) {
         guard isOpen else { return }
+        act(socket, mask)
+        deliverNews()
+        schedule()
+    }
+
+    private func act(_ socket: curl_socket_t, _ mask: Int32) {
         var running: Int32 = 0
         isActing = true
         _ = curl_multi_socket_action(multi, socket, mask, &running)
         isActing = false
-        deliverNews()
+    }
+
+    /// Tells those that are done.
+    private func finish() {
         var result = CURLE_OK
         var seat = 0
         while isOpen, rt_curl_multi_next_done(multi, &seat, &result) {
@@ -154,27 +163,30 @@ final class CurlMulti: TimerTarget, LoopSource {
 
     func ready(_ events: UInt32) {}
 
-    /// Behind all that was ready in a turn of the loop. What callbacks began goes out here, behind
-    /// one another: it wakes a server once. And by libcurl's timer each call that it wants at once
+    /// Behind all that was ready in a turn of the loop. Only here is told what is done, as libcurl
+    /// sends what is new whenever it is called: so what callbacks begin goes out behind one
+    /// another, and wakes a server once. And by libcurl's timer each call that it wants at once
     /// would cost a turn of the loop and three system calls.
     func turn() {
         isScheduled = false
         isInTurn = true
-        deliverNews()
         var rounds = 0
-        while isOpen, isDue, rounds < CurlMulti.roundsPerTurn {
+        while true {
+            deliverNews()
+            finish()
+            guard isOpen, isDue, rounds < CurlMulti.roundsPerTurn, told < Loop.bytesPerTurn
+            else { break }
             isDue = false
             rounds += 1
-            perform(CURL_SOCKET_BAD, 0)
-            if told >= Loop.bytesPerTurn { break }
+            act(CURL_SOCKET_BAD, 0)
         }
         isInTurn = false
         told = 0
-        if isOpen, isDue { schedule() }
+        if isOpen, isDue || !news.isEmpty { schedule() }
     }
 
     private func schedule() {
-        guard !isScheduled else { return }
+        guard !isScheduled, !isInTurn else { return }
         isScheduled = true
         loop.schedule(self)
     }
@@ -203,7 +215,7 @@ final class CurlMulti: TimerTarget, LoopSource {
         me.isDue = milliseconds == 0
         if milliseconds <= 0 {
             me.loop.disarm(me.timer)
-            if me.isDue, !me.isInTurn, me.isOpen { me.schedule() }
+            if me.isDue, me.isOpen { me.schedule() }
         } else {
             let delay = Duration.milliseconds(Int64(milliseconds))
             me.loop.arm(me.timer, me, at: Loop.now() + delay)

@@ -1,0 +1,91 @@
+/* What the callbacks of a turn send goes out behind the last of them: a server wakes once. */
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "contract.h"
+
+enum { TOGETHER = 3, LAST_FD = 64 };
+
+typedef struct turn {
+  rt_rest *rest;
+  int told, done, begun;
+  uint64_t sent;
+} turn;
+
+/* Bytes that this process has sent by TCP. */
+static uint64_t bytes_sent(void) {
+  uint64_t sum = 0;
+  int fd;
+  for (fd = 3; fd < LAST_FD; fd++) {
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0) sum += info.tcpi_bytes_sent;
+  }
+  return sum;
+}
+
+/* Sockets of this process with something to read. */
+static int answered(void) {
+  int fd, sockets = 0;
+  for (fd = 3; fd < LAST_FD; fd++) {
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    int count = 0;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) continue;
+    sockets += ioctl(fd, FIONREAD, &count) == 0 && count > 0;
+  }
+  return sockets;
+}
+
+static void begin(turn *t);
+
+static void on_done(rt_rest_response *response, void *user) {
+  turn *t = user;
+  CHECK(rt_rest_response_status(response) == 200);
+  if (t->told == 0) t->sent = bytes_sent();
+  CHECK(bytes_sent() == t->sent);
+  t->told += 1;
+  t->done += 1;
+  if (t->begun < 2 * TOGETHER) begin(t);
+}
+
+static void begin(turn *t) {
+  rt_rest_request *request;
+  t->begun += 1;
+  CHECK_OK(rt_rest_request_new(t->rest, "GET", "/echo", &request));
+  CHECK_OK(rt_rest_request_send(request, on_done, t, NULL, NULL));
+  rt_rest_request_free(request);
+}
+
+/* Whether answers were told in one turn, and requests that they began went out in it. */
+static int together(rt_loop *loop, const char *server) {
+  int64_t end_ms = now_ms() + 10000;
+  int found = 0;
+  turn t = {0};
+  CHECK_OK(rt_rest_new(loop, server, &t.rest));
+  while (t.begun < TOGETHER) begin(&t);
+  while (t.done < 2 * TOGETHER) {
+    CHECK(now_ms() < end_ms);
+    /* Once all are connected, their answers are let come. */
+    if (t.done == 0 && answered() > 0) {
+      int64_t soon_ms = now_ms() + 200;
+      while (answered() < TOGETHER && now_ms() < soon_ms) {}
+    }
+    t.told = 0;
+    CHECK_OK(rt_loop_dispatch(loop, 5));
+    if (t.told > 1 && t.begun == 2 * TOGETHER && bytes_sent() > t.sent) found = 1;
+  }
+  rt_rest_free(t.rest);
+  return found;
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop = new_loop();
+  int attempts = 0;
+  CHECK(argc == 2);
+  while (!together(loop, argv[1])) CHECK(++attempts < 100);
+  rt_loop_free(loop);
+  return 0;
+}
