@@ -59,7 +59,7 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "EngineTests",
-            dependencies: ["Engine", "OutboxWriter", "Session", "Simulator", "Wire"],
+            dependencies: ["CShims", "Engine", "OutboxWriter", "Session", "Simulator", "Wire"],
             swiftSettings: swift),
         // What the tests of the outbox kill.
         .executableTarget(

@@ -127,9 +127,9 @@ extension HTTPSource {
         upkeep.needsFreshConnection = false
         Log.write(.debug, "\(request.url.displayName): \(Self.purpose)")
         do throws(RealtimeError) {
-            let handle = try CurlHandle(configuration.network, to: request.url)
-            transfer = try HTTPTransfer(
-                request, options, by: handle, multi: loop.curl(), owner: self)
+            let multi = try loop.curl()
+            let handle = try CurlHandle(configuration.network, to: request.url, on: multi)
+            transfer = try HTTPTransfer(request, options, by: handle, multi: multi, owner: self)
             transferBegan()
         } catch {
             transferEnded(HTTPFailure(error))

@@ -33,7 +33,7 @@ final class CurlHandle {
     private static let readBytes = 64 << 10
 
     init(
-        _ configuration: NetworkConfiguration, to url: HTTPURL
+        _ configuration: NetworkConfiguration, to url: HTTPURL, on multi: CurlMulti
     ) throws(RealtimeError) {
         guard let easy = curl_easy_init() else {
             throw RealtimeError(.system, "libcurl could not make a handle")
@@ -45,7 +45,7 @@ final class CurlHandle {
         hasOwnAddresses = !configuration.resolves.isEmpty
         notes = .allocate(capacity: 1)
         notes.initialize(to: rt_curl_notes())
-        network = try CurlNetwork(configuration, on: easy)
+        network = try CurlNetwork(configuration, on: easy, keptIn: multi.sockets)
         way.set(on: easy)
         _ = rt_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
@@ -54,7 +54,6 @@ final class CurlHandle {
         _ = rt_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
         if hasOwnAddresses { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
-        if configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
         let me = Unmanaged.passUnretained(self).toOpaque()
         _ = rt_curl_set_data(
             easy, CURLOPT_HEADERFUNCTION, HTTPTransfer.headerCame, CURLOPT_HEADERDATA, me)
@@ -73,15 +72,6 @@ final class CurlHandle {
         curl_slist_free_all(list)
         curl_slist_free_all(proxyList)
         notes.deallocate()
-    }
-
-    /// The kernel's probes: a stream of events may stand still for long, and come later on the
-    /// connection of a request.
-    private func keepAlive(_ configuration: NetworkConfiguration) {
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 30)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 15)
-        _ = rt_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 4)
     }
 
     /// How long it took until the request could go out; zero before.
@@ -268,9 +258,9 @@ final class CurlHandles {
 
     init(_ network: NetworkConfiguration) { self.network = network }
 
-    func take(for url: HTTPURL) throws(RealtimeError) -> CurlHandle {
+    func take(for url: HTTPURL, on multi: CurlMulti) throws(RealtimeError) -> CurlHandle {
         if let handle = idle.popLast() { return handle }
-        return try CurlHandle(network, to: url)
+        return try CurlHandle(network, to: url, on: multi)
     }
 
     /// Takes one back whose exchange went to its end.

@@ -15,8 +15,8 @@ protocol CurlUser: AnyObject {
     func multiClosed()
 }
 
-/// libcurl's multi handle on a loop: its sockets are in the loop's epoll, its one timer in the
-/// loop's heap (`curl_multi_socket_action`).
+/// libcurl's multi handle on a loop: its sockets are in the loop's epoll (`CurlSockets`), its one
+/// timer in the loop's heap (`curl_multi_socket_action`).
 ///
 /// libcurl must not be called from its own callbacks, and users' callbacks may call anything. So
 /// what libcurl hands over is noted by who receives it (`hasNews`), and told when libcurl has
@@ -25,6 +25,7 @@ final class CurlMulti: TimerTarget, LoopSource {
     private let multi: UnsafeMutableRawPointer
     private unowned let loop: Loop
     private let timer = LoopTimer()
+    let sockets: CurlSockets
     /// By their seats; libcurl keeps each one's number for us.
     @exclusivity(unchecked) private var users: [(any CurlUser)?] = []
     @exclusivity(unchecked) private var freeSeats: [Int] = []
@@ -52,6 +53,7 @@ final class CurlMulti: TimerTarget, LoopSource {
         }
         self.multi = multi
         self.loop = loop
+        sockets = CurlSockets(epoll: loop.descriptor)
         let me = Unmanaged.passUnretained(self).toOpaque()
         _ = rt_curl_multi_set_socket(multi, CurlMulti.socketChanged, me)
         _ = rt_curl_multi_set_timer(multi, CurlMulti.timerChanged, me)
@@ -182,6 +184,7 @@ final class CurlMulti: TimerTarget, LoopSource {
         }
         isInTurn = false
         told = 0
+        sockets.settle()
         if isOpen, isDue || !news.isEmpty { schedule() }
     }
 
@@ -195,7 +198,7 @@ final class CurlMulti: TimerTarget, LoopSource {
 
     // MARK: What libcurl calls
 
-    private static let socketChanged: rt_curl_socket_fn = { _, socket, what, user, known in
+    private static let socketChanged: rt_curl_socket_fn = { _, socket, what, user, _ in
         guard let user else { return 0 }
         let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
         var events: UInt32 = 0
@@ -203,9 +206,7 @@ final class CurlMulti: TimerTarget, LoopSource {
         if what == CURL_POLL_OUT || what == CURL_POLL_INOUT {
             events |= PollEvents.writable
         }
-        me.loop.watchCurl(socket, events: events, isNew: known == nil)
-        // Any pointer but NULL marks the socket as known.
-        _ = curl_multi_assign(me.multi, socket, events == 0 ? nil : user)
+        if me.sockets.watch(socket, events), me.isOpen { me.schedule() }
         return 0
     }
 

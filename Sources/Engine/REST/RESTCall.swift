@@ -72,9 +72,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         if handlers.body == nil { options.limitAnswer(policy.bodyLimit) }
         options.reportsProgress = handlers.progress != nil
         do throws(RealtimeError) {
+            let multi = try client.loop.curl()
             let transfer = try HTTPTransfer(
-                request, options, by: client.handle(for: request.url), backTo: client.handles,
-                multi: client.loop.curl(), owner: self)
+                request, options, by: client.handle(for: request.url, on: multi),
+                backTo: client.handles, multi: multi, owner: self)
             if isPaused { transfer.pause(true) }
             self.transfer = transfer
         } catch {

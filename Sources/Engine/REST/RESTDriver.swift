@@ -38,9 +38,9 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     }
 
     /// For an exchange: one that waited for it, or a new one.
-    func handle(for url: HTTPURL) throws(RealtimeError) -> CurlHandle {
-        if let handles { return try handles.take(for: url) }
-        return try CurlHandle(configuration.pointee.network, to: url)
+    func handle(for url: HTTPURL, on multi: CurlMulti) throws(RealtimeError) -> CurlHandle {
+        if let handles { return try handles.take(for: url, on: multi) }
+        return try CurlHandle(configuration.pointee.network, to: url, on: multi)
     }
 
     func reachabilityChanged() {
