@@ -182,21 +182,21 @@ CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *
 }
 
 static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address) {
-  const rt_curl_socket_options *options = user;
-  int bytes = options->receive_buffer_bytes, probes = options->keep_alive_probes;
+  int bytes = (int)(uint32_t)(uintptr_t)user, probes = (int)((uintptr_t)user >> 32);
   curl_socket_t made = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   (void)purpose;
   // Before connect(), since the window's scale is agreed there. A wish: the kernel may cut it.
   if (made >= 0 && bytes > 0) setsockopt(made, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   if (made >= 0 && probes > 0 && address->protocol == IPPROTO_TCP)
     setsockopt(made, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-  if (made >= 0 && options->opened) options->opened(options->user, made);
   return made;
 }
 
-CURLcode rt_curl_set_open_socket(CURL *easy, rt_curl_socket_options *options) {
+CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes) {
   CURLcode result = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-  return result ? result : curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, options);
+  if (result) return result;
+  uintptr_t both = (uintptr_t)(uint32_t)receive_buffer_bytes | (uintptr_t)(uint32_t)probes << 32;
+  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)both);
 }
 
 CURLSH *rt_curl_dns_share(void) {
@@ -240,6 +240,11 @@ static int connected(void *user, char *address, char *own_address, int port, int
     return CURL_PREREQFUNC_ABORT;
   }
   notes->is_connected = 1;
+  long made = 0;
+  curl_easy_getinfo(notes->easy, CURLINFO_NUM_CONNECTS, &made);
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  if (made > 0 && !rt_curl_active_socket(notes->easy, &socket) && socket != CURL_SOCKET_BAD)
+    notes->connected(notes->user, socket);
   return CURL_PREREQFUNC_OK;
 }
 

@@ -4,7 +4,8 @@ import Testing
 
 @testable import Engine
 
-/// Sockets on an epoll of their own, each one readable.
+/// Sockets in an epoll of their own, each one readable. What libcurl would say of them is said by
+/// the tests.
 private final class Bench {
     let epoll = rt_epoll_create()
     let sockets: CurlSockets
@@ -17,9 +18,11 @@ private final class Bench {
         close(epoll)
     }
 
-    /// A descriptor with a byte to read, which its owner closes.
+    private var user: UnsafeMutableRawPointer { Unmanaged.passUnretained(sockets).toOpaque() }
+
+    /// A descriptor with a byte to read, in epoll.
     /// - Parameter number: to have again; other tests, meanwhile, take the lowest that are free.
-    func made(isTold: Bool, number: Int32? = nil) -> Int32 {
+    func made(isConnected: Bool = true, number: Int32? = nil) -> Int32 {
         var pair: [Int32] = [-1, -1]
         #expect(pipe(&pair) == 0)
         #expect(write(pair[1], "x", 1) == 1)
@@ -29,13 +32,13 @@ private final class Bench {
             close(pair[0])
             pair[0] = number
         }
-        if isTold { CurlSockets.opened(Unmanaged.passUnretained(sockets).toOpaque(), pair[0]) }
+        if isConnected { CurlSockets.connected(user, pair[0]) }
+        #expect(!sockets.takeUp(pair[0], readable))
+        #expect(rt_epoll_add(epoll, pair[0], readable, Loop.curlToken(pair[0])) == 0)
         return pair[0]
     }
 
-    func end(_ socket: Int32) {
-        #expect(CurlSockets.closed(Unmanaged.passUnretained(sockets).toOpaque(), socket) == 0)
-    }
+    func end(_ socket: Int32) { #expect(CurlSockets.closed(user, socket) == 0) }
 
     /// What epoll finds ready, by number.
     var ready: [Int32] {
@@ -49,17 +52,25 @@ private let readable = PollEvents.readable
 
 @Test func aSocketStaysUntilTheTurnIsOver() {
     let bench = Bench()
-    let socket = bench.made(isTold: true)
-    #expect(!bench.sockets.watch(socket, readable))
-    #expect(bench.ready == [socket])
-    #expect(bench.sockets.watch(socket, 0))
+    let socket = bench.made()
+    #expect(bench.sockets.letGo(of: socket))
     #expect(bench.ready == [socket])
     // Taken up and let go of again: nothing changes in between.
-    #expect(!bench.sockets.watch(socket, readable))
-    #expect(bench.sockets.watch(socket, 0))
+    #expect(bench.sockets.takeUp(socket, readable))
+    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.ready == [socket])
     bench.sockets.settle()
     #expect(bench.ready == [])
-    #expect(!bench.sockets.watch(socket, readable))
+    // It has left: who takes it up now has it watched anew.
+    #expect(!bench.sockets.takeUp(socket, readable))
+    bench.end(socket)
+}
+
+@Test func aSocketThatIsTakenUpStays() {
+    let bench = Bench()
+    let socket = bench.made()
+    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.sockets.takeUp(socket, readable))
     bench.sockets.settle()
     #expect(bench.ready == [socket])
     bench.end(socket)
@@ -68,56 +79,50 @@ private let readable = PollEvents.readable
 
 @Test func aSocketTakenUpForOtherEventsIsAskedForThem() {
     let bench = Bench()
-    let socket = bench.made(isTold: true)
-    #expect(!bench.sockets.watch(socket, readable))
-    #expect(bench.sockets.watch(socket, 0))
+    let socket = bench.made()
+    #expect(bench.sockets.letGo(of: socket))
     // The reading end of a pipe is never writable.
-    #expect(!bench.sockets.watch(socket, PollEvents.writable))
+    #expect(bench.sockets.takeUp(socket, PollEvents.writable))
     #expect(bench.ready == [])
-    bench.sockets.settle()
-    #expect(!bench.sockets.watch(socket, readable | PollEvents.writable))
+    #expect(bench.sockets.letGo(of: socket))
+    #expect(bench.sockets.takeUp(socket, readable | PollEvents.writable))
     #expect(bench.ready == [socket])
     bench.end(socket)
 }
 
-@Test func aSocketWhoseEndIsNotToldGoesAtOnce() {
+@Test func aSocketWithoutAConnectionGoesAtOnce() {
     let bench = Bench()
-    let socket = bench.made(isTold: false)
-    #expect(!bench.sockets.watch(socket, readable))
-    #expect(bench.ready == [socket])
-    #expect(!bench.sockets.watch(socket, 0))
-    #expect(bench.ready == [])
+    let socket = bench.made(isConnected: false)
+    #expect(!bench.sockets.letGo(of: socket))
+    // libcurl closes it without a word, and a WebSocket has the number next.
     close(socket)
+    let next = bench.made(isConnected: false)
+    bench.sockets.settle()
+    #expect(bench.ready == [next])
+    #expect(!bench.sockets.letGo(of: next))
+    close(next)
 }
 
 @Test func theNextSocketOfANumberBeginsAnew() {
     let bench = Bench()
     let number: Int32 = 900
-    let first = bench.made(isTold: true, number: number)
-    #expect(!bench.sockets.watch(first, readable))
-    #expect(bench.sockets.watch(first, 0))
+    let first = bench.made(number: number)
+    #expect(bench.sockets.letGo(of: first))
     bench.end(first)
-    let second = bench.made(isTold: true, number: number)
-    #expect(!bench.sockets.watch(second, readable))
-    #expect(bench.ready == [second])
+    let second = bench.made(isConnected: false, number: number)
     // What the first left behind does not reach the second.
     bench.sockets.settle()
     #expect(bench.ready == [second])
+    #expect(!bench.sockets.letGo(of: second))
     bench.end(second)
-    let third = bench.made(isTold: false, number: number)
-    #expect(!bench.sockets.watch(third, readable))
-    #expect(!bench.sockets.watch(third, 0))
-    #expect(bench.ready == [])
-    close(third)
 }
 
 @Test func aSocketThatAForkedChildHasTooLeavesEpoll() {
     let bench = Bench()
-    let socket = bench.made(isTold: true)
+    let socket = bench.made()
     // Another descriptor of the same file, as a child's is: the kernel forgets nothing by itself.
     let childs = dup(socket)
-    #expect(!bench.sockets.watch(socket, readable))
-    #expect(bench.sockets.watch(socket, 0))
+    #expect(bench.sockets.letGo(of: socket))
     bench.end(socket)
     #expect(bench.ready == [])
     close(childs)

@@ -66,17 +66,9 @@ CURLcode rt_curl_set_pointer(CURL *easy, CURLoption option, void *value);
 CURLcode rt_curl_set_string(CURL *easy, CURLoption option, const char *value);
 typedef int (*rt_curl_close_socket_fn)(void *user, curl_socket_t socket);
 CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *user);
-/// How libcurl's sockets are made.
-typedef struct {
-  /// SO_RCVBUF and TCP_KEEPCNT, before they connect; 0 for the system's.
-  int receive_buffer_bytes, keep_alive_probes;
-  /// Told of each; may be NULL.
-  void (*opened)(void *user, curl_socket_t socket);
-  void *user;
-} rt_curl_socket_options;
-/// Sockets that a program the host executes does not inherit. The options are the handle's as long
-/// as it is there.
-CURLcode rt_curl_set_open_socket(CURL *easy, rt_curl_socket_options *options);
+/// Sockets that a program the host executes does not inherit; SO_RCVBUF is set before they connect,
+/// and TCP_KEEPCNT, each unless it is 0.
+CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes);
 /// A share of its own for the names an easy handle resolves; NULL without memory.
 CURLSH *rt_curl_dns_share(void);
 /// The file of certificates that libcurl was built for; NULL without.
@@ -98,8 +90,13 @@ CURLcode rt_curl_set_debug(CURL *easy, rt_curl_debug_fn fn, void *user);
 uint64_t rt_curl_request_delay(CURL *easy);
 /// Bytes of the answer's body so far, as they came.
 uint64_t rt_curl_bytes_received(CURL *easy);
+typedef void (*rt_curl_connected_fn)(void *user, curl_socket_t socket);
 /// What libcurl writes while a handle works.
 typedef struct {
+  /// The handle; and who is told of each connection that it makes, before the request goes out.
+  CURL *easy;
+  rt_curl_connected_fn connected;
+  void *user;
   /// There is a connection, and the request goes out.
   _Bool is_connected;
   /// libcurl sends the request again by itself when a connection that was kept ends before an

@@ -45,15 +45,21 @@ final class CurlHandle {
         hasOwnAddresses = !configuration.resolves.isEmpty
         notes = .allocate(capacity: 1)
         notes.initialize(to: rt_curl_notes())
-        network = try CurlNetwork(configuration, on: easy, keptIn: multi.sockets)
+        let sockets = Unmanaged.passUnretained(multi.sockets).toOpaque()
+        notes.pointee.easy = easy
+        notes.pointee.connected = CurlSockets.connected
+        notes.pointee.user = sockets
+        network = try CurlNetwork(configuration, on: easy)
         way.set(on: easy)
         _ = rt_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
         _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
         _ = rt_curl_set_notes(easy, notes)
+        _ = rt_curl_set_close_socket(easy, CurlSockets.closed, sockets)
         _ = rt_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
         if hasOwnAddresses { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+        if configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
         let me = Unmanaged.passUnretained(self).toOpaque()
         _ = rt_curl_set_data(
             easy, CURLOPT_HEADERFUNCTION, HTTPTransfer.headerCame, CURLOPT_HEADERDATA, me)
@@ -72,6 +78,15 @@ final class CurlHandle {
         curl_slist_free_all(list)
         curl_slist_free_all(proxyList)
         notes.deallocate()
+    }
+
+    /// The kernel's probes: a stream of events may stand still for long, and come later on the
+    /// connection of a request.
+    private func keepAlive(_ configuration: NetworkConfiguration) {
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 30)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 15)
+        _ = rt_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 4)
     }
 
     /// How long it took until the request could go out; zero before.

@@ -15,8 +15,8 @@ protocol CurlUser: AnyObject {
     func multiClosed()
 }
 
-/// libcurl's multi handle on a loop: its sockets are in the loop's epoll (`CurlSockets`), its one
-/// timer in the loop's heap (`curl_multi_socket_action`).
+/// libcurl's multi handle on a loop: its sockets are in the loop's epoll, its one timer in the
+/// loop's heap (`curl_multi_socket_action`).
 ///
 /// libcurl must not be called from its own callbacks, and users' callbacks may call anything. So
 /// what libcurl hands over is noted by who receives it (`hasNews`), and told when libcurl has
@@ -198,7 +198,7 @@ final class CurlMulti: TimerTarget, LoopSource {
 
     // MARK: What libcurl calls
 
-    private static let socketChanged: rt_curl_socket_fn = { _, socket, what, user, _ in
+    private static let socketChanged: rt_curl_socket_fn = { _, socket, what, user, known in
         guard let user else { return 0 }
         let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
         var events: UInt32 = 0
@@ -206,7 +206,13 @@ final class CurlMulti: TimerTarget, LoopSource {
         if what == CURL_POLL_OUT || what == CURL_POLL_INOUT {
             events |= PollEvents.writable
         }
-        if me.sockets.watch(socket, events), me.isOpen { me.schedule() }
+        if events == 0, me.sockets.letGo(of: socket) {
+            if me.isOpen { me.schedule() }
+        } else if events == 0 || !me.sockets.takeUp(socket, events) {
+            me.loop.watchCurl(socket, events: events, isNew: known == nil)
+        }
+        // Any pointer but NULL marks the socket as known.
+        _ = curl_multi_assign(me.multi, socket, events == 0 ? nil : user)
         return 0
     }
 

@@ -8,17 +8,10 @@ import Wire
 final class CurlNetwork {
     private var resolves: UnsafeMutablePointer<curl_slist>?
     private var share: UnsafeMutableRawPointer?
-    private let socketOptions: UnsafeMutablePointer<rt_curl_socket_options>
-    private let sockets: CurlSockets?
 
-    /// - Parameter sockets: of a multi handle, for connections that it keeps between exchanges.
     init(
-        _ network: NetworkConfiguration, on easy: UnsafeMutableRawPointer,
-        keptIn sockets: CurlSockets? = nil
+        _ network: NetworkConfiguration, on easy: UnsafeMutableRawPointer
     ) throws(RealtimeError) {
-        self.sockets = sockets
-        socketOptions = .allocate(capacity: 1)
-        socketOptions.initialize(to: rt_curl_socket_options())
         setTLS(network, easy)
         setWay(network, easy)
         setSocket(network, easy)
@@ -29,7 +22,6 @@ final class CurlNetwork {
     deinit {
         curl_slist_free_all(resolves)
         if let share { curl_share_cleanup(share) }
-        socketOptions.deallocate()
     }
 
     /// Whether the file of certificates that libcurl was built for is there.
@@ -95,32 +87,14 @@ final class CurlNetwork {
     }
 
     private func setSocket(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
-        socketOptions.pointee.receive_buffer_bytes = Int32(clamping: network.receiveBufferBytes)
-        if let sockets {
-            let user = Unmanaged.passUnretained(sockets).toOpaque()
-            socketOptions.pointee.opened = CurlSockets.opened
-            socketOptions.pointee.user = user
-            _ = rt_curl_set_close_socket(easy, CurlSockets.closed, user)
-        }
-        _ = rt_curl_set_open_socket(easy, socketOptions)
+        _ = rt_curl_set_open_socket(easy, Int32(clamping: network.receiveBufferBytes), 0)
         _ = rt_curl_set_long(easy, CURLOPT_TCP_NODELAY, network.tcpNoDelay ? 1 : 0)
-        if network.tcpKeepAlive > .zero {
-            // Whole seconds, at least one.
-            let seconds = max(1, Int(network.tcpKeepAlive.clampedNanoseconds / 1_000_000_000))
-            keepAlive(easy, idle: seconds, interval: seconds)
-        } else if sockets != nil {
-            // A stream of events may stand still for long, and come later on the connection of a
-            // request.
-            socketOptions.pointee.keep_alive_probes = 4
-            keepAlive(easy, idle: 30, interval: 15)
-        }
-    }
-
-    /// The kernel's probes; in seconds.
-    private func keepAlive(_ easy: UnsafeMutableRawPointer, idle: Int, interval: Int) {
+        guard network.tcpKeepAlive > .zero else { return }
+        // Whole seconds, at least one.
+        let seconds = max(1, Int(network.tcpKeepAlive.clampedNanoseconds / 1_000_000_000))
         _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, idle)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, interval)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, seconds)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, seconds)
     }
 
     /// libcurl keeps such addresses in its cache of names: in one of this connection's own, so that

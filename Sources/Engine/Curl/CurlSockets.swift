@@ -1,42 +1,41 @@
 import CShims
 import Glibc
 
-/// libcurl's sockets in the loop's epoll.
+/// The sockets of connections that libcurl keeps between exchanges.
 ///
-/// libcurl lets go of a connection's socket when an exchange is over, and takes it up again for the
-/// next one, which comes often within the same turn of the loop. What it lets go of stays in epoll
-/// until the turn is over: two system calls less for each exchange. Only sockets whose end is told
-/// here may stay, since the number of one that was closed may be another's next.
+/// libcurl lets go of a socket when an exchange is over, and takes it up again for the next one,
+/// which comes often within the same turn of the loop. What it lets go of stays in epoll until the
+/// turn is over: two system calls less for each exchange.
+///
+/// The number of a socket that was closed may be another's next. So only those stay whose end is
+/// told here: libcurl (7.88) tells it of connections that are made, and closes those that are not
+/// without a word.
 final class CurlSockets {
     private let epoll: Int32
     /// By descriptor.
     @exclusivity(unchecked) private var entries: [Entry] = []
-    /// Let go of, and in epoll still.
+    /// Those libcurl has let go of in this turn.
     @exclusivity(unchecked) private var released: [Int32] = []
 
     private struct Entry {
-        /// What epoll has.
-        var watched: UInt32 = 0
-        /// What libcurl wants.
-        var wanted: UInt32 = 0
-        /// Its opening was told here, and its end will be.
-        var isTold = false
+        /// Its end will be told.
+        var isKept = false
+        /// libcurl has let go of it; epoll has it still.
+        var isLetGo = false
         /// In `released`.
         var isReleased = false
+        /// What epoll tells of it; 0 when that is not known.
+        var events: UInt32 = 0
     }
 
     init(epoll: Int32) { self.epoll = epoll }
 
-    /// What libcurl wants to know of a socket: `events` 0 for nothing.
-    /// - Returns: whether `settle` is due.
-    func watch(_ socket: Int32, _ events: UInt32) -> Bool {
-        makeRoom(for: socket)
+    /// libcurl wants to know nothing more of a socket.
+    /// - Returns: whether it stays, until `settle`; else it is to leave epoll now.
+    func letGo(of socket: Int32) -> Bool {
         let index = Int(socket)
-        entries[index].wanted = events
-        guard events == 0, entries[index].isTold else {
-            update(socket)
-            return false
-        }
+        guard index < entries.count, entries[index].isKept else { return false }
+        entries[index].isLetGo = true
         if !entries[index].isReleased {
             entries[index].isReleased = true
             released.append(socket)
@@ -44,55 +43,57 @@ final class CurlSockets {
         return true
     }
 
-    /// Takes out of epoll what libcurl has let go of. Before the loop waits.
+    /// libcurl wants to know of `events`.
+    /// - Returns: whether epoll tells of them now; else the caller has it do so.
+    func takeUp(_ socket: Int32, _ events: UInt32) -> Bool {
+        let index = Int(socket)
+        guard index < entries.count, entries[index].isKept else { return false }
+        let entry = entries[index]
+        entries[index].isLetGo = false
+        entries[index].events = events
+        guard entry.isLetGo else { return false }
+        if entry.events != events {
+            _ = rt_epoll_modify(epoll, socket, events, Loop.curlToken(socket))
+        }
+        return true
+    }
+
+    /// Takes out of epoll what was not taken up again. Before the loop waits.
     func settle() {
         guard !released.isEmpty else { return }
         for socket in released {
             entries[Int(socket)].isReleased = false
-            update(socket)
+            leave(socket)
         }
         released.removeAll(keepingCapacity: true)
     }
 
-    private func update(_ socket: Int32) {
-        let entry = entries[Int(socket)]
-        guard entry.watched != entry.wanted else { return }
-        entries[Int(socket)].watched = entry.wanted
-        let token = Loop.curlToken(socket)
-        if entry.wanted == 0 {
-            _ = rt_epoll_remove(epoll, socket)
-        } else if entry.watched == 0 {
-            _ = rt_epoll_add(epoll, socket, entry.wanted, token)
-        } else {
-            _ = rt_epoll_modify(epoll, socket, entry.wanted, token)
-        }
-    }
-
-    private func makeRoom(for socket: Int32) {
-        let missing = Int(socket) + 1 - entries.count
-        if missing > 0 { entries.append(contentsOf: repeatElement(Entry(), count: missing)) }
+    private func leave(_ socket: Int32) {
+        guard entries[Int(socket)].isLetGo else { return }
+        entries[Int(socket)].isLetGo = false
+        _ = rt_epoll_remove(epoll, socket)
     }
 
     // MARK: What libcurl calls
 
-    static let opened: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> Void = {
-        user, socket in
+    /// The connection of a socket is made.
+    static let connected: rt_curl_connected_fn = { user, socket in
         guard let user else { return }
         let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()
-        me.makeRoom(for: socket)
-        let isReleased = me.entries[Int(socket)].isReleased
-        me.entries[Int(socket)] = Entry(isTold: true, isReleased: isReleased)
+        let missing = Int(socket) + 1 - me.entries.count
+        if missing > 0 { me.entries.append(contentsOf: repeatElement(Entry(), count: missing)) }
+        me.entries[Int(socket)].isKept = true
+        me.entries[Int(socket)].events = 0
     }
 
-    /// Out of epoll first: a forked child may have the socket, too, and then the kernel would go on
-    /// with it.
+    /// Closes a socket. Out of epoll first: a forked child may have it, too, and then the kernel
+    /// would go on with it.
     static let closed: rt_curl_close_socket_fn = { user, socket in
         if let user {
             let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()
             if socket < me.entries.count {
-                me.entries[Int(socket)].wanted = 0
-                me.update(socket)
-                me.entries[Int(socket)].isTold = false
+                me.leave(socket)
+                me.entries[Int(socket)].isKept = false
             }
         }
         return Glibc.close(socket)

@@ -322,7 +322,19 @@ package final class Loop: @unchecked Sendable {
         freeSlots.append(index)
     }
 
-    /// For a socket of libcurl's.
+    /// Watches a socket of libcurl's: `events` 0 stops.
+    func watchCurl(_ socket: Int32, events: UInt32, isNew: Bool) {
+        let token = Loop.curlToken(socket)
+        if events == 0 {
+            _ = rt_epoll_remove(descriptor, socket)
+        } else if isNew {
+            _ = rt_epoll_add(descriptor, socket, events, token)
+        } else {
+            _ = rt_epoll_modify(descriptor, socket, events, token)
+        }
+    }
+
+    /// What epoll says for a socket of libcurl's.
     static func curlToken(_ socket: Int32) -> UInt64 {
         curlBit | UInt64(UInt32(bitPattern: socket))
     }
