@@ -23,12 +23,7 @@ package struct Instant: Hashable, Comparable, Sendable {
 extension Duration {
     /// Whole nanoseconds, 0 for negative durations and at most `UInt64.max`.
     package var clampedNanoseconds: UInt64 {
-        let (seconds, attoseconds) = components
-        guard seconds >= 0, attoseconds >= 0 else { return 0 }
-        let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return .max }
-        let (sum, carried) = whole.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000))
-        return carried ? .max : sum
+        UInt64(clamping: attoseconds / 1_000_000_000)
     }
 
     /// The longest time that an option takes, a hundred years: sums and doubles of it are still

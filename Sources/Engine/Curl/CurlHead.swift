@@ -14,6 +14,7 @@ struct CurlHead {
     private var reason = ""
     private var minorVersion = 1
     private var lines: [UInt8] = []
+    private var nameLengths = ResponseHead.NameLengths()
     private var bytes = 0
     private var isDone = false
 
@@ -32,17 +33,22 @@ struct CurlHead {
         } else {
             if lines.isEmpty { lines.reserveCapacity(CurlHead.usual) }
             lines.append(contentsOf: line)
+            if let colon = line.firstByte(UInt8(ascii: ":")) { nameLengths.insert(colon) }
         }
         return nil
     }
 
     private mutating func end() -> ResponseHead? {
         bytes = 0
-        defer { lines = [] }
+        defer {
+            lines = []
+            nameLengths = ResponseHead.NameLengths()
+        }
         guard status >= 200 else { return nil }
         isDone = true
         return ResponseHead(
-            status: status, reason: reason, lines: lines, minorVersion: minorVersion)
+            status: status, reason: reason, lines: lines, nameLengths: nameLengths,
+            minorVersion: minorVersion)
     }
 
     /// `HTTP/1.1 200 OK` or `HTTP/2 200`; libcurl has checked it.

@@ -25,6 +25,9 @@ final class CurlMulti: TimerTarget, LoopSource {
     private let multi: UnsafeMutableRawPointer
     private unowned let loop: Loop
     private let timer = LoopTimer()
+    @exclusivity(unchecked) private var armedAt: Instant?
+    /// When libcurl wants to be called.
+    @exclusivity(unchecked) private var dueAt: Instant?
     let sockets: CurlSockets
     /// By their seats; libcurl keeps each one's number for us.
     @exclusivity(unchecked) private var users: [(any CurlUser)?] = []
@@ -128,7 +131,17 @@ final class CurlMulti: TimerTarget, LoopSource {
         perform(socket, mask)
     }
 
-    func timeReached(_ now: Instant) { perform(CURL_SOCKET_BAD, 0) }
+    func timeReached(_ now: Instant) {
+        armedAt = nil
+        guard let dueAt else { return }
+        if dueAt <= now { return perform(CURL_SOCKET_BAD, 0) }
+        arm(dueAt)
+    }
+
+    private func arm(_ time: Instant) {
+        armedAt = time
+        loop.arm(timer, self, at: time)
+    }
 
     private func perform(_ socket: curl_socket_t, _ mask: Int32) {
         guard isOpen else { return }
@@ -220,13 +233,10 @@ final class CurlMulti: TimerTarget, LoopSource {
         guard let user else { return 0 }
         let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
         me.isDue = milliseconds == 0
-        if milliseconds <= 0 {
-            me.loop.disarm(me.timer)
-            if me.isDue, me.isOpen { me.schedule() }
-        } else {
-            let delay = Duration.milliseconds(Int64(milliseconds))
-            me.loop.arm(me.timer, me, at: Loop.now() + delay)
-        }
+        me.dueAt = milliseconds > 0 ? Loop.now() + .milliseconds(Int64(milliseconds)) : nil
+        if me.isDue, me.isOpen { me.schedule() }
+        // One that is too early stays: most times move on before they come, with each request.
+        if let dueAt = me.dueAt, me.armedAt.map({ dueAt < $0 }) ?? true { me.arm(dueAt) }
         return 0
     }
 }

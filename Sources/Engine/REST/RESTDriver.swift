@@ -95,8 +95,8 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
         if let time { loop.arm(timer, self, at: time) } else { loop.disarm(timer) }
     }
 
-    private func perform(_ action: RESTSession.Action) {
-        switch action {
+    private func perform(_ action: consuming RESTSession.Action) {
+        switch consume action {
         case .start(let id, let request, let isFresh, let rewinds):
             callsByID[id]?.start(request, isFresh: isFresh, rewinds: rewinds)
         case .abort(let id): callsByID[id]?.drop()

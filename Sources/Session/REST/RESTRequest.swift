@@ -23,19 +23,20 @@ package final class RESTRequest: Sendable {
     }
 }
 
-/// How a request ended (R7): with an answer of 2xx when there is no error.
-package struct RESTOutcome: Sendable {
-    package var error: RealtimeError?
+/// How a request ended (R7): with an answer of 2xx when there is no error. A class, as it goes from
+/// hand to hand.
+package final class RESTOutcome: Sendable {
+    package let error: RealtimeError?
     /// Of the last answer; nil when none came.
-    package var head: ResponseHead?
+    package let head: ResponseHead?
     /// Where the last attempt went, after redirects.
-    package var url: HTTPURL
+    package let url: HTTPURL
     /// Those counted, the first one too; 0 when it never began.
-    package var attempts: Int
+    package let attempts: Int
     /// What the last answer asked for.
-    package var retryAfter: Duration?
+    package let retryAfter: Duration?
     /// The answer's body was received for the caller.
-    package var hasBody = false
+    package let hasBody: Bool
 
     package init(
         error: RealtimeError?, head: ResponseHead? = nil, url: HTTPURL, attempts: Int = 0,

@@ -3,36 +3,86 @@ import CShims
 /// Status line and header fields of an HTTP/1 response, in the order they came.
 package struct ResponseHead: Equatable, Sendable {
     /// The x of HTTP/1.x.
-    package var minorVersion: Int
+    package var minorVersion: Int { parts.minorVersion }
     /// 100 to 999.
-    package var status: Int
-    package var reason: String
+    package var status: Int { parts.status }
+    package var reason: String { parts.reason }
     /// Host and port of the proxy whose word this is, for a request that it was to forward.
-    package var proxy: String?
-    /// Lines that nobody has asked for yet: most answers are read for their status alone. Without
-    /// them `taken` has the fields.
-    private var lines: [UInt8] = []
-    private var taken: [HeaderField]
+    package var proxy: String? {
+        get { parts.proxy }
+        set {
+            own()
+            parts.proxy = newValue
+        }
+    }
+
+    /// Copies share it until one is changed: an answer's head is handed from one to the other.
+    private var parts: Parts
+
+    /// Unchecked because none is changed that has more than one owner.
+    private final class Parts: @unchecked Sendable {
+        let minorVersion: Int
+        let status: Int
+        let reason: String
+        @exclusivity(unchecked) var proxy: String?
+        /// Lines that nobody has asked for yet: most answers are read for their status alone.
+        /// Without them `taken` has the fields.
+        @exclusivity(unchecked) var lines: [UInt8]
+        let nameLengths: NameLengths
+        @exclusivity(unchecked) var taken: [HeaderField]
+
+        init(
+            _ status: Int, _ reason: String, _ minorVersion: Int, lines: [UInt8] = [],
+            _ nameLengths: NameLengths = NameLengths(), taken: [HeaderField] = []
+        ) {
+            self.minorVersion = minorVersion
+            self.status = status
+            self.reason = reason
+            self.lines = lines
+            self.nameLengths = nameLengths
+            self.taken = taken
+        }
+    }
+
+    /// How long the names of fields are: of most fields that are asked for it tells that there are
+    /// none.
+    package struct NameLengths: Sendable {
+        private var bits: UInt64 = 0
+
+        package init() {}
+
+        package mutating func insert(_ length: Int) { bits |= 1 << UInt64(length & 63) }
+        func mayHold(_ length: Int) -> Bool { bits & 1 << UInt64(length & 63) != 0 }
+    }
 
     package init(
         status: Int, reason: String = "", fields: [HeaderField] = [], minorVersion: Int = 1
     ) {
-        self.minorVersion = minorVersion
-        self.status = status
-        self.reason = reason
-        taken = fields
+        parts = Parts(status, reason, minorVersion, taken: fields)
     }
 
     /// With fields as they came: lines of a name, a colon and a value, each with its end; lines
     /// without a colon are left out.
-    package init(status: Int, reason: String, lines: [UInt8], minorVersion: Int) {
-        self.init(status: status, reason: reason, minorVersion: minorVersion)
-        self.lines = lines
+    /// - Parameter nameLengths: of all names in front of a colon.
+    package init(
+        status: Int, reason: String, lines: [UInt8], nameLengths: NameLengths, minorVersion: Int
+    ) {
+        parts = Parts(status, reason, minorVersion, lines: lines, nameLengths)
+    }
+
+    /// Before a change.
+    private mutating func own() {
+        guard !isKnownUniquelyReferenced(&parts) else { return }
+        let copy = Parts(
+            status, reason, minorVersion, lines: parts.lines, parts.nameLengths,
+            taken: parts.taken)
+        copy.proxy = parts.proxy
+        parts = copy
     }
 
     package var fields: [HeaderField] {
         get {
-            guard !lines.isEmpty else { return taken }
+            guard !parts.lines.isEmpty else { return parts.taken }
             var fields: [HeaderField] = []
             forEachLine { line in
                 guard let colon = line.firstByte(UInt8(ascii: ":")) else { return }
@@ -42,17 +92,19 @@ package struct ResponseHead: Equatable, Sendable {
             return fields
         }
         _modify {
-            taken = fields
-            lines = []
-            yield &taken
+            own()
+            parts.taken = fields
+            parts.lines = []
+            yield &parts.taken
         }
     }
 
     /// The values of every field with this name, in order; names match in any ASCII case.
     package func values(_ name: String) -> [String] {
-        guard !lines.isEmpty else {
-            return taken.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+        guard !parts.lines.isEmpty else {
+            return parts.taken.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
         }
+        guard parts.nameLengths.mayHold(name.utf8.count) else { return [] }
         var values: [String] = []
         var name = name
         name.withUTF8 { wanted in
@@ -89,7 +141,7 @@ package struct ResponseHead: Equatable, Sendable {
 
     /// Each line, without its LF.
     private func forEachLine(_ body: (UnsafeRawBufferPointer) -> Void) {
-        lines.withUnsafeBytes { bytes in
+        parts.lines.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
                 let tail = UnsafeRawBufferPointer(rebasing: rest)
@@ -112,7 +164,7 @@ package struct ResponseHead: Equatable, Sendable {
 
 extension UnsafeRawBufferPointer {
     /// The place of the first such byte.
-    fileprivate func firstByte(_ byte: UInt8) -> Int? {
+    package func firstByte(_ byte: UInt8) -> Int? {
         let place = shim_find_byte(baseAddress?.assumingMemoryBound(to: UInt8.self), count, byte)
         return place == count ? nil : place
     }
