@@ -240,11 +240,6 @@ static int connected(void *user, char *address, char *own_address, int port, int
     return CURL_PREREQFUNC_ABORT;
   }
   notes->is_connected = 1;
-  long made = 0;
-  curl_easy_getinfo(notes->easy, CURLINFO_NUM_CONNECTS, &made);
-  curl_socket_t socket = CURL_SOCKET_BAD;
-  if (made > 0 && !rt_curl_active_socket(notes->easy, &socket) && socket != CURL_SOCKET_BAD)
-    notes->connected(notes->user, socket);
   return CURL_PREREQFUNC_OK;
 }
 
@@ -276,6 +271,12 @@ uint64_t rt_curl_bytes_received(CURL *easy) {
   curl_off_t count = 0;
   curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &count);
   return count > 0 ? (uint64_t)count : 0;
+}
+
+bool rt_curl_kept_socket(CURL *easy, curl_socket_t *out) {
+  long made = 0;
+  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made);
+  return made > 0 && !rt_curl_active_socket(easy, out) && *out != CURL_SOCKET_BAD;
 }
 
 int rt_curl_connect_status(CURL *easy) {

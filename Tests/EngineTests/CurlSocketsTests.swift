@@ -22,7 +22,7 @@ private final class Bench {
 
     /// A descriptor with a byte to read, in epoll.
     /// - Parameter number: to have again; other tests, meanwhile, take the lowest that are free.
-    func made(isConnected: Bool = true, number: Int32? = nil) -> Int32 {
+    func made(isKept: Bool = true, number: Int32? = nil) -> Int32 {
         var pair: [Int32] = [-1, -1]
         #expect(pipe(&pair) == 0)
         #expect(write(pair[1], "x", 1) == 1)
@@ -32,7 +32,7 @@ private final class Bench {
             close(pair[0])
             pair[0] = number
         }
-        if isConnected { CurlSockets.connected(user, pair[0]) }
+        if isKept { sockets.keep(pair[0]) }
         #expect(!sockets.takeUp(pair[0], readable))
         #expect(rt_epoll_add(epoll, pair[0], readable, Loop.curlToken(pair[0])) == 0)
         return pair[0]
@@ -90,13 +90,13 @@ private let readable = PollEvents.readable
     bench.end(socket)
 }
 
-@Test func aSocketWithoutAConnectionGoesAtOnce() {
+@Test func aSocketThatIsNotKeptGoesAtOnce() {
     let bench = Bench()
-    let socket = bench.made(isConnected: false)
+    let socket = bench.made(isKept: false)
     #expect(!bench.sockets.letGo(of: socket))
     // libcurl closes it without a word, and a WebSocket has the number next.
     close(socket)
-    let next = bench.made(isConnected: false)
+    let next = bench.made(isKept: false)
     bench.sockets.settle()
     #expect(bench.ready == [next])
     #expect(!bench.sockets.letGo(of: next))
@@ -109,7 +109,7 @@ private let readable = PollEvents.readable
     let first = bench.made(number: number)
     #expect(bench.sockets.letGo(of: first))
     bench.end(first)
-    let second = bench.made(isConnected: false, number: number)
+    let second = bench.made(isKept: false, number: number)
     // What the first left behind does not reach the second.
     bench.sockets.settle()
     #expect(bench.ready == [second])

@@ -90,13 +90,8 @@ CURLcode rt_curl_set_debug(CURL *easy, rt_curl_debug_fn fn, void *user);
 uint64_t rt_curl_request_delay(CURL *easy);
 /// Bytes of the answer's body so far, as they came.
 uint64_t rt_curl_bytes_received(CURL *easy);
-typedef void (*rt_curl_connected_fn)(void *user, curl_socket_t socket);
 /// What libcurl writes while a handle works.
 typedef struct {
-  /// The handle; and who is told of each connection that it makes, before the request goes out.
-  CURL *easy;
-  rt_curl_connected_fn connected;
-  void *user;
   /// There is a connection, and the request goes out.
   _Bool is_connected;
   /// libcurl sends the request again by itself when a connection that was kept ends before an
@@ -109,6 +104,9 @@ typedef struct {
 CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes);
 void rt_curl_clear_notes(rt_curl_notes *notes);
 const char *rt_curl_error_text(const rt_curl_notes *notes);
+/// Of a transfer that is over: the socket of the connection that was made for it and is kept; false
+/// for none.
+bool rt_curl_kept_socket(CURL *easy, curl_socket_t *out);
 /// 10, 11, 20, 30; 0 before the answer.
 int rt_curl_http_version(CURL *easy);
 /// What a proxy answered to CONNECT; 0 for nothing.

@@ -45,17 +45,14 @@ final class CurlHandle {
         hasOwnAddresses = !configuration.resolves.isEmpty
         notes = .allocate(capacity: 1)
         notes.initialize(to: rt_curl_notes())
-        let sockets = Unmanaged.passUnretained(multi.sockets).toOpaque()
-        notes.pointee.easy = easy
-        notes.pointee.connected = CurlSockets.connected
-        notes.pointee.user = sockets
         network = try CurlNetwork(configuration, on: easy)
         way.set(on: easy)
         _ = rt_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
         _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
         _ = rt_curl_set_notes(easy, notes)
-        _ = rt_curl_set_close_socket(easy, CurlSockets.closed, sockets)
+        _ = rt_curl_set_close_socket(
+            easy, CurlSockets.closed, Unmanaged.passUnretained(multi.sockets).toOpaque())
         _ = rt_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
         if hasOwnAddresses { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }

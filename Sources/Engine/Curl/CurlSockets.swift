@@ -30,6 +30,14 @@ final class CurlSockets {
 
     init(epoll: Int32) { self.epoll = epoll }
 
+    /// The connection of a socket was made by an exchange, and outlives it.
+    func keep(_ socket: Int32) {
+        let missing = Int(socket) + 1 - entries.count
+        if missing > 0 { entries.append(contentsOf: repeatElement(Entry(), count: missing)) }
+        entries[Int(socket)].isKept = true
+        entries[Int(socket)].events = 0
+    }
+
     /// libcurl wants to know nothing more of a socket.
     /// - Returns: whether it stays, until `settle`; else it is to leave epoll now.
     func letGo(of socket: Int32) -> Bool {
@@ -74,20 +82,8 @@ final class CurlSockets {
         _ = rt_epoll_remove(epoll, socket)
     }
 
-    // MARK: What libcurl calls
-
-    /// The connection of a socket is made.
-    static let connected: rt_curl_connected_fn = { user, socket in
-        guard let user else { return }
-        let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()
-        let missing = Int(socket) + 1 - me.entries.count
-        if missing > 0 { me.entries.append(contentsOf: repeatElement(Entry(), count: missing)) }
-        me.entries[Int(socket)].isKept = true
-        me.entries[Int(socket)].events = 0
-    }
-
-    /// Closes a socket. Out of epoll first: a forked child may have it, too, and then the kernel
-    /// would go on with it.
+    /// For libcurl to call. Out of epoll first: a forked child may have the socket, too, and then
+    /// the kernel would go on with it.
     static let closed: rt_curl_close_socket_fn = { user, socket in
         if let user {
             let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()

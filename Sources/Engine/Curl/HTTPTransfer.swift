@@ -182,6 +182,8 @@ final class HTTPTransfer: CurlUser {
 
     func finished(_ result: CURLcode) {
         self.result = result
+        var socket: curl_socket_t = CURL_SOCKET_BAD
+        if rt_curl_kept_socket(easy, &socket) { multi.sockets.keep(socket) }
         // What a proxy said instead of opening a tunnel; libcurl keeps its answer to itself.
         if result != CURLE_OK, head == nil, !isAnswered, rt_curl_connect_status(easy) == 407 {
             var refusal = ResponseHead(status: 407, reason: "Proxy Authentication Required")
