@@ -1,12 +1,14 @@
-/* What the callbacks of a turn send goes out behind the last of them: a server wakes once. */
+/* What the callbacks of a turn send goes out behind the last of them: a server wakes once. And an
+ * answer that has come is in time, however late the turn is. */
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "contract.h"
 
-enum { TOGETHER = 3, LAST_FD = 64 };
+enum { TOGETHER = 3, LAST_FD = 64, ATTEMPT_MS = 1500 };
 
 typedef struct turn {
   rt_rest *rest;
@@ -81,10 +83,48 @@ static int together(rt_loop *loop, const char *server) {
   return found;
 }
 
+typedef struct ending {
+  rt_status error;
+  int32_t status;
+  uint32_t attempts;
+  int count;
+} ending;
+
+static void on_end(rt_rest_response *response, void *user) {
+  ending *e = user;
+  e->error = rt_rest_response_error(response);
+  e->status = rt_rest_response_status(response);
+  e->attempts = rt_rest_response_attempts(response);
+  e->count += 1;
+}
+
+static void in_time(rt_loop *loop, const char *server, const char *method) {
+  int64_t end_ms = now_ms() + 10000;
+  uint64_t before = bytes_sent();
+  ending e = {0};
+  rt_rest *rest;
+  rt_rest_request *request;
+  CHECK_OK(rt_rest_new(loop, server, &rest));
+  CHECK_OK(rt_rest_set_attempt_timeout_ms(rest, ATTEMPT_MS));
+  CHECK_OK(rt_rest_set_deadline_ms(rest, ATTEMPT_MS));
+  CHECK_OK(rt_rest_request_new(rest, method, "/echo", &request));
+  CHECK_OK(rt_rest_request_send(request, on_end, &e, NULL, NULL));
+  rt_rest_request_free(request);
+  while (bytes_sent() == before) CHECK_OK(rt_loop_dispatch(loop, 5));
+  CHECK(e.count == 0);
+  while (answered() == 0) CHECK(now_ms() < end_ms);
+  usleep((ATTEMPT_MS + 100) * 1000);
+  TURN_UNTIL(loop, e.count == 1);
+  CHECK(e.error == RT_OK && e.status == 200 && e.attempts == 1);
+  rt_rest_free(rest);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop = new_loop();
   int attempts = 0;
   CHECK(argc == 2);
+  in_time(loop, argv[1], "GET");
+  in_time(loop, argv[1], "POST");
   while (!together(loop, argv[1])) CHECK(++attempts < 100);
   rt_loop_free(loop);
   return 0;

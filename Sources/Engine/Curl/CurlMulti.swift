@@ -7,7 +7,7 @@ protocol CurlUser: AnyObject {
     var easy: UnsafeMutableRawPointer { get }
     /// Its place among the multi handle's users; nil when it is none.
     var seat: Int? { get set }
-    /// libcurl is done with it.
+    /// libcurl is done with it; told in the multi handle's turn.
     func finished(_ result: CURLcode)
     /// What libcurl handed over meanwhile can be told: no call of libcurl's is under way.
     func deliver()
@@ -20,7 +20,7 @@ protocol CurlUser: AnyObject {
 ///
 /// libcurl must not be called from its own callbacks, and users' callbacks may call anything. So
 /// what libcurl hands over is noted by who receives it (`hasNews`), and told when libcurl has
-/// returned.
+/// returned; the end of an exchange in the multi handle's turn.
 final class CurlMulti: TimerTarget, LoopSource {
     private let multi: UnsafeMutableRawPointer
     private unowned let loop: Loop
@@ -157,8 +157,8 @@ final class CurlMulti: TimerTarget, LoopSource {
         isActing = false
     }
 
-    /// Tells those that are done.
-    private func finish() {
+    /// Tells those that are done: at the end of a turn of the loop, or before a timer that is due.
+    func finish() {
         var result = CURLE_OK
         var seat = 0
         while isOpen, rt_curl_multi_next_done(multi, &seat, &result) {
@@ -189,7 +189,8 @@ final class CurlMulti: TimerTarget, LoopSource {
         while true {
             deliverNews()
             finish()
-            guard isOpen, isDue, rounds < CurlMulti.roundsPerTurn, told < Loop.bytesPerTurn
+            guard isOpen, isDue, rounds < CurlMulti.roundsPerTurn,
+                rounds == 0 || told < Loop.bytesPerTurn
             else { break }
             isDue = false
             rounds += 1
@@ -219,10 +220,10 @@ final class CurlMulti: TimerTarget, LoopSource {
         if what == CURL_POLL_OUT || what == CURL_POLL_INOUT {
             events |= PollEvents.writable
         }
-        if events == 0, me.sockets.letGo(of: socket) {
-            if me.isOpen { me.schedule() }
-        } else if events == 0 || !me.sockets.takeUp(socket, events) {
-            me.loop.watchCurl(socket, events: events, isNew: known == nil)
+        if events != 0 {
+            me.sockets.watch(socket, events, isNew: known == nil)
+        } else if me.sockets.letGo(of: socket), me.isOpen {
+            me.schedule()
         }
         // Any pointer but NULL marks the socket as known.
         _ = curl_multi_assign(me.multi, socket, events == 0 ? nil : user)

@@ -1,11 +1,11 @@
 import CShims
 import Glibc
 
-/// The sockets of connections that libcurl keeps between exchanges.
+/// libcurl's sockets in the loop's epoll.
 ///
-/// libcurl lets go of a socket when an exchange is over, and takes it up again for the next one,
-/// which comes often within the same turn of the loop. What it lets go of stays in epoll until the
-/// turn is over: two system calls less for each exchange.
+/// libcurl lets go of a connection's socket when an exchange is over, and takes it up again for the
+/// next one, which comes often within the same turn of the loop. What it lets go of stays in epoll
+/// until the turn is over: two system calls less for each exchange.
 ///
 /// The number of a socket that was closed may be another's next. So only those stay whose end is
 /// told here: libcurl (7.88) tells it of connections that are made, and closes those that are not
@@ -38,11 +38,18 @@ final class CurlSockets {
         entries[Int(socket)].events = 0
     }
 
+    private func isKept(_ socket: Int32) -> Bool {
+        socket < entries.count && entries[Int(socket)].isKept
+    }
+
     /// libcurl wants to know nothing more of a socket.
-    /// - Returns: whether it stays, until `settle`; else it is to leave epoll now.
+    /// - Returns: whether it stays until `settle`.
     func letGo(of socket: Int32) -> Bool {
+        guard isKept(socket) else {
+            _ = rt_epoll_remove(epoll, socket)
+            return false
+        }
         let index = Int(socket)
-        guard index < entries.count, entries[index].isKept else { return false }
         entries[index].isLetGo = true
         if !entries[index].isReleased {
             entries[index].isReleased = true
@@ -52,18 +59,22 @@ final class CurlSockets {
     }
 
     /// libcurl wants to know of `events`.
-    /// - Returns: whether epoll tells of them now; else the caller has it do so.
-    func takeUp(_ socket: Int32, _ events: UInt32) -> Bool {
-        let index = Int(socket)
-        guard index < entries.count, entries[index].isKept else { return false }
-        let entry = entries[index]
-        entries[index].isLetGo = false
-        entries[index].events = events
-        guard entry.isLetGo else { return false }
-        if entry.events != events {
-            _ = rt_epoll_modify(epoll, socket, events, Loop.curlToken(socket))
+    /// - Parameter isNew: it did not know the socket.
+    func watch(_ socket: Int32, _ events: UInt32, isNew: Bool) {
+        var isWatched = !isNew
+        if isKept(socket) {
+            let entry = entries[Int(socket)]
+            entries[Int(socket)].isLetGo = false
+            entries[Int(socket)].events = events
+            if entry.isLetGo, entry.events == events { return }
+            isWatched = isWatched || entry.isLetGo
         }
-        return true
+        let token = Loop.curlToken(socket)
+        if isWatched {
+            _ = rt_epoll_modify(epoll, socket, events, token)
+        } else {
+            _ = rt_epoll_add(epoll, socket, events, token)
+        }
     }
 
     /// Takes out of epoll what was not taken up again. Before the loop waits.

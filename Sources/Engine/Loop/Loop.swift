@@ -210,8 +210,11 @@ package final class Loop: @unchecked Sendable {
     }
 
     private func runTimers() {
-        guard timers.earliest != nil else { return }
+        guard let earliest = timers.earliest else { return }
         let now = Loop.now()
+        guard earliest <= now else { return }
+        // An answer that has come is in time, however late the loop's turn is.
+        curlMulti?.finish()
         while !isClosed.load(ordering: .relaxed), let target = timers.popDue(now) {
             target.timeReached(now)
         }
@@ -320,18 +323,6 @@ package final class Loop: @unchecked Sendable {
         // 30 bits, so that a token never reaches the curl bit.
         slots[index].generation = (slots[index].generation + 1) & 0x3FFF_FFFF
         freeSlots.append(index)
-    }
-
-    /// Watches a socket of libcurl's: `events` 0 stops.
-    func watchCurl(_ socket: Int32, events: UInt32, isNew: Bool) {
-        let token = Loop.curlToken(socket)
-        if events == 0 {
-            _ = rt_epoll_remove(descriptor, socket)
-        } else if isNew {
-            _ = rt_epoll_add(descriptor, socket, events, token)
-        } else {
-            _ = rt_epoll_modify(descriptor, socket, events, token)
-        }
     }
 
     /// What epoll says for a socket of libcurl's.
