@@ -25,7 +25,7 @@ MEMCHECK = [
 KEEPS_MEMORY = {"contract_exit", "contract_fork"}
 
 #: Has an allocator of its own, or needs to be faster than the peer.
-NOT_UNDER_VALGRIND = {"contract_allocations", "contract_fairness"}
+NOT_UNDER_VALGRIND = {"contract_allocations", "contract_fairness", "contract_rest_turns"}
 
 
 def check(source: Path) -> None:
