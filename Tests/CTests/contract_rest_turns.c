@@ -49,7 +49,7 @@ static void on_second(rt_rest_response *response, void *user) {
   ((turn *)user)->done += 1;
 }
 
-/* Nothing has gone out since the one before was told, which began another. */
+/* Counts those that are told with nothing sent since the one before, which began another. */
 static void on_first(rt_rest_response *response, void *user) {
   turn *t = user;
   uint64_t sent = bytes_sent();

@@ -178,9 +178,9 @@ final class CurlMulti: TimerTarget, LoopSource {
 
     func ready(_ events: UInt32) {}
 
-    /// Behind all that was ready in a turn of the loop. Only here is told what is done, as libcurl
-    /// sends what is new whenever it is called: so what callbacks begin goes out behind one
-    /// another, and wakes a server once. And by libcurl's timer each call that it wants at once
+    /// Behind all that was ready in a turn of the loop. What is done is told here, not behind each
+    /// call of libcurl's, as any of them sends what is new: so what callbacks begin goes out behind
+    /// one another, and wakes a server once. And by libcurl's timer each call that it wants at once
     /// would cost a turn of the loop and three system calls.
     func turn() {
         isScheduled = false
