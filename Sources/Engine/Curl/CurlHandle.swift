@@ -14,6 +14,7 @@ final class CurlHandle {
     private let network: CurlNetwork
     /// Where it leads to, and how.
     @exclusivity(unchecked) private var place: HTTPURL
+    @exclusivity(unchecked) private var origin: CurlOrigin
     @exclusivity(unchecked) private(set) var way: CurlWay
     /// Its addresses are the network's own: its connections are for nobody else.
     private let hasOwnAddresses: Bool
@@ -24,8 +25,7 @@ final class CurlHandle {
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<curl_slist>?
     /// For the proxy that is asked for a tunnel.
     @exclusivity(unchecked) private var proxyList: UnsafeMutablePointer<curl_slist>?
-    @exclusivity(unchecked) private var listed:
-        (fields: [HeaderField], basic: String?, sendsBody: Bool, isTunnel: Bool)?
+    @exclusivity(unchecked) private var listed: Listed?
     /// GET without a body.
     @exclusivity(unchecked) private var isPlain = true
 
@@ -35,6 +35,7 @@ final class CurlHandle {
     init(
         _ configuration: NetworkConfiguration, to url: HTTPURL, on multi: CurlMulti
     ) throws(RealtimeError) {
+        origin = try CurlOrigin(url)
         guard let easy = curl_easy_init() else {
             throw RealtimeError(.system, "libcurl could not make a handle")
         }
@@ -46,6 +47,7 @@ final class CurlHandle {
         notes = .allocate(capacity: 1)
         notes.initialize(to: rt_curl_notes())
         network = try CurlNetwork(configuration, on: easy)
+        origin.set(on: easy)
         way.set(on: easy)
         _ = rt_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
@@ -116,16 +118,21 @@ final class CurlHandle {
         notes.pointee.goes_out_once =
             options.goesOutOnce && !RetryRules.isIdempotent(request.method)
         if !request.url.hasSameOrigin(as: place) {
+            let new = try CurlOrigin(request.url)
+            new.set(on: easy)
+            // The old one goes when libcurl has the new.
+            origin = new
             place = request.url
             way = CurlWay(to: place, by: configuration)
             way.set(on: easy)
         }
-        _ = rt_curl_set_string(easy, CURLOPT_URL, request.url.requestURL)
+        _ = rt_curl_set_string(
+            easy, CURLOPT_REQUEST_TARGET, way.isForwarded ? request.url.text : request.url.target)
         let wanted = Settings(for: request, options, hasOwnAddresses: hasOwnAddresses)
         if wanted != settings { wanted.set(on: easy) }
         settings = wanted
         setBody(request)
-        try setFields(request)
+        try setFields(request, decodes: wanted.decodes)
     }
 
     /// What a request wants of libcurl beside where it goes and what it says.
@@ -162,7 +169,7 @@ final class CurlHandle {
             let version = offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
             _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(version))
             _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
-            // Of "" libcurl makes a list of all codings that it knows.
+            // The header is one of ours; libcurl decodes when it could make one.
             _ = rt_curl_set_string(easy, CURLOPT_ACCEPT_ENCODING, decodes ? "" : nil)
             _ = rt_curl_set_long(easy, CURLOPT_PIPEWAIT, waitsForShare ? 1 : 0)
             _ = rt_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
@@ -181,23 +188,31 @@ final class CurlHandle {
         isPlain = true
     }
 
-    private func setFields(_ request: HTTPRequest) throws(RealtimeError) {
-        let basic = request.has("Authorization") ? nil : request.url.basicAuthorization
-        let sendsBody = request.sendsBody
-        if let listed, listed.sendsBody == sendsBody, listed.basic == basic,
-            listed.isTunnel == way.isTunnel, listed.fields == request.fields
-        {
-            return
-        }
+    /// What the header lines were made of.
+    private struct Listed: Equatable {
+        var fields: [HeaderField]
+        var basic: String?
+        var sendsBody: Bool
+        var decodes: Bool
+        var isTunnel: Bool
+    }
+
+    private func setFields(_ request: HTTPRequest, decodes: Bool) throws(RealtimeError) {
+        let wanted = Listed(
+            fields: request.fields,
+            basic: request.has("Authorization") ? nil : request.url.basicAuthorization,
+            sendsBody: request.sendsBody, decodes: decodes, isTunnel: way.isTunnel)
+        if wanted == listed { return }
         // What asks for a tunnel is a request of its own; the other is the server's.
-        let isTunnel = way.isTunnel
         func isForProxy(_ field: HeaderField) -> Bool {
-            isTunnel && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
+            wanted.isTunnel && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
         }
         var lines = request.fields.filter { !isForProxy($0) }.map(CurlHandle.line)
-        if let basic { lines.append("Authorization: \(basic)") }
+        if let basic = wanted.basic { lines.append("Authorization: \(basic)") }
         if !request.has("User-Agent") { lines.append("User-Agent: \(ClientHandshake.userAgent)") }
-        if sendsBody {
+        // libcurl would make it anew, and write it twice, for each exchange.
+        if decodes, let codings = CurlHandle.codings { lines.append("Accept-Encoding: \(codings)") }
+        if wanted.sendsBody {
             // libcurl's own: it would wait for a 100, and name the type of a form.
             if !request.has("Expect") { lines.append("Expect:") }
             if !request.has("Content-Type") { lines.append("Content-Type:") }
@@ -207,8 +222,21 @@ final class CurlHandle {
         try CurlHandle.set(&proxyList, to: request.fields.filter(isForProxy).map(CurlHandle.line))
         _ = rt_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
         _ = rt_curl_set_pointer(easy, CURLOPT_PROXYHEADER, proxyList)
-        listed = (request.fields, basic, sendsBody, isTunnel)
+        listed = wanted
     }
+
+    /// What libcurl decodes, as it would say it itself; nil for nothing.
+    private static let codings: String? = {
+        guard let features = curl_version_info(CURLVERSION_FIRST)?.pointee.features else {
+            return nil
+        }
+        let known = [
+            (CURL_VERSION_LIBZ, "deflate, gzip"), (CURL_VERSION_BROTLI, "br"),
+            (CURL_VERSION_ZSTD, "zstd"),
+        ]
+        let codings = known.filter { features & $0.0 != 0 }.map(\.1)
+        return codings.isEmpty ? nil : codings.joined(separator: ", ")
+    }()
 
     /// A value of blanks would take the header away, as none does: the semicolon sends it without.
     private static func line(_ field: HeaderField) -> String {

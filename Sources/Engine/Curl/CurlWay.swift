@@ -14,9 +14,10 @@ struct CurlWay {
 
     /// Host and port of the proxy; nil without any.
     let proxyName: String?
-    /// A proxy is asked for a tunnel, and not handed the request itself, as it is for what goes
-    /// without TLS (RFC 9112 §3.2.2).
+    /// A proxy is asked for a tunnel.
     let isTunnel: Bool
+    /// The request itself goes to the proxy, with its whole URL (RFC 9112 §3.2.2).
+    var isForwarded: Bool { proxyURL != nil && !isTunnel }
 
     init(to url: HTTPURL, by network: NetworkConfiguration) {
         proxyURL = network.proxyURL(to: url) { name in

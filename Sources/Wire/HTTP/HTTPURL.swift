@@ -56,7 +56,7 @@ package struct HTTPURL: Equatable, Sendable {
     /// The whole URL without user and password.
     package var text: String { origin + target }
 
-    /// What libcurl requests: the whole URL without user and password, with the zone.
+    /// The whole URL without user and password, with the zone: to be parsed again.
     package var requestURL: String { connectURL + target }
 
     /// Host and port, for messages.

@@ -293,3 +293,57 @@ def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> No
         check(lib.rt_loop_dispatch(loop, 1000))
     lib.rt_rest_request_free(request)
     lib.rt_rest_free(client)
+
+
+def head_lines(request: bytes) -> list[str]:
+    return request.partition(b"\r\n\r\n")[0].decode().split("\r\n")
+
+
+def test_the_target_goes_out_as_it_is(serve: Any) -> None:
+    """Over connections and handles that are used again, to one server and to another."""
+    requests: list[list[str]] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            requests.append(head_lines(request))
+            connection.sendall(OK)
+
+    first, second = serve(answer), serve(answer)
+    targets = ["/", "/a//b/?", "/a;b=1/%2e%2E/c?x=%20&y=//&z", "/?", "/" + "x" * 5000]
+    with sync.RESTClient(first.url) as client:
+        for target in targets:
+            for server in (first, second, first):
+                assert client.get(server.url + target).text == "ok"
+    assert len(requests) == 15
+    for index, lines in enumerate(requests):
+        server = second if index % 3 == 1 else first
+        assert lines[0] == f"GET {targets[index // 3]} HTTP/1.1"
+        assert lines[1] == f"Host: {server.url.removeprefix('http://')}"
+
+
+def test_codings_are_offered_once(serve: Any) -> None:
+    """Those that are decoded, or the caller's own, or none."""
+    requests: list[list[str]] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            requests.append(head_lines(request))
+            if any(line.startswith("Accept-Encoding: deflate, gzip") for line in requests[-1]):
+                body = gzip.compress(b"small")
+                head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+                connection.sendall(head % len(body) + body)
+            else:
+                connection.sendall(OK)
+
+    server = serve(answer)
+    with sync.RESTClient(server.url) as client:
+        assert client.get("/").text == "small"
+        assert client.get("/", headers={"accept-encoding": "identity"}).text == "ok"
+        assert client.get("/").text == "small"
+    with sync.RESTClient(server.url, compression=False) as client:
+        assert client.get("/").text == "ok"
+    offers = [
+        [line for line in lines if line.lower().startswith("accept-encoding")] for lines in requests
+    ]
+    assert [len(found) for found in offers] == [1, 1, 1, 0]
+    assert offers[1] == ["accept-encoding: identity"]
