@@ -195,19 +195,24 @@ final class CurlHandle {
         var sendsBody: Bool
         var decodes: Bool
         var isTunnel: Bool
+        var host: String?
     }
 
     private func setFields(_ request: HTTPRequest, decodes: Bool) throws(RealtimeError) {
         let wanted = Listed(
             fields: request.fields,
             basic: request.has("Authorization") ? nil : request.url.basicAuthorization,
-            sendsBody: request.sendsBody, decodes: decodes, isTunnel: way.isTunnel)
+            sendsBody: request.sendsBody, decodes: decodes, isTunnel: way.isTunnel,
+            // On a connection to a proxy libcurl 7.88 puts the brackets of an IPv6 address as they
+            // were for the host before.
+            host: way.isForwarded ? request.url.hostHeader : nil)
         if wanted == listed { return }
         // What asks for a tunnel is a request of its own; the other is the server's.
         func isForProxy(_ field: HeaderField) -> Bool {
             wanted.isTunnel && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
         }
         var lines = request.fields.filter { !isForProxy($0) }.map(CurlHandle.line)
+        if let host = wanted.host { lines.append("Host: \(host)") }
         if let basic = wanted.basic { lines.append("Authorization: \(basic)") }
         if !request.has("User-Agent") { lines.append("User-Agent: \(ClientHandshake.userAgent)") }
         // libcurl would make it anew, and write it twice, for each exchange.

@@ -321,6 +321,37 @@ def test_the_target_goes_out_as_it_is(serve: Any) -> None:
         assert lines[1] == f"Host: {server.url.removeprefix('http://')}"
 
 
+def test_a_proxy_is_given_the_whole_url(serve: Any) -> None:
+    """What goes without TLS is handed to the proxy itself (RFC 9112 §3.2.2)."""
+    requests: list[list[str]] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            requests.append(head_lines(request))
+            connection.sendall(OK)
+
+    proxy = serve(answer)
+    with sync.RESTClient("http://one.invalid:81/v1", proxy=proxy.url) as client:
+        assert client.get("/a?b=c").url == "http://one.invalid:81/v1/a?b=c"
+        assert client.get("http://user:secret@two.invalid/#part").text == "ok"
+        assert client.get("http://[::1]:8080/x").text == "ok"
+        assert client.get("http://three.invalid/").text == "ok"
+    assert [lines[0] for lines in requests] == [
+        "GET http://one.invalid:81/v1/a?b=c HTTP/1.1",
+        "GET http://two.invalid/ HTTP/1.1",
+        "GET http://[::1]:8080/x HTTP/1.1",
+        "GET http://three.invalid/ HTTP/1.1",
+    ]
+    assert [lines[1] for lines in requests] == [
+        "Host: one.invalid:81",
+        "Host: two.invalid",
+        "Host: [::1]:8080",
+        "Host: three.invalid",
+    ]
+    # On the connection that was made for the first.
+    assert len(proxy._connections) == 1
+
+
 def test_codings_are_offered_once(serve: Any) -> None:
     """Those that are decoded, or the caller's own, or none."""
     requests: list[list[str]] = []
