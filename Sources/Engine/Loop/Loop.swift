@@ -52,14 +52,14 @@ package final class Loop: @unchecked Sendable {
     private var isEnding = false
 
     // The world: owner only.
-    private var timers = TimerHeap()
-    private var timerArmedAt: Instant?
-    private var slots: [Slot] = []
-    private var freeSlots: [Int] = []
+    @exclusivity(unchecked) private var timers = TimerHeap()
+    @exclusivity(unchecked) private var timerArmedAt: Instant?
+    @exclusivity(unchecked) private var slots: [Slot] = []
+    @exclusivity(unchecked) private var freeSlots: [Int] = []
     @exclusivity(unchecked) private var scheduled: [any LoopSource] = []
-    private var scheduledNow: [any LoopSource] = []
-    private var residents: [ObjectIdentifier: any LoopResident] = [:]
-    private var curlMulti: CurlMulti?
+    @exclusivity(unchecked) private var scheduledNow: [any LoopSource] = []
+    @exclusivity(unchecked) private var residents: [ObjectIdentifier: any LoopResident] = [:]
+    @exclusivity(unchecked) private var curlMulti: CurlMulti?
     private var reachability: Reachability?
     let networkWatch = Mutex(NetworkWatch.none)
     private var receiveStorage: UnsafeMutableRawBufferPointer?
