@@ -111,12 +111,13 @@ int main(int argc, char **argv) {
   if (sscanf(task.mode, "rest-%u", &parallel) != 1 || parallel > MAX_PARALLEL) {
     return NOT_SUPPORTED;
   }
+  queue = epoll_create1(EPOLL_CLOEXEC);
+  meter_start();
+  // librealtime does that with its first request.
   curl_global_init(CURL_GLOBAL_DEFAULT);
   multi = curl_multi_init();
-  queue = epoll_create1(EPOLL_CLOEXEC);
   curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
   curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
-  meter_start();
   for (unsigned i = 0; i < parallel && i < task.count; i++) {
     make(&slots[i]);
     begin(&slots[i]);
