@@ -1,3 +1,4 @@
+import Glibc
 import Wire
 
 /// Puts an answer's head together from the lines libcurl hands over: HTTP/1 and HTTP/2 alike, as
@@ -28,7 +29,7 @@ struct CurlHead {
             return nil
         }
         if line.count <= 2, line.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) { return end() }
-        if bytes == line.count, line.starts(with: "HTTP/".utf8) {
+        if bytes == line.count, CurlHead.isStatus(line) {
             readStatus(line)
         } else {
             if lines.isEmpty { lines.reserveCapacity(CurlHead.usual) }
@@ -36,6 +37,12 @@ struct CurlHead {
             if let colon = line.firstByte(UInt8(ascii: ":")) { nameLengths.insert(colon) }
         }
         return nil
+    }
+
+    private static func isStatus(_ line: UnsafeRawBufferPointer) -> Bool {
+        let mark: StaticString = "HTTP/"
+        guard let base = line.baseAddress, line.count > mark.utf8CodeUnitCount else { return false }
+        return memcmp(base, mark.utf8Start, mark.utf8CodeUnitCount) == 0
     }
 
     private mutating func end() -> ResponseHead? {

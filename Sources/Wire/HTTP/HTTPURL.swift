@@ -111,12 +111,11 @@ package struct HTTPURL: Equatable, Sendable {
     package func withPlainTarget(_ target: String) -> HTTPURL? {
         // A segment that begins with a dot may be one that leads up (RFC 3986 §5.2.4).
         var last: UInt8 = 0
-        for byte in target.utf8 {
-            guard isPlain(byte), byte != UInt8(ascii: ".") || last != UInt8(ascii: "/") else {
-                return nil
-            }
-            last = byte
+        let isWhole = target.hasBytes { byte in
+            defer { last = byte }
+            return isPlain(byte) && (byte != UInt8(ascii: ".") || last != UInt8(ascii: "/"))
         }
+        guard isWhole else { return nil }
         guard target.utf8.count + connectURL.utf8.count <= HTTPURL.lengthLimit else { return nil }
         var copy = self
         copy.target = target
@@ -252,14 +251,10 @@ private final class Login: Sendable, Equatable {
 
 extension String {
     /// What is behind "#" is never sent (RFC 9110 §4.2.5).
-    package var withoutFragment: String {
-        utf8.firstIndex(of: UInt8(ascii: "#")).map { String(self[..<$0]) } ?? self
-    }
+    package var withoutFragment: String { upTo(UInt8(ascii: "#")) }
 
     /// Of a URL or a path: what the log may have.
-    package var withoutQuery: String {
-        utf8.firstIndex(of: UInt8(ascii: "?")).map { String(self[..<$0]) } ?? self
-    }
+    package var withoutQuery: String { upTo(UInt8(ascii: "?")) }
 }
 
 private func invalid(_ text: String, _ fault: String) -> RealtimeError {

@@ -1,3 +1,5 @@
+import CShims
+
 // ASCII rules that headers share (RFC 9110 §5.6), and text from outside made fit for a message.
 
 /// A byte that a token may hold (RFC 9110 §5.6.2).
@@ -37,6 +39,16 @@ extension String {
     }
 
     package var isToken: Bool { !isEmpty && hasBytes(only: isTokenByte) }
+
+    /// What is in front of the first such byte, which is ASCII; all when there is none.
+    func upTo(_ byte: UInt8) -> String {
+        let place = utf8.withContiguousStorageIfAvailable { bytes in
+            shim_find_byte(bytes.baseAddress, bytes.count, byte)
+        }
+        let count = utf8.count
+        guard let place else { return String(Substring(utf8.prefix { $0 != byte })) }
+        return place == count ? self : String(Substring(utf8.prefix(place)))
+    }
 
     /// Whether both are the same when A to Z count as a to z; other letters keep their case.
     package func equalsIgnoringASCIICase(_ other: String) -> Bool {
