@@ -141,4 +141,34 @@ import Testing
         #expect(
             error?.message == "a URL of the scheme \"\(scheme)\" without a host is not followed")
     }
+
+    /// What is made without parsing is what parsing makes.
+    @Test(arguments: [
+        "http://h/", "https://h:8443/x?y", "http://u:p@h:80/", "http://[::1]:81/a", "http://H.k/",
+        "http://[fe80::1%25lo]/",
+    ])
+    func siblings(base: String) throws {
+        let url = try HTTPURL(parsing: base, as: .http)
+        var generator = SeededGenerator(seed: 1)
+        let pieces = [
+            "/", "/", ".", "..", "a", "?", "%41", "#", "@", ":", "\\", " ", "é", "\u{301}", "&=", "~",
+            "h:81", "[",
+        ]
+        var found = 0
+        for _ in 0..<3000 {
+            var text = url.origin
+            // KELVIN SIGN is the same character as K, and another host.
+            if Int.random(in: 0..<10, using: &generator) == 0 {
+                text = text.replacing("k", with: "\u{212A}")
+            }
+            for _ in 0..<Int.random(in: 0..<6, using: &generator) {
+                text += pieces.randomElement(using: &generator) ?? ""
+            }
+            guard let sibling = url.sibling(text) else { continue }
+            found += 1
+            #expect(try sibling == HTTPURL(parsing: text, as: .http), "\(text)")
+        }
+        // Another zone would be another place: a text without one is parsed.
+        #expect(base.contains("%25") ? found == 0 : found > 50, "\(found)")
+    }
 }

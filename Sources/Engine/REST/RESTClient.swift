@@ -19,6 +19,8 @@ package final class RESTClient: @unchecked Sendable {
     private let isClosed = Atomic<Bool>(false)
     private let initialCredential = Mutex(InitialCredential())
     private let lastNumber = Atomic<UInt64>(0)
+    /// The absolute URL that was parsed last.
+    private let lastParsed = Mutex<HTTPURL?>(nil)
 
     // The loop's owner only.
     @exclusivity(unchecked) var session: RESTSession
@@ -83,6 +85,17 @@ package final class RESTClient: @unchecked Sendable {
     }
 
     // MARK: Use, on any thread
+
+    /// Where a request goes. Of an absolute URL to where the one before went only the target is
+    /// looked at: parsing costs a sixth of a short request.
+    func url(of path: String) throws(RealtimeError) -> HTTPURL {
+        try configuration.pointee.base.url(of: path) { text throws(RealtimeError) in
+            if let url = lastParsed.withLock({ $0 })?.sibling(text) { return url }
+            let url = try HTTPURL(parsing: text, as: .http)
+            lastParsed.withLock { $0 = url }
+            return url
+        }
+    }
 
     /// Sets the Authorization of requests that have none of their own; nil for none. At any time.
     package func setCredential(_ value: String?) throws(RealtimeError) {

@@ -24,7 +24,7 @@ package final class RESTRequestBuilder {
         self.method = try checkedMethod(method)
         self.path = path
         policy = client.configuration.pointee.policy
-        url = try client.configuration.pointee.base.url(of: path.withoutFragment)
+        url = try client.url(of: path.withoutFragment)
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -101,7 +101,7 @@ package final class RESTRequestBuilder {
         if let url { return url }
         let path = path.withoutFragment
         let whole = path + (path.contains("?") ? "&" : "?") + query
-        let made = try client.configuration.pointee.base.url(of: whole)
+        let made = try client.url(of: whole)
         url = made
         return made
     }

@@ -87,16 +87,20 @@ package struct RESTBase: Sendable {
 
     /// Where a request goes: an absolute URL as it is, or a path below the base URL with exactly
     /// one slash between.
-    package func url(of path: String) throws(RealtimeError) -> HTTPURL {
+    /// - Parameter parse: makes a URL of an absolute one.
+    package func url(
+        of path: String,
+        parse: (String) throws(RealtimeError) -> HTTPURL = { text throws(RealtimeError) in
+            try HTTPURL(parsing: text, as: .http)
+        }
+    ) throws(RealtimeError) -> HTTPURL {
         // The usual case, without a look at every byte: a path that is the target itself.
         if let url, root.isEmpty, path.hasPrefix("/"), !path.hasPrefix("//"),
             let plain = url.withPlainTarget(path)
         {
             return plain
         }
-        guard let url, !isAbsolute(path) else {
-            return try HTTPURL(parsing: path, as: .http)
-        }
+        guard let url, !isAbsolute(path) else { return try parse(path) }
         if path.isEmpty { return url }
         let rest = Substring(path.utf8.drop { $0 == UInt8(ascii: "/") })
         let isWhole = rest.utf8.first == UInt8(ascii: "?") && !root.isEmpty

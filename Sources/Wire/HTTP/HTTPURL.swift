@@ -122,6 +122,15 @@ package struct HTTPURL: Equatable, Sendable {
         return copy
     }
 
+    /// The URL that `text` is, if it has this one's origin, spelt alike, and a plain target; nil
+    /// when it has to be parsed.
+    package func sibling(_ text: String) -> HTTPURL? {
+        guard place.zone == nil, text.beginsWithBytes(of: origin) else { return nil }
+        let target = text.utf8.dropFirst(origin.utf8.count)
+        guard target.first == UInt8(ascii: "/") else { return nil }
+        return withPlainTarget(String(Substring(target)))?.withCredentials(of: nil)
+    }
+
     /// With another URL's user and password, or none.
     package func withCredentials(of other: HTTPURL?) -> HTTPURL {
         var copy = self

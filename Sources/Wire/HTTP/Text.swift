@@ -1,4 +1,5 @@
 import CShims
+import Glibc
 
 // ASCII rules that headers share (RFC 9110 §5.6), and text from outside made fit for a message.
 
@@ -48,6 +49,19 @@ extension String {
         let count = utf8.count
         guard let place else { return String(Substring(utf8.prefix { $0 != byte })) }
         return place == count ? self : String(Substring(utf8.prefix(place)))
+    }
+
+    /// Whether its UTF-8 begins with that of `prefix`; `hasPrefix` compares characters.
+    func beginsWithBytes(of prefix: String) -> Bool {
+        var (text, prefix) = (self, prefix)
+        return text.withUTF8 { text in
+            prefix.withUTF8 { prefix in
+                guard let start = prefix.baseAddress, let base = text.baseAddress else {
+                    return prefix.isEmpty
+                }
+                return text.count >= prefix.count && memcmp(base, start, prefix.count) == 0
+            }
+        }
     }
 
     /// Whether both are the same when A to Z count as a to z; other letters keep their case.
