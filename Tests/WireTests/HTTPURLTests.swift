@@ -151,7 +151,8 @@ import Testing
         let url = try HTTPURL(parsing: base, as: .http)
         var generator = SeededGenerator(seed: 1)
         let pieces = [
-            "/", "/", ".", "..", "a", "?", "%41", "#", "@", ":", "\\", " ", "é", "\u{301}", "&=", "~",
+            "/", "/", ".", "..", "a", "?", "%41", "#", "@", ":", "\\", " ", "é", "\u{301}", "&=",
+            "~",
             "h:81", "[",
         ]
         var found = 0
