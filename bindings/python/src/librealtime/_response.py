@@ -9,10 +9,29 @@ from dataclasses import dataclass
 class Headers(Mapping[str, str]):
     """Headers by name, in whatever case; several of one name are joined by ", " (RFC 9110 §5.3)."""
 
-    __slots__ = ("_items",)
+    __slots__ = ("_lines", "_parsed")
 
     def __init__(self, items: Iterable[tuple[str, str]] = ()) -> None:
-        self._items = tuple(items)
+        self._lines = b""
+        self._parsed: tuple[tuple[str, str], ...] | None = tuple(items)
+
+    @classmethod
+    def of_lines(cls, lines: bytes) -> Headers:
+        """From what the C interface hands out, "Name: value" in each line.
+
+        They are taken apart when one is asked for: most answers are read without.
+        """
+        made = cls()
+        made._lines = lines
+        made._parsed = None
+        return made
+
+    @property
+    def _items(self) -> tuple[tuple[str, str], ...]:
+        if self._parsed is None:
+            pairs = (said(line).partition(": ") for line in self._lines.split(b"\n") if line)
+            self._parsed = tuple((name, value) for name, _, value in pairs)
+        return self._parsed
 
     def get_all(self, name: str) -> list[str]:
         """Each value by itself."""
@@ -56,13 +75,12 @@ class Response:
 
     @staticmethod
     def parse(status_code: int, reason: bytes, lines: bytes, body: bytes) -> Response:
-        """From what the C interface hands out. What is no UTF-8 is read as ISO-8859-1."""
-        pairs = (_text(line).partition(": ") for line in lines.split(b"\n") if line)
-        headers = Headers((name, value) for name, _, value in pairs)
-        return Response(status_code, _text(reason), headers, body)
+        """From what the C interface hands out."""
+        return Response(status_code, said(reason), Headers.of_lines(lines), body)
 
 
-def _text(data: bytes) -> str:
+def said(data: bytes) -> str:
+    """What a server wrote: what is no UTF-8 is read as ISO-8859-1."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -222,20 +222,17 @@ class BaseRESTClient(Calling):
                 status = rt_status.ERROR_INVALID_HEADER
                 kind = text(options.content_type, "content_type", status)
                 check(lib.rt_rest_request_set_header(request, b"Content-Type", kind))
-        key = c.add(call)
-        try:
-            self._set_callbacks(request, call, key, streams)
-        except BaseException:
-            c._calls.pop(key, None)
-            raise
         number = ctypes.c_uint64()
+        key = c.add(call)
         # Before it is sent: while there is one, another thread that closes does not take the loop.
         self._calls.add(call)
+        none = c.NO_DESTROY
         try:
-            # From here on its destroy gives the key back, also when it fails.
-            check(lib.rt_rest_request_send(request, c.DONE, key, c.DESTROY, ctypes.byref(number)))
+            self._set_callbacks(request, call, key, streams)
+            check(lib.rt_rest_request_send(request, c.DONE, key, none, ctypes.byref(number)))
         except BaseException:
             self._calls.discard(call)
+            c.remove(key)
             raise
         call.id = number.value
 

@@ -1,7 +1,7 @@
 """From C to requests: one trampoline for each callback type, kept for ever.
 
-A request's user data is an integer, the key of the call here: it stays as long as the library may
-call back, and with it whoever awaits it.
+A request's user data is an integer, the key of the call here: it stays until the request's last
+callback, and with it whoever awaits it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from . import _abi
 from ._abi import rt_credentials, rt_rest_body, rt_status
 from ._loader import lib
 from ._registry import find
-from ._response import Response
+from ._response import Headers, said
 from ._rest_response import RESTResponse
 
 if TYPE_CHECKING:
@@ -32,20 +32,24 @@ def add(call: Call) -> int:
     return key
 
 
+def remove(key: int) -> None:
+    """Of a request that was not sent."""
+    _calls.pop(key, None)
+
+
 def answer(response: int) -> RESTResponse | None:
     """What C shows; None when no answer came."""
     status = lib.rt_rest_response_status(response)
     if not status:
         return None
     size = ctypes.c_size_t()
-    base = lib.rt_rest_response_headers(response, ctypes.byref(size))
-    head = Response.parse(status, lib.rt_rest_response_reason(response), base, b"")
+    headers = lib.rt_rest_response_headers(response, None)
     data = lib.rt_rest_response_body(response, ctypes.byref(size))
     wait = lib.rt_rest_response_retry_after_ms(response)
     return RESTResponse(
         status,
-        head.reason_phrase,
-        head.headers,
+        said(lib.rt_rest_response_reason(response)),
+        Headers.of_lines(headers),
         lib.rt_rest_response_url(response).decode(),
         lib.rt_rest_response_http_version(response),
         lib.rt_rest_response_attempts(response),
@@ -55,7 +59,8 @@ def answer(response: int) -> RESTResponse | None:
 
 
 def _on_done(response: int, key: int) -> None:
-    call = _calls.get(key)
+    # It comes once for each request that was sent, and nothing behind it.
+    call = _calls.pop(key, None)
     if call is not None:
         try:
             status = lib.rt_rest_response_error(response)
@@ -68,10 +73,6 @@ def _on_done(response: int, key: int) -> None:
 def _message(response: int) -> str:
     text: bytes = lib.rt_rest_response_message(response)
     return text.decode()
-
-
-def _on_destroy(key: int) -> None:
-    _calls.pop(key, None)
 
 
 def _on_head(response: int, key: int) -> None:
@@ -140,7 +141,6 @@ def _on_credentials(key: int) -> int:
 
 # Kept as long as the process lives: C may call them at any time.
 DONE = _abi.rt_rest_done_fn(_on_done)
-DESTROY = _abi.rt_destroy_fn(_on_destroy)
 HEAD = _abi.rt_rest_head_fn(_on_head)
 BODY = _abi.rt_rest_body_fn(_on_body)
 PROGRESS = _abi.rt_rest_progress_fn(_on_progress)

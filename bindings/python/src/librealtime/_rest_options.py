@@ -229,13 +229,15 @@ class RequestOptions:
                 near = difflib.get_close_matches(name, RequestKeywords.__annotations__, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise TypeError(f"{function}() has no option {name!r}{hint}")
-        return RequestOptions(**options)
+        return RequestOptions(**options) if options else _NONE
 
     def __post_init__(self) -> None:
         plain(self.on_progress, "on_progress")
 
     def apply(self, request: Handle, client: ClientOptions) -> None:
         """Sets everything but the body."""
+        if self is _NONE and not client.params:
+            return
         own = list(_pairs(self.params, "params"))
         names = {name for name, _ in own}
         # As headers do, parameters of a request take the place of the client's of their names.
@@ -311,6 +313,10 @@ class RequestOptions:
         name = None if kind is None else text(kind, "content_type")
         check(lib.rt_rest_request_set_body(request, body, len(body), name))
         return True
+
+
+#: Of a request that is given none, as most are.
+_NONE = RequestOptions()
 
 
 def json_text(value: Any) -> str:

@@ -13,6 +13,8 @@ from ._response import Headers
 from ._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
 from .exceptions import HTTPStatusError, InvalidState
 
+_VERSIONS = {10: "HTTP/1.0", 11: "HTTP/1.1"}
+
 
 class RESTResponse:
     """The answer to a request, of whatever status; decoded when it is asked.
@@ -41,9 +43,7 @@ class RESTResponse:
         self.reason_phrase = reason_phrase
         self.headers = headers
         self.url = url
-        self.http_version = {10: "HTTP/1.0", 11: "HTTP/1.1"}.get(
-            http_version, f"HTTP/{http_version // 10}"
-        )
+        self.http_version = _VERSIONS.get(http_version) or f"HTTP/{http_version // 10}"
         self.attempts = attempts
         self.retry_after = retry_after
         self._content = content

@@ -103,6 +103,8 @@ def strings(values: object, what: str) -> list[str]:
 
 def pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
     """Of a mapping, or of pairs; a str is none, not of two characters either."""
+    if given is None:
+        return []
     items = given.items() if isinstance(given, Mapping) else given or ()
     with contextlib.suppress(TypeError, ValueError):
         if not isinstance(items, (str, bytes)):
