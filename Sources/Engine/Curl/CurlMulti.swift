@@ -21,7 +21,7 @@ protocol CurlUser: AnyObject {
 /// libcurl must not be called from its own callbacks, and users' callbacks may call anything. So
 /// what libcurl hands over is noted by who receives it (`hasNews`), and told when libcurl has
 /// returned; the end of an exchange in the multi handle's turn.
-final class CurlMulti: TimerTarget, LoopSource {
+final class CurlMulti: TimerTarget {
     private let multi: UnsafeMutableRawPointer
     private unowned let loop: Loop
     private let timer = LoopTimer()
@@ -36,7 +36,6 @@ final class CurlMulti: TimerTarget, LoopSource {
     /// Storage for what comes, lent to one user after the other.
     @exclusivity(unchecked) private var spare = ByteBuffer()
     private static let spareBytes = 512 << 10
-    @exclusivity(unchecked) private var isScheduled = false
     @exclusivity(unchecked) private var isInTurn = false
     /// Inside a call of libcurl's.
     @exclusivity(unchecked) private var isActing = false
@@ -174,16 +173,11 @@ final class CurlMulti: TimerTarget, LoopSource {
         }
     }
 
-    // MARK: LoopSource, for its turn alone: the descriptors are libcurl's
-
-    func ready(_ events: UInt32) {}
-
     /// Behind all that was ready in a turn of the loop. What is done is told here, not behind each
     /// call of libcurl's, as any of them sends what is new: so what callbacks begin goes out behind
     /// one another, and wakes a server once. And by libcurl's timer each call that it wants at once
     /// would cost a turn of the loop and three system calls.
     func turn() {
-        isScheduled = false
         isInTurn = true
         var rounds = 0
         while true {
@@ -203,12 +197,8 @@ final class CurlMulti: TimerTarget, LoopSource {
     }
 
     private func schedule() {
-        guard !isScheduled, !isInTurn else { return }
-        isScheduled = true
-        loop.schedule(self)
+        if !isInTurn { loop.scheduleCurl() }
     }
-
-    func loopClosed() {}
 
     // MARK: What libcurl calls
 

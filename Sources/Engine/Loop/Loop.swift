@@ -60,6 +60,7 @@ package final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) private var scheduledNow: [any LoopSource] = []
     @exclusivity(unchecked) private var residents: [ObjectIdentifier: any LoopResident] = [:]
     @exclusivity(unchecked) private var curlMulti: CurlMulti?
+    @exclusivity(unchecked) private var isCurlScheduled = false
     private var reachability: Reachability?
     let networkWatch = Mutex(NetworkWatch.none)
     private var receiveStorage: UnsafeMutableRawBufferPointer?
@@ -173,7 +174,7 @@ package final class Loop: @unchecked Sendable {
     }
 
     private func turn(_ timeout: Int32) throws(RealtimeError) {
-        let wait = scheduled.isEmpty ? timeout : 0
+        let wait = hasScheduled ? 0 : timeout
         let count = rt_epoll_wait(descriptor, readyEvents, Loop.eventsPerTurn, wait)
         guard count >= 0 else { throw Loop.systemError("waiting for events", errno) }
         counters.turns.grow(by: 1)
@@ -184,6 +185,7 @@ package final class Loop: @unchecked Sendable {
         runTimers()
         runJobs()
         runScheduled()
+        runCurl()
         if isClosed.load(ordering: .acquiring) { tearDown() }
         armTimerDescriptor()
     }
@@ -241,16 +243,29 @@ package final class Loop: @unchecked Sendable {
         scheduledNow.removeAll(keepingCapacity: true)
     }
 
+    /// Behind what was scheduled, so that what that begins goes out in this turn.
+    private func runCurl() {
+        guard isCurlScheduled else { return }
+        isCurlScheduled = false
+        if !isClosed.load(ordering: .relaxed) { curlMulti?.turn() }
+    }
+
+    private var hasScheduled: Bool { !scheduled.isEmpty || isCurlScheduled }
+
+    /// One that is too early stays: most timers are limits that are not reached, one behind another,
+    /// and a turn for nothing, once, costs less than two system calls for each.
     private func armTimerDescriptor() {
-        guard timers.earliest != timerArmedAt else { return }
-        timerArmedAt = timers.earliest
-        // 0 disarms, which is also why a due time of 0 becomes 1.
-        _ = rt_timerfd_set(timerDescriptor, timerArmedAt.map { max($0.nanoseconds, 1) } ?? 0)
+        guard let earliest = timers.earliest, timerArmedAt.map({ earliest < $0 }) ?? true else {
+            return
+        }
+        timerArmedAt = earliest
+        // 0 would disarm.
+        _ = rt_timerfd_set(timerDescriptor, max(earliest.nanoseconds, 1))
     }
 
     /// Before the claim is given up: what was scheduled must make the descriptor readable.
     func settle() {
-        if !scheduled.isEmpty { wake() }
+        if hasScheduled { wake() }
         armTimerDescriptor()
     }
 
@@ -265,6 +280,9 @@ package final class Loop: @unchecked Sendable {
 
     /// Has `source.turn()` called once, at the end of this turn or in the next.
     func schedule(_ source: any LoopSource) { scheduled.append(source) }
+
+    /// Has the turn of libcurl's multi handle at the end of this turn, or of the next.
+    func scheduleCurl() { isCurlScheduled = true }
 
     func arm(_ timer: LoopTimer, _ target: any TimerTarget, at deadline: Instant) {
         timers.arm(timer, target, at: deadline)
@@ -417,6 +435,7 @@ package final class Loop: @unchecked Sendable {
         for resident in residents { resident.loopClosed() }
         curlMulti?.close()
         curlMulti = nil
+        isCurlScheduled = false
         // It keeps the loop, as every object does.
         reachability = nil
         networkWatch.withLock { $0 = .none }
