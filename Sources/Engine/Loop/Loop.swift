@@ -252,8 +252,8 @@ package final class Loop: @unchecked Sendable {
 
     private var hasScheduled: Bool { !scheduled.isEmpty || isCurlScheduled }
 
-    /// One that is too early stays: most timers are limits that are not reached, one behind another,
-    /// and a turn for nothing, once, costs less than two system calls for each.
+    /// One that is too early stays: most timers are limits that are not reached, one behind
+    /// another, and a turn for nothing, once, costs less than two system calls for each.
     private func armTimerDescriptor() {
         guard let earliest = timers.earliest, timerArmedAt.map({ earliest < $0 }) ?? true else {
             return

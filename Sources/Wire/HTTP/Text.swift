@@ -1,5 +1,4 @@
 import CShims
-import Glibc
 
 // ASCII rules that headers share (RFC 9110 §5.6), and text from outside made fit for a message.
 
@@ -56,10 +55,9 @@ extension String {
         var (text, prefix) = (self, prefix)
         return text.withUTF8 { text in
             prefix.withUTF8 { prefix in
-                guard let start = prefix.baseAddress, let base = text.baseAddress else {
-                    return prefix.isEmpty
-                }
-                return text.count >= prefix.count && memcmp(base, start, prefix.count) == 0
+                guard text.count >= prefix.count else { return false }
+                for index in prefix.indices where text[index] != prefix[index] { return false }
+                return true
             }
         }
     }
