@@ -2197,7 +2197,7 @@ rt_status rt_eventsource_set_resilient(rt_eventsource *eventsource);
 rt_status rt_eventsource_set_compression(rt_eventsource *eventsource, bool enabled);
 
 /**
- * Whether HTTP/2 is offered by TLS. Default true. Before start.
+ * Whether HTTP/2 is offered by TLS; never through a proxy. Default true. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -2780,7 +2780,7 @@ rt_status rt_longpoll_set_fail_when_gone(rt_longpoll *longpoll, bool enabled);
 rt_status rt_longpoll_set_compression(rt_longpoll *longpoll, bool enabled);
 
 /**
- * Whether HTTP/2 is offered by TLS. Default true. Before start.
+ * Whether HTTP/2 is offered by TLS; never through a proxy. Default true. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -3252,8 +3252,8 @@ rt_status rt_rest_set_max_per_host(rt_rest *rest, uint32_t count);
 rt_status rt_rest_set_compression(rt_rest *rest, bool enabled);
 
 /**
- * Whether HTTP/2 is offered over TLS, where requests share a connection. Default true. Before the
- * first request.
+ * Whether HTTP/2 is offered over TLS, where requests share a connection; never through a proxy.
+ * Default true. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -4020,7 +4020,7 @@ rt_status rt_spreadbot_set_reachability(rt_spreadbot *spreadbot, rt_reachability
 rt_status rt_spreadbot_set_compression(rt_spreadbot *spreadbot, bool enabled);
 
 /**
- * Whether HTTP/2 is offered by TLS, to all but the WebSocket. Default true.
+ * Whether HTTP/2 is offered by TLS, to all but the WebSocket; never through a proxy. Default true.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.

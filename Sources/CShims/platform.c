@@ -239,6 +239,7 @@ static int connected(void *user, char *address, char *own_address, int port, int
     notes->was_kept_back = 1;
     return CURL_PREREQFUNC_ABORT;
   }
+  notes->was_repeated = notes->is_connected;
   notes->is_connected = 1;
   return CURL_PREREQFUNC_OK;
 }
@@ -250,7 +251,8 @@ CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes) {
 }
 
 void rt_curl_clear_notes(rt_curl_notes *notes) {
-  notes->is_connected = notes->goes_out_once = notes->was_not_begun = notes->was_kept_back = 0;
+  notes->is_connected = notes->goes_out_once = notes->was_not_begun = 0;
+  notes->was_kept_back = notes->was_repeated = 0;
   notes->error_text[0] = 0;
 }
 
@@ -283,6 +285,11 @@ int rt_curl_connect_status(CURL *easy) {
   long status = 0;
   curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
   return (int)status;
+}
+
+bool rt_curl_was_reused(CURL *easy) {
+  long made = 1;
+  return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0;
 }
 
 int rt_curl_http_version(CURL *easy) {

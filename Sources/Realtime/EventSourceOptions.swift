@@ -63,7 +63,7 @@ extension EventSource {
 
         /// Asks for compressed streams.
         public var compression = true
-        /// Offers HTTP/2 over TLS.
+        /// Offers HTTP/2 over TLS; never through a proxy.
         public var http2 = true
         /// 0 follows none.
         public var maxRedirects = 20

@@ -57,7 +57,7 @@ extension LongPoll {
         public var maxBodyBytes = 64 << 20
         /// Asks for compressed answers.
         public var compression = true
-        /// Offers HTTP/2 over TLS.
+        /// Offers HTTP/2 over TLS; never through a proxy.
         public var http2 = true
         /// 0 follows none.
         public var maxRedirects = 20

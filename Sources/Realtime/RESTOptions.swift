@@ -63,7 +63,7 @@ extension REST {
         public var maxPerHost = 6
         /// Offers every coding that libcurl knows, and decodes.
         public var compression = true
-        /// Offers HTTP/2 over TLS.
+        /// Offers HTTP/2 over TLS; never through a proxy.
         public var http2 = true
 
         public init() {}

@@ -280,7 +280,7 @@ public func rt_eventsource_set_compression(
     change(eventsource) { $0.compression = enabled }
 }
 
-/// Whether HTTP/2 is offered by TLS. Default true. Before start. Since 0.1.
+/// Whether HTTP/2 is offered by TLS; never through a proxy. Default true. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_http2")
 public func rt_eventsource_set_http2(

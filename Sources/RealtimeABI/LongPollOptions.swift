@@ -193,7 +193,7 @@ public func rt_longpoll_set_compression(
     change(longpoll) { $0.compression = enabled }
 }
 
-/// Whether HTTP/2 is offered by TLS. Default true. Before start. Since 0.1.
+/// Whether HTTP/2 is offered by TLS; never through a proxy. Default true. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_http2")
 public func rt_longpoll_set_http2(

@@ -317,8 +317,8 @@ public func rt_rest_set_compression(
     }
 }
 
-/// Whether HTTP/2 is offered over TLS, where requests share a connection. Default true. Before the
-/// first request. Since 0.1.
+/// Whether HTTP/2 is offered over TLS, where requests share a connection; never through a proxy.
+/// Default true. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_http2")
 public func rt_rest_set_http2(

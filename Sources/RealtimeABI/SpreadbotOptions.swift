@@ -151,7 +151,8 @@ public func rt_spreadbot_set_compression(
     change(spreadbot) { $0.compression = enabled }
 }
 
-/// Whether HTTP/2 is offered by TLS, to all but the WebSocket. Default true. Since 0.1.
+/// Whether HTTP/2 is offered by TLS, to all but the WebSocket; never through a proxy. Default true.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_http2")
 public func rt_spreadbot_set_http2(

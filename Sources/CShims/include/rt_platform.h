@@ -99,6 +99,9 @@ typedef struct {
   _Bool goes_out_once, was_not_begun;
   /// It would have, and was kept from it.
   _Bool was_kept_back;
+  /// libcurl has sent it again. It counts that over all exchanges of a handle, and fails at the
+  /// sixth.
+  _Bool was_repeated;
   char error_text[CURL_ERROR_SIZE];
 } rt_curl_notes;
 CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes);
@@ -107,6 +110,8 @@ const char *rt_curl_error_text(const rt_curl_notes *notes);
 /// Of a transfer that is over: the socket of the connection that was made for it and is kept; false
 /// for none.
 bool rt_curl_kept_socket(CURL *easy, curl_socket_t *out);
+/// Of a transfer that is over: no connection was made for it.
+bool rt_curl_was_reused(CURL *easy);
 /// 10, 11, 20, 30; 0 before the answer.
 int rt_curl_http_version(CURL *easy);
 /// What a proxy answered to CONNECT; 0 for nothing.

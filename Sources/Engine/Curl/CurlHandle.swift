@@ -103,6 +103,13 @@ final class CurlHandle {
     /// It would have gone out again, on another connection.
     var wasKeptBack: Bool { notes.pointee.was_kept_back }
 
+    /// libcurl has sent a request again by itself. It counts how often a handle has: the count of
+    /// one that goes from exchange to exchange would end one that has nothing to do with it.
+    var wasRepeated: Bool { notes.pointee.was_repeated }
+
+    /// No connection was made for the exchange that is over.
+    var wasReused: Bool { rt_curl_was_reused(easy) }
+
     /// Its connection is for nobody else when it goes.
     func abandonConnection() { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
 
@@ -128,7 +135,8 @@ final class CurlHandle {
         }
         _ = rt_curl_set_string(
             easy, CURLOPT_REQUEST_TARGET, way.isForwarded ? request.url.text : request.url.target)
-        let wanted = Settings(for: request, options, hasOwnAddresses: hasOwnAddresses)
+        let wanted = Settings(
+            for: request, options, hasOwnAddresses: hasOwnAddresses, isTunnel: way.isTunnel)
         if wanted != settings { wanted.set(on: easy) }
         settings = wanted
         setBody(request)
@@ -149,16 +157,17 @@ final class CurlHandle {
 
         init(
             for request: borrowing HTTPRequest, _ options: borrowing HTTPTransfer.Options,
-            hasOwnAddresses: Bool
+            hasOwnAddresses: Bool, isTunnel: Bool
         ) {
-            offersHTTP2 = options.offersHTTP2
+            // libcurl 7.88 sends on a connection that can be shared before its tunnel is open.
+            offersHTTP2 = options.offersHTTP2 && !isTunnel
             // libcurl's default would end an attempt after 300 s.
             let connectTime =
                 options.connectTimeout > .zero
                 ? max(1, options.connectTimeout.clampedNanoseconds / 1_000_000) : .max
             connectMilliseconds = Int(min(connectTime, UInt64(Int32.max)))
             decodes = options.decodes && !request.has("Accept-Encoding")
-            waitsForShare = options.prefersSharing
+            waitsForShare = options.prefersSharing && offersHTTP2
             isFresh = hasOwnAddresses || options.takesFreshConnection
             reportsProgress = options.reportsProgress
             isWatched =

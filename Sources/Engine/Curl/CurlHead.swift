@@ -10,6 +10,8 @@ struct CurlHead {
     private static let usual = 400
 
     private(set) var isTooLarge = false
+    /// A byte of an answer has come, of an interim one too.
+    private(set) var hasBegun = false
     /// Of the head that comes: the status line, and the others with their ends.
     private var status = 0
     private var reason = ""
@@ -23,6 +25,7 @@ struct CurlHead {
     /// - Returns: the final head, at its last line.
     mutating func read(_ line: UnsafeRawBufferPointer) -> ResponseHead? {
         guard !isDone else { return nil }
+        hasBegun = true
         bytes += line.count
         if bytes > CurlHead.limit {
             isTooLarge = true

@@ -144,7 +144,7 @@ final class HTTPTransfer: CurlUser {
         multi.remove(self)
         handle.worker = nil
         // One that was broken off may have something left.
-        if result == CURLE_OK { handles?.giveBack(handle) }
+        if result == CURLE_OK, !handle.wasRepeated { handles?.giveBack(handle) }
     }
 
     /// Stops, or goes on, handing the body over.
@@ -309,7 +309,7 @@ final class HTTPTransfer: CurlUser {
                     "\(way) answered with more than \(mostUndelivered) bytes"
                         + (limitName.isEmpty ? " at once" : " (\(limitName))")), isFinal: true)
         }
-        if handle.wasKeptBack {
+        if handle.wasKeptBack || isStale(result) {
             let text = "\(way) ended its connection before an answer"
             return HTTPFailure(RealtimeError(.connectionLost, text), isStale: true)
         }
@@ -321,9 +321,18 @@ final class HTTPTransfer: CurlUser {
         }
         return HTTPFailure(
             CurlFailure.error(result, handle.errorText, on: way, isConnecting: isConnecting),
-            precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
-            // Of a connection that was kept and found dead: libcurl sends again what it has itself.
-            isStale: result == CURLE_SEND_FAIL_REWIND)
+            precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
+    }
+
+    /// Whether a connection that was kept was found dead (R6): libcurl sends again by itself what
+    /// it has, unless it was sending it still.
+    private func isStale(_ result: CURLcode) -> Bool {
+        switch result {
+        case CURLE_SEND_FAIL_REWIND: true
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
+            handle.wasReused && !headReader.hasBegun
+        default: false
+        }
     }
 
     // MARK: What libcurl calls

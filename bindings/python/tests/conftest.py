@@ -20,6 +20,7 @@ from servers import WebSocketServer, answers, raw_server
 from streams import EventServer
 from websockets.asyncio.server import ServerConnection
 from websockets.typing import Subprotocol
+from wire import Serve, WireServer
 
 T = TypeVar("T")
 
@@ -175,3 +176,16 @@ def script(environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
         )
 
     return run_script
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Serve], WireServer]]:
+    servers: list[WireServer] = []
+
+    def begin(serve: Serve) -> WireServer:
+        servers.append(WireServer(serve))
+        return servers[-1]
+
+    yield begin
+    for server in servers:
+        server.close()

@@ -3,120 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ctypes
 import gzip
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from wire import OK, head_lines, read
 
 import librealtime
 from librealtime import _abi, sync
 from librealtime import _rest_callbacks as c
 from librealtime._loader import lib
 from librealtime._registry import new_loop
-
-Serve = Callable[[socket.socket, int], None]
-
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-
-class WireServer:
-    """Each connection on a thread of its own, with its number."""
-
-    def __init__(self, serve: Serve) -> None:
-        self._serve = serve
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._threads: list[threading.Thread] = []
-        self._connections: list[socket.socket] = []
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._acceptor = threading.Thread(target=self._accept)
-        self._acceptor.start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self._connections.append(connection)
-            number = len(self._connections)
-            thread = threading.Thread(target=self._run, args=(connection, number))
-            self._threads.append(thread)
-            thread.start()
-
-    def _run(self, connection: socket.socket, number: int) -> None:
-        with connection, contextlib.suppress(OSError):
-            self._serve(connection, number)
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._acceptor.join()
-        # Those that are kept for another request.
-        for connection in self._connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join()
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[Serve], WireServer]]:
-    servers: list[WireServer] = []
-
-    def begin(serve: Serve) -> WireServer:
-        servers.append(WireServer(serve))
-        return servers[-1]
-
-    yield begin
-    for server in servers:
-        server.close()
-
-
-def read(connection: socket.socket) -> bytes | None:
-    """A whole request; None at the end."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        more = connection.recv(65536)
-        if not more:
-            return None
-        data += more
-    length = re.search(rb"(?i)\ncontent-length: *(\d+)", data)
-    wanted = data.index(b"\r\n\r\n") + 4 + (int(length[1]) if length else 0)
-    while len(data) < wanted:
-        data += connection.recv(65536)
-    return data
-
-
-def test_a_post_goes_out_twice_at_most(run: Any, serve: Any) -> None:
-    """Though several connections were kept and all end before an answer (R6)."""
-    posts: list[int] = []
-    together = threading.Barrier(4)
-
-    def answer(connection: socket.socket, number: int) -> None:
-        while request := read(connection):
-            if request.startswith(b"POST"):
-                posts.append(number)
-                return
-            together.wait(60)
-            connection.sendall(OK)
-
-    server = serve(answer)
-
-    async def main() -> None:
-        async with librealtime.RESTClient(server.url) as client:
-            await asyncio.gather(*(client.get("/") for _ in range(4)))
-            with pytest.raises(librealtime.ConnectionLost):
-                await client.post("/", content=b"once")
-
-    run(main())
-    # The second one on a connection of its own.
-    assert len(posts) == 2 and posts[1] == 5
 
 
 def test_what_one_read_decodes_to_is_no_limit(serve: Any) -> None:
@@ -293,10 +194,6 @@ def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> No
         check(lib.rt_loop_dispatch(loop, 1000))
     lib.rt_rest_request_free(request)
     lib.rt_rest_free(client)
-
-
-def head_lines(request: bytes) -> list[str]:
-    return request.partition(b"\r\n\r\n")[0].decode().split("\r\n")
 
 
 def test_the_target_goes_out_as_it_is(serve: Any) -> None:

@@ -76,7 +76,7 @@ class Parameters:
     :param idle_timeout: how long nothing may come, comments included. Default None.
 
     :param compression: asks for compressed streams. Default True.
-    :param http2: offers HTTP/2 over TLS. Default True.
+    :param http2: offers HTTP/2 over TLS; never through a proxy. Default True.
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
         network's. Default None.

@@ -141,7 +141,7 @@ class Parameters:
         Default False.
 
     :param compression: asks for compressed answers. Default True.
-    :param http2: offers HTTP/2 over TLS. Default True.
+    :param http2: offers HTTP/2 over TLS; never through a proxy. Default True.
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
         network's. Default None.

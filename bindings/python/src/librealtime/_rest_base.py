@@ -82,7 +82,7 @@ class BaseRESTClient(Calling):
     :param max_body_size: of an answer that is kept whole. Default 64 MiB; None for no limit.
     :param max_per_host: exchanges with one origin at a time. Default 6.
     :param compression: offers every coding that libcurl knows, and decodes. Default True.
-    :param http2: offers HTTP/2 over TLS. Default True.
+    :param http2: offers HTTP/2 over TLS; never through a proxy. Default True.
     :param network: how connections are made. Default ``Network()``.
     :param ca_file: short for ``Network(ca_file=…)``.
     :param proxy: short for ``Network(proxy=…)``.
