@@ -1685,8 +1685,9 @@ typedef rt_credentials (*rt_eventsource_credentials_fn)(int32_t http_status, voi
 
 /**
  * An id is to be kept under `key` for the next run, "" to forget it; called after the callback of
- * its event, at most once a second, and at the end. Both NUL-terminated, valid until the callback
- * returns. Since 0.1.
+ * its event, at most once a second, and at the end. The key is that of
+ * `rt_eventsource_set_id_file`, or the URL as it was at start. Both NUL-terminated, valid until the
+ * callback returns. Since 0.1.
  */
 typedef void (*rt_eventsource_store_fn)(
     const char *key, const char *id, size_t id_length, void *user);

@@ -34,7 +34,8 @@ extension EventSource {
         /// processes; written at most once a second and at close. An event that is iterated over is
         /// done with when the next one is asked for, and comes again otherwise.
         public var idFile: String?
-        /// Under what this source's id is kept; nil for its URL.
+        /// Under what this source's id is kept; nil for its URL, the one it starts
+        /// with, whatever `onRequest` sets.
         public var storeKey: String?
 
         /// Called on the loop's thread with ids that are to be kept, as `idFile` keeps them, and ""

@@ -87,8 +87,9 @@ public typealias rt_eventsource_credentials_fn =
     @convention(c) (_ http_status: Int32, _ user: UnsafeMutableRawPointer?) -> rt_credentials
 
 /// An id is to be kept under `key` for the next run, "" to forget it; called after the callback of
-/// its event, at most once a second, and at the end. Both NUL-terminated, valid until the callback
-/// returns. Since 0.1.
+/// its event, at most once a second, and at the end. The key is that of
+/// `rt_eventsource_set_id_file`, or the URL as it was at start. Both NUL-terminated, valid until
+/// the callback returns. Since 0.1.
 public typealias rt_eventsource_store_fn =
     @convention(c) (
         _ key: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?, _ id_length: Int,

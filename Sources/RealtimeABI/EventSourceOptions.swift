@@ -154,7 +154,8 @@ public func rt_eventsource_set_id_query_parameter(
 /// loop for as long as the disk does, and for half a second at most while another process has the
 /// lock; what cannot be written at close is told to the log alone. Default none. Before start.
 /// Since 0.1.
-/// - Parameter key: under what this source's id is kept; NULL for its URL.
+/// - Parameter key: under what this source's id is kept; NULL for its URL as it is at start,
+///   whatever the request callback sets later.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged,
 /// is no regular file or cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and
 /// the source starts without an id.

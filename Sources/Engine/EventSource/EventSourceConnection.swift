@@ -72,6 +72,18 @@ package final class EventSourceConnection: @unchecked Sendable {
         var lastEventID = ""
         var origin = ""
         var reconnectionTime: Int64 = 0
+        /// nil before it starts.
+        var idPlace: IDPlace?
+    }
+
+    /// Where its ids are kept: as it was at the start, whatever URLs follow (C14).
+    struct IDPlace {
+        let path: String?
+        let key: String
+
+        init(_ configuration: EventSourceConfiguration) {
+            (path, key) = (configuration.idFile, configuration.key)
+        }
     }
 
     package init(url: String, on loop: Loop) throws(RealtimeError) {
@@ -96,7 +108,7 @@ package final class EventSourceConnection: @unchecked Sendable {
         parser.deinitialize(count: 1)
         parser.deallocate()
         // The loop may have gone within the second.
-        if let id = unstored.id { try? store?.save(id, configuration.key, isLast: true) }
+        if let id = unstored.id { try? store?.save(id, idPlace.key, isLast: true) }
     }
 
     // MARK: What it is; any thread
@@ -127,6 +139,10 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     func setState(_ state: EventSourceState) {
         stateNumber.store(state.rawValue, ordering: .releasing)
+    }
+
+    var idPlace: IDPlace {
+        shared.withLock(\.idPlace) ?? options.read { IDPlace($0.configuration) }
     }
 
     func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
@@ -217,7 +233,7 @@ package final class EventSourceConnection: @unchecked Sendable {
     package func start() throws(RealtimeError) {
         try loop.checkUsable()
         guard !isClosed else { throw RealtimeError(.closed, "the event source is closed") }
-        try options.start { _ in }
+        try options.start { options in publish { $0.idPlace = IDPlace(options) } }
         // In the next turn: what is told of an id file would be told inside this call.
         loop.enqueue { [self] in begin() }
     }
@@ -293,9 +309,9 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// Takes the id away that is stored for this source (C14).
     package func resetStoredID() throws(RealtimeError) {
         try loop.checkUsable()
-        let (path, key) = options.read { ($0.configuration.idFile, $0.configuration.key) }
-        guard let path else { throw RealtimeError(.state, "no id file is set") }
-        try EventIDStore(path: path).save("", key, isLast: true)
+        let place = idPlace
+        guard let path = place.path else { throw RealtimeError(.state, "no id file is set") }
+        try EventIDStore(path: path).save("", place.key, isLast: true)
         // And once more there: an id that waits, or is being written now, would bring it back.
         loop.perform { [self] in if !isClosed { keepID("") } }
     }

@@ -14,7 +14,7 @@ extension EventSourceConnection: HTTPSource {
         takeHandlers()
         takeOptions()
         var initial = configuration.lastEventID
-        if let path = configuration.idFile {
+        if let path = idPlace.path {
             let stored = openStore(path)
             initial = initial ?? stored
         }

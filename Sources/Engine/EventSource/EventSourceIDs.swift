@@ -11,7 +11,7 @@ extension EventSourceConnection {
         self.store = store
         var id: String?
         do throws(RealtimeError) {
-            id = try store.load(configuration.key)
+            id = try store.load(idPlace.key)
             unstored.isBroken = true
             try store.check()
             unstored.isBroken = false
@@ -47,10 +47,11 @@ extension EventSourceConnection {
         guard let id = unstored.id else { return }
         unstored.id = nil
         unstored.due = Loop.now() + .seconds(1)
-        if !unstored.isTold, loop.mayCall { handlers.storeID?(configuration.key, id) }
+        if !unstored.isTold, loop.mayCall { handlers.storeID?(key, id) }
         do throws(RealtimeError) {
-            try store?.save(id, configuration.key, isLast: isLast)
+            try store?.save(id, key, isLast: isLast)
             unstored.isBroken = false
+        let key = idPlace.key
         } catch {
             Log.write(.warning, error.message)
             // Tried again in a second, unless there is another by then: it may have been busy.

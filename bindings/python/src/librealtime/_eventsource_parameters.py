@@ -58,7 +58,8 @@ class Parameters:
         processes: an id is kept when its handlers have returned, coroutines too, or the next event
         is asked for, so that a crash repeats events and loses none; of several tasks or threads
         that take events, when each is done with those before it. Default None.
-    :param store_key: under what this one's id is kept there. Default None: its URL.
+    :param store_key: under what this one's id is kept there. Default None: its URL, the
+        one that it starts with, whatever `on_request` sets.
     :param on_store: called with the key and the id that is to be kept, at most once a second and
         at the end.
 
