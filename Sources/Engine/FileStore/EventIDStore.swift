@@ -150,11 +150,19 @@ struct EventIDStore {
         isWritten = isWritten && fsync(descriptor) == 0
         let cause = errno
         _ = close(descriptor)
-        guard isWritten else {
-            errno = cause
-            throw failure("cannot be written")
+        guard isWritten else { throw failure("cannot be written", without: fresh, cause) }
+        guard rename(fresh, target) == 0 else {
+            throw failure("cannot be replaced", without: fresh, errno)
         }
-        guard rename(fresh, target) == 0 else { throw failure("cannot be replaced") }
+    }
+
+    /// What could not take the file's place would fill a disk that is full.
+    private func failure(
+        _ fault: String, without fresh: String, _ cause: Int32
+    ) -> RealtimeError {
+        _ = unlink(fresh)
+        errno = cause
+        return failure(fault)
     }
 
     private func failure(_ fault: String) -> RealtimeError {
