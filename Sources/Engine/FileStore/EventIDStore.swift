@@ -23,7 +23,8 @@ struct EventIDStore {
     /// Whether ids can be stored at all, as far as that can be known before.
     func check() throws(RealtimeError) { _ = close(try openLock(try target())) }
 
-    /// Stores an id; "" takes the key away. A damaged file gives way to a fresh one.
+    /// Stores an id; "" takes the key away. A damaged file gives way to a fresh one; one that would
+    /// be too long to be read again stays as it is.
     /// - Parameter isLast: there is no later to try it again.
     func save(_ id: String, _ key: String, isLast: Bool) throws(RealtimeError) {
         let target = try target()
@@ -40,7 +41,13 @@ struct EventIDStore {
         }
         guard !(file[key] ?? "").utf8.elementsEqual(id.utf8) else { return }
         file[key] = id
-        try replace(target, file.bytes)
+        let fresh = file.bytes
+        guard fresh.count <= EventIDFile.limit else {
+            throw RealtimeError(
+                .store,
+                "the id file \(path) has no room: it may have \(EventIDFile.limit) bytes")
+        }
+        try replace(target, fresh)
     }
 
     /// The file itself, which may be there yet or not: a link to it is not to be replaced.
