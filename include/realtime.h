@@ -1834,7 +1834,8 @@ rt_status rt_eventsource_set_confirms_ids(rt_eventsource *eventsource, bool enab
 rt_status rt_eventsource_confirm_id(rt_eventsource *eventsource, const char *id);
 
 /**
- * Forgets the id that is stored for this source in its id file. Any thread.
+ * Forgets the id that is stored for this source in its id file, and in a callback that of its
+ * event; ids of later events, and those that are confirmed later, are stored as ever. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
  * Since 0.1.
@@ -2090,7 +2091,8 @@ rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, con
  * loop for as long as the disk does, and for half a second at most while another process has the
  * lock; what cannot be written at close is told to the log alone. Default none. Before start.
  *
- * key: under what this source's id is kept; NULL for its URL.
+ * key: under what this source's id is kept; NULL for its URL as it is at start, whatever the
+ *   request callback sets later.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged, is no
  *   regular file or cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and the
  *   source starts without an id.

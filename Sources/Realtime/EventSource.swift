@@ -253,9 +253,13 @@ public final class EventSource: Sendable, AsyncSequence {
     /// - Throws: `RealtimeError(.closed)`.
     public func restart() throws(RealtimeError) { try connection.restart() }
 
-    /// Forgets the id that is stored for this source in its id file.
+    /// Forgets the id that is stored for this source in its id file, and that of the event whose
+    /// handler calls this, or that was taken last; ids of later events are stored as ever.
     /// - Throws: `RealtimeError`: `.store`; `.state` without an id file.
-    public func resetStoredID() throws(RealtimeError) { try connection.resetStoredID() }
+    public func resetStoredID() throws(RealtimeError) {
+        try connection.resetStoredID()
+        unfinished?.forget()
+    }
 
     // MARK: State
 

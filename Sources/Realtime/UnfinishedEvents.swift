@@ -4,9 +4,14 @@ import Synchronization
 /// and all before it are, whoever takes them.
 final class UnfinishedEvents: Sendable {
     private struct Contents {
-        var events: [(id: String, isDone: Bool)] = []
+        /// Without an id when it is not to be kept.
+        var events: [(id: String?, isDone: Bool)] = []
         /// The number of the first of them.
         var first = 0
+        /// The number of the first that nobody has taken.
+        var untaken = 0
+        /// Of the last that came.
+        var lastID: String?
         /// Of iterators that went without asking for another: done with when anybody does.
         var left: [Int] = []
     }
@@ -16,7 +21,10 @@ final class UnfinishedEvents: Sendable {
     /// - Returns: the event's number.
     func came(_ id: String) -> Int {
         contents.withLock { contents in
-            contents.events.append((id, isDone: false))
+            // What the event before brought is kept, or forgotten, with that.
+            let isNew = contents.lastID.map { !$0.utf8.elementsEqual(id.utf8) } ?? true
+            contents.lastID = id
+            contents.events.append((isNew ? id : nil, isDone: false))
             return contents.first + contents.events.count - 1
         }
     }
@@ -35,7 +43,20 @@ final class UnfinishedEvents: Sendable {
                 contents.events.removeFirst(count)
                 contents.first += count
             }
-            return contents.events[count - 1].id
+            return contents.events[..<count].last { $0.id != nil }?.id
+        }
+    }
+
+    func took(_ number: Int) {
+        contents.withLock { $0.untaken = max($0.untaken, number + 1) }
+    }
+
+    /// The ids of those that were taken are not kept any more.
+    func forget() {
+        contents.withLock { contents in
+            for index in 0..<(contents.untaken - contents.first) {
+                contents.events[index].id = nil
+            }
         }
     }
 
@@ -54,7 +75,10 @@ final class EventTaker: Sendable {
         if let number = number.withLock({ $0 }) { events?.leave(number) }
     }
 
-    func took(_ number: Int) { self.number.withLock { $0 = number } }
+    func took(_ number: Int) {
+        events?.took(number)
+        self.number.withLock { $0 = number }
+    }
 
     /// The event that was taken last is done with.
     /// - Returns: the id that may be kept from now on.

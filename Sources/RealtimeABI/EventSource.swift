@@ -258,7 +258,9 @@ public func rt_eventsource_confirm_id(
     source(eventsource) { try $0.confirm(id: text(id, "id")) }
 }
 
-/// Forgets the id that is stored for this source in its id file. Any thread. Since 0.1.
+/// Forgets the id that is stored for this source in its id file, and in a callback that of its
+/// event; ids of later events, and those that are confirmed later, are stored as ever. Any thread.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
 @_cdecl("rt_eventsource_reset_stored_id")
 public func rt_eventsource_reset_stored_id(_ eventsource: rt_eventsource?) -> rt_status {

@@ -181,6 +181,28 @@ private func options(
         }
     }
 
+    @Test func anIDThatIsResetIsNotKeptLater() async throws {
+        let path = "/tmp/realtime_tests_reset.\(getpid())"
+        defer { for name in [path, path + ".lock"] { unlink(name) } }
+        // Taken until the last is asked for; the second is reset.
+        for (count, next) in [(2, "1"), (3, "1"), (4, "4")] {
+            let source = try EventSource(
+                server.url("events/9"), options: options { $0.idFile = path })
+            var taken = source.makeAsyncIterator()
+            for id in 1...count {
+                #expect(try await taken.next()?.id == String(id))
+                if id == 2 { try source.resetStoredID() }
+            }
+            source.close()
+            let second = try EventSource(
+                server.url("events/9"), options: options { $0.idFile = path })
+            taken = second.makeAsyncIterator()
+            #expect(try await taken.next()?.id == next)
+            second.close()
+            unlink(path)
+        }
+    }
+
     @Test func idsAreGivenToTheCaller() async throws {
         let (stored, continuation) = AsyncStream.makeStream(of: String.self)
         let source = try EventSource(

@@ -306,13 +306,13 @@ package final class EventSourceConnection: @unchecked Sendable {
         loop.perform { [self] in keepID(id) }
     }
 
-    /// Takes the id away that is stored for this source (C14).
+    /// Takes the id away that is stored for this source (C14); those of later events are stored.
     package func resetStoredID() throws(RealtimeError) {
         try loop.checkUsable()
         let place = idPlace
         guard let path = place.path else { throw RealtimeError(.state, "no id file is set") }
         try EventIDStore(path: path).save("", place.key, isLast: true)
         // And once more there: an id that waits, or is being written now, would bring it back.
-        loop.perform { [self] in if !isClosed { keepID("") } }
+        loop.perform { [self] in forgetID() }
     }
 }

@@ -34,6 +34,14 @@ extension EventSourceConnection {
         if !confirmsIDs { keepID(id) }
     }
 
+    /// Inside its handlers the id of their event goes too.
+    func forgetID() {
+        // What was written at its end is gone, and may be another's by now.
+        guard session?.state != .closed || unstored.id != nil else { return }
+        if isReading { noteID() }
+        keepID("")
+    }
+
     /// An id may be written from now on.
     func keepID(_ id: String) {
         guard store != nil || handlers.storeID != nil else { return }
@@ -45,13 +53,13 @@ extension EventSourceConnection {
     /// After the callback of its event, at most once a second, and at the end (C14).
     func writeID(isLast: Bool = false) {
         guard let id = unstored.id else { return }
+        let key = idPlace.key
         unstored.id = nil
         unstored.due = Loop.now() + .seconds(1)
         if !unstored.isTold, loop.mayCall { handlers.storeID?(key, id) }
         do throws(RealtimeError) {
             try store?.save(id, key, isLast: isLast)
             unstored.isBroken = false
-        let key = idPlace.key
         } catch {
             Log.write(.warning, error.message)
             // Tried again in a second, unless there is another by then: it may have been busy.

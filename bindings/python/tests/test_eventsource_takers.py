@@ -52,6 +52,25 @@ def test_of_several_takers_the_slowest_counts() -> None:
     assert told == ["2", "3", "5", "6", "7"]
 
 
+def test_what_was_taken_is_forgotten() -> None:
+    told: list[str] = []
+    taken = Taken(lambda taker, is_leaving: False)
+
+    def step(taker: str, id_: str) -> list[str]:
+        taken.finished(taker, told.append)
+        taken.took(taker, id_)
+        return told
+
+    step("a", "1")
+    step("b", "2")
+    taken.forget()
+    # It has no id of its own.
+    assert step("a", "2") == []
+    assert step("b", "3") == []
+    assert step("a", "4") == []
+    assert step("b", "5") == ["3"]
+
+
 @pytest.mark.parametrize("is_done", [False, True])
 def test_threads_that_share_events(events: EventServer, tmp_path: Path, is_done: bool) -> None:
     path = tmp_path / "ids"

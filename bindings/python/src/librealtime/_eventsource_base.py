@@ -21,6 +21,8 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
     # Whose ids are kept when the event was taken and the next is asked for: those that wait in the
     # queue would be lost by a crash.
     _confirmed_handle: Handle | None = None
+    # Handlers of an event are called; and one has its id forgotten.
+    _is_telling = _is_forgotten = False
 
     def _make(self, options: Options, handlers: Handlers) -> None:
         self._listeners: dict[str, list[EventHandler]] = {}
@@ -108,8 +110,10 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
     # Use.
 
     def reset_stored_id(self) -> None:
-        """Forgets the id that is kept in the id file for this event source."""
+        """Forgets the id that is kept in the id file for this event source, and that of the event
+        whose handler calls this, or that was taken last; ids of later events are kept as ever."""
         check(EVENTSOURCE.reset_stored_id(self._require_handle()))
+        self._taken.forget()
 
     def close(self) -> None:
         """Ends it for good: no handler is called any more, what waits to be taken is forgotten.
@@ -130,6 +134,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
         retry, self._retry_ms = self._retry_ms, None
         told = ServerSentEvent(event, data, id_, retry, had_id)
         handlers = self._handlers
+        self._is_telling, self._is_forgotten = True, False
         if event == "message" and handlers.on_message is not None:
             self._tell(handlers.on_message, told, size)
         if self._listeners:
@@ -139,6 +144,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
                     self._tell(listener, told, size)
         if handlers.on_any is not None:
             self._tell(handlers.on_any, told, size)
+        self._is_telling = False
         # Handlers and an iteration are given the same events.
         if self._is_taken and not self._is_closed:
             self._queue(told, size)

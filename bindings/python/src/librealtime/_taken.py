@@ -53,6 +53,14 @@ class Taken:
             self._before[taker] = self._last
             self._last = id_
 
+    def forget(self) -> None:
+        """Of those that were taken none is told any more."""
+        with self._lock:
+            # Neither by an item that brings no id of its own.
+            self._told = self._last
+            self._before = dict.fromkeys(self._before)
+            self._last = None
+
     def finished(self, taker: Any, tell: Callable[[str], None], is_leaving: bool = False) -> None:
         """Tells the id up to which all are done with, when it is another than before."""
         with self._lock:
