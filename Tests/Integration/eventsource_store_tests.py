@@ -52,6 +52,12 @@ def add(suite: Suite) -> None:
         "at most once a second": once_a_second,
     }
 
+    add_tests(suite, tests)
+
+
+def add_tests(suite: Suite, tests: dict[str, Test]) -> None:
+    """Adds each under its name; it is given a path in a folder of its own."""
+
     def in_folder(test: Test) -> Callable[[], Awaitable[None]]:
         async def run() -> None:
             with tempfile.TemporaryDirectory(prefix="ids-") as folder:
