@@ -84,8 +84,8 @@ final class HTTPTransfer: CurlUser {
     @exclusivity(unchecked) private var isAnswered = false
     /// What comes may be decoded by libcurl.
     @exclusivity(unchecked) private var isCoded = false
-    /// Bytes of the body, as they came, before those that are not told yet.
-    @exclusivity(unchecked) private var bytesTold: UInt64 = 0
+    /// Bytes of the body in the first read, as they came.
+    @exclusivity(unchecked) private var firstRead: UInt64 = 0
     @exclusivity(unchecked) private var refusal = HTTP2Refusal()
 
     @exclusivity(unchecked) private var isDelivering = false
@@ -93,12 +93,14 @@ final class HTTPTransfer: CurlUser {
     @exclusivity(unchecked) private var isPaused = false
     /// libcurl was told to hold the body, or to wait for the request's.
     @exclusivity(unchecked) private var isHeld = false
+    @exclusivity(unchecked) private var isLettingGo = false
     @exclusivity(unchecked) private var requestBody: RequestBody
 
     /// Undelivered bytes above which libcurl is told to wait.
     private static let heldBytes = 256 << 10
     /// What is decoded and not told may grow to this.
     private let mostUndelivered: Int
+    private let decodes: Bool
     private let limitName: String
     @exclusivity(unchecked) private var hasOverflown = false
 
@@ -111,6 +113,7 @@ final class HTTPTransfer: CurlUser {
     ) throws(RealtimeError) {
         self.handle = handle
         mostUndelivered = options.mostUndelivered
+        decodes = options.decodes
         limitName = options.limitName
         requestBody = RequestBody(request)
         self.handles = handles
@@ -174,8 +177,11 @@ final class HTTPTransfer: CurlUser {
 
     private func letGo() {
         isHeld = false
+        // What libcurl kept comes in here, all of it: what is held in the midst is copied again.
+        isLettingGo = true
         // A request's body that waits goes on waiting.
         _ = curl_easy_pause(easy, requestBody.isAwaited ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+        isLettingGo = false
     }
 
     // MARK: CurlUser
@@ -256,15 +262,14 @@ final class HTTPTransfer: CurlUser {
     }
 
     /// libcurl reads a hundred times before it returns, as long as there is something.
-    private func holdEnough() {
-        guard body.count >= HTTPTransfer.heldBytes else { return }
-        // It keeps what is left of a read, decoded, and fails above 64 MiB: a few reads of what
-        // compresses so well are taken whole.
-        if isCoded, handle.bytesReceived < bytesTold + UInt64(HTTPTransfer.heldBytes) { return }
-        hold()
+    private var hasEnough: Bool {
+        guard body.count >= HTTPTransfer.heldBytes, !isLettingGo else { return false }
+        // It keeps what is left of this read, decoded, and fails above 64 MiB: the first is taken
+        // whole, as most answers that grow so much are short.
+        return !isCoded || handle.bytesReceived != firstRead
     }
 
-    /// Has libcurl read no more; in its callbacks, too.
+    /// Has libcurl read no more; not in its callbacks, where it would read once more first.
     private func hold() {
         guard !isHeld else { return }
         isHeld = true
@@ -273,7 +278,6 @@ final class HTTPTransfer: CurlUser {
     }
 
     private func deliverBody() {
-        if isCoded { bytesTold = handle.bytesReceived }
         while isOpen, !isPaused, !body.isEmpty {
             // Taken out, since more may be written while it is told.
             var chunk = ByteBuffer()
@@ -307,7 +311,12 @@ final class HTTPTransfer: CurlUser {
                 RealtimeError(
                     .tooLarge,
                     "\(way) answered with more than \(mostUndelivered) bytes"
-                        + (limitName.isEmpty ? " at once" : " (\(limitName))")), isFinal: true)
+                        + (limitName.isEmpty ? decodedAtOnce : " (\(limitName))")), isFinal: true)
+        }
+        if result == CURLE_OUT_OF_MEMORY, isCoded, isHeld {
+            return HTTPFailure(
+                RealtimeError(.tooLarge, "\(way) answered with more than 64 MiB\(decodedAtOnce)"),
+                isFinal: true)
         }
         if handle.wasKeptBack || isStale(result) {
             let text = "\(way) ended its connection before an answer"
@@ -323,6 +332,8 @@ final class HTTPTransfer: CurlUser {
             CurlFailure.error(result, handle.errorText, on: way, isConnecting: isConnecting),
             precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
     }
+
+    private var decodedAtOnce: String { " at once, decoded: without compression it can be taken" }
 
     /// Whether a connection that was kept was found dead (R6): libcurl sends again by itself what
     /// it has, unless it was sending it still.
@@ -387,7 +398,7 @@ final class HTTPTransfer: CurlUser {
 
     private func take(header line: UnsafeRawBufferPointer) -> Int {
         if let head = headReader.read(line) {
-            isCoded = !head.values("Content-Encoding").isEmpty
+            isCoded = decodes && !head.values("Content-Encoding").isEmpty
             self.head = head
             note()
         }
@@ -395,14 +406,18 @@ final class HTTPTransfer: CurlUser {
     }
 
     private func take(body bytes: UnsafeRawBufferPointer) -> Int {
+        if hasEnough {
+            isHeld = true
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
         guard bytes.count <= mostUndelivered - body.count else {
             hasOverflown = true
             return 0
         }
         if body.isEmpty { multi.lend(&body) }
+        if isCoded, firstRead == 0 { firstRead = handle.bytesReceived }
         body.append(bytes)
         note()
-        holdEnough()
         return bytes.count
     }
 

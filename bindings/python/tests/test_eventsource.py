@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import pickle
+import zlib
 
 import pytest
+from wire import read
 
 import librealtime
 from librealtime import EventSource, ReadyState, ServerSentEvent, sync
@@ -385,3 +387,34 @@ def test_basic_auth():
     assert librealtime.basic_auth("Aladdin", "open sesame") == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
     with pytest.raises(librealtime.InvalidArgument):
         librealtime.basic_auth("a:b", "c")
+
+
+def packed_events(count, size):
+    """A gzip stream that grows some 940 times."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    event = b"data: " + b"x" * size + b"\n\n"
+    return b"".join(packer.compress(event) for _ in range(count)) + packer.flush()
+
+
+def test_a_stream_that_grows_much_is_held(run, serve):
+    """Several reads, each of which decodes to more than libcurl keeps beside another."""
+    count, size = 2600, 1 << 16
+    packed = packed_events(count, size)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n"
+
+    def answer(connection, number):
+        if read(connection) is not None and number == 1:
+            connection.sendall(head + packed)
+
+    server = serve(answer)
+
+    async def main():
+        taken = 0
+        async with EventSource(server.url) as source:
+            async for event in source:
+                assert len(event.data) == size
+                taken += 1
+                if taken == count:
+                    return
+
+    run(main())
