@@ -21,6 +21,7 @@
 
 _Static_assert(RT_EPOLL_IN == EPOLLIN && RT_EPOLL_OUT == EPOLLOUT, "epoll's own numbers");
 _Static_assert(RT_EPOLL_ERROR == EPOLLERR && RT_EPOLL_HANG_UP == EPOLLHUP, "epoll's own numbers");
+_Static_assert(RT_EPOLL_ONCE == EPOLLONESHOT, "epoll's own numbers");
 
 int rt_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 

@@ -1,5 +1,10 @@
 /* After a fork the child's copies of handles answer RT_ERROR_FORKED and leave the parent's alone;
  * the child can make handles of its own. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +57,83 @@ static void child(rt_loop *loop, rt_websocket *websocket, const char *server) {
   rt_loop_free(own);
 }
 
+/* Nobody takes connections at `port`, and its queue is full: to connect there takes for ever. */
+static int full_listener(int *port, int fillers[2]) {
+  int listener = socket(AF_INET, SOCK_STREAM, 0), index;
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof at;
+  CHECK(listener >= 0 && bind(listener, (struct sockaddr *)&at, size) == 0);
+  CHECK(listen(listener, 0) == 0);
+  CHECK(getsockname(listener, (struct sockaddr *)&at, &size) == 0);
+  *port = ntohs(at.sin_port);
+  for (index = 0; index < 2; index++) {
+    fillers[index] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    (void)connect(fillers[index], (struct sockaddr *)&at, size);
+  }
+  return listener;
+}
+
+static void on_done(rt_rest_response *response, void *user) {
+  *(rt_status *)user = rt_rest_response_error(response);
+}
+
+/* What connects when the process forks, and is given up, is the child's, too, as long as it lives:
+ * the kernel reports to the parent what becomes of it, which nobody there knows any more. */
+static void given_up_while_connecting(void) {
+  rt_loop *loop = new_loop();
+  rt_network *network;
+  rt_websocket *websocket;
+  rt_rest *rest;
+  rt_rest_request *get;
+  rt_status outcome = RT_OK;
+  uint64_t id;
+  int port, fillers[2], turns = 0, listener = full_listener(&port, fillers), turn;
+  char url[64];
+  int64_t end_ms;
+  pid_t pid;
+
+  CHECK_OK(rt_network_new(&network));
+  CHECK_OK(rt_network_set_proxy(network, ""));
+  snprintf(url, sizeof url, "ws://127.0.0.1:%d/", port);
+  CHECK_OK(rt_websocket_new(loop, url, &websocket));
+  CHECK_OK(rt_websocket_set_network(websocket, network));
+  CHECK_OK(rt_websocket_start(websocket));
+  snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
+  CHECK_OK(rt_rest_new(loop, url, &rest));
+  CHECK_OK(rt_rest_set_network(rest, network));
+  CHECK_OK(rt_rest_request_new(rest, "GET", "/", &get));
+  CHECK_OK(rt_rest_request_send(get, on_done, &outcome, NULL, &id));
+  for (turn = 0; turn < 10; turn++) CHECK_OK(rt_loop_dispatch(loop, 10));
+
+  fflush(stdout);
+  pid = fork();
+  CHECK(pid >= 0);
+  if (pid == 0) {
+    close(listener);
+    pause();
+    _exit(0);
+  }
+  CHECK_OK(rt_rest_cancel(rest, id));
+  TURN_UNTIL(loop, outcome == RT_ERROR_CANCELLED);
+  rt_websocket_free(websocket);
+  settle(loop);
+  /* What was sent to connect goes out again after a second, and is refused now. */
+  close(listener);
+  for (end_ms = now_ms() + 2500; now_ms() < end_ms; turns++) {
+    CHECK_OK(rt_loop_dispatch(loop, 500));
+    CHECK(turns < 100);
+  }
+
+  kill(pid, SIGKILL);
+  CHECK(waitpid(pid, NULL, 0) == pid);
+  close(fillers[0]);
+  close(fillers[1]);
+  rt_rest_request_free(get);
+  rt_rest_free(rest);
+  rt_network_free(network);
+  rt_loop_free(loop);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   rt_websocket *websocket;
@@ -86,5 +168,6 @@ int main(int argc, char **argv) {
   CHECK(e.clean && e.errors == 0 && e.messages == 1);
   rt_websocket_free(websocket);
   rt_loop_free(loop);
+  given_up_while_connecting();
   return 0;
 }

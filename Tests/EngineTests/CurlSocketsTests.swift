@@ -37,10 +37,24 @@ private final class Bench {
         return pair[0]
     }
 
+    /// A socket that is writable, as one is that has connected, and its other end.
+    func connecting() -> (Int32, Int32) {
+        var pair: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        sockets.watch(pair[0], PollEvents.writable, isNew: true)
+        return (pair[0], pair[1])
+    }
+
     func end(_ socket: Int32) { #expect(CurlSockets.closed(user, socket) == 0) }
 
     /// What epoll finds ready, by number.
     var ready: [Int32] {
+        let found = waiting
+        for socket in found { sockets.told(socket) }
+        return found
+    }
+
+    private var waiting: [Int32] {
         var found = [rt_ready](repeating: rt_ready(), count: 8)
         let count = rt_epoll_wait(epoll, &found, 8, 0)
         return found.prefix(Int(count)).map { Int32(truncatingIfNeeded: $0.token) }.sorted()
@@ -127,4 +141,39 @@ private let readable = PollEvents.readable
     bench.end(socket)
     #expect(bench.ready == [])
     close(childs)
+}
+
+@Test func aSocketThatConnectsIsToldOnceForEachLook() {
+    let bench = Bench()
+    let (socket, other) = bench.connecting()
+    defer { close(other) }
+    #expect(bench.ready == [socket])
+    #expect(bench.ready == [])
+    bench.sockets.seen(socket)
+    #expect(bench.ready == [socket])
+    bench.sockets.seen(socket)
+    // Connected: libcurl sends, and wants to know all.
+    bench.sockets.watch(socket, readable | PollEvents.writable, isNew: false)
+    #expect(bench.ready == [socket])
+    bench.sockets.seen(socket)
+    #expect(bench.ready == [socket])
+    #expect(!bench.sockets.letGo(of: socket))
+    #expect(bench.ready == [])
+    bench.sockets.seen(socket)
+    #expect(bench.ready == [])
+    bench.end(socket)
+}
+
+@Test func aSocketThatConnectedInVainIsNotToldOfForEver() {
+    let bench = Bench()
+    let (socket, other) = bench.connecting()
+    // As a forked child has it, too; libcurl closes its own without a word, and lets go then.
+    let childs = dup(socket)
+    close(socket)
+    #expect(!bench.sockets.letGo(of: socket))
+    #expect(bench.ready == [socket])
+    bench.sockets.seen(socket)
+    #expect(bench.ready == [])
+    close(childs)
+    close(other)
 }

@@ -12,7 +12,13 @@
 #pragma GCC visibility push(hidden)
 
 // epoll. Interests and events are bit sets of these.
-enum { RT_EPOLL_IN = 1, RT_EPOLL_OUT = 4, RT_EPOLL_ERROR = 8, RT_EPOLL_HANG_UP = 16 };
+enum {
+  RT_EPOLL_IN = 1,
+  RT_EPOLL_OUT = 4,
+  RT_EPOLL_ERROR = 8,
+  RT_EPOLL_HANG_UP = 16,
+  RT_EPOLL_ONCE = 1 << 30
+};
 
 typedef struct rt_ready {
   uint64_t token;

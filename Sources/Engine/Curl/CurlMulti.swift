@@ -151,9 +151,11 @@ final class CurlMulti: TimerTarget {
 
     private func act(_ socket: curl_socket_t, _ mask: Int32) {
         var running: Int32 = 0
+        if socket != CURL_SOCKET_BAD { sockets.told(socket) }
         isActing = true
         _ = curl_multi_socket_action(multi, socket, mask, &running)
         isActing = false
+        if socket != CURL_SOCKET_BAD { sockets.seen(socket) }
     }
 
     /// Tells those that are done: at the end of a turn of the loop, or before a timer that is due.

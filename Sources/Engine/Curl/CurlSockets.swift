@@ -10,6 +10,10 @@ import Glibc
 /// The number of a socket that was closed may be another's next. So only those stay whose end is
 /// told here: libcurl (7.88) tells it of connections that are made, and closes those that are not
 /// without a word.
+///
+/// Such a socket leaves epoll by itself, unless a forked child has it, too: the kernel would go on
+/// reporting it, and nobody could take it out, as its number is gone. So a socket that connects is
+/// reported once (`RT_EPOLL_ONCE`), and once more only when libcurl has seen that and still waits.
 final class CurlSockets {
     private let epoll: Int32
     /// By descriptor.
@@ -26,16 +30,24 @@ final class CurlSockets {
         var isReleased = false
         /// What epoll tells of it; 0 when that is not known.
         var events: UInt32 = 0
+        /// libcurl waits for its connection; epoll tells of it once.
+        var isConnecting = false
+        /// epoll has told of it since.
+        var isTold = false
     }
 
     init(epoll: Int32) { self.epoll = epoll }
 
     /// The connection of a socket was made by an exchange, and outlives it.
     func keep(_ socket: Int32) {
-        let missing = Int(socket) + 1 - entries.count
-        if missing > 0 { entries.append(contentsOf: repeatElement(Entry(), count: missing)) }
+        makeRoom(for: socket)
         entries[Int(socket)].isKept = true
         entries[Int(socket)].events = 0
+    }
+
+    private func makeRoom(for socket: Int32) {
+        let missing = Int(socket) + 1 - entries.count
+        if missing > 0 { entries.append(contentsOf: repeatElement(Entry(), count: missing)) }
     }
 
     private func isKept(_ socket: Int32) -> Bool {
@@ -46,6 +58,7 @@ final class CurlSockets {
     /// - Returns: whether it stays until `settle`.
     func letGo(of socket: Int32) -> Bool {
         guard isKept(socket) else {
+            if socket < entries.count { entries[Int(socket)].isConnecting = false }
             _ = rt_epoll_remove(epoll, socket)
             return false
         }
@@ -68,7 +81,34 @@ final class CurlSockets {
             entries[Int(socket)].events = events
             if entry.isLetGo, entry.events == events { return }
             isWatched = isWatched || entry.isLetGo
+        } else {
+            // One that connects is waited for to be writable, and for nothing else.
+            makeRoom(for: socket)
+            entries[Int(socket)].isConnecting = isNew && events == PollEvents.writable
+            if entries[Int(socket)].isConnecting { return watchOnce(socket, isWatched: false) }
         }
+        put(socket, events, isWatched: isWatched)
+    }
+
+    /// epoll tells of a socket, and libcurl is told next.
+    func told(_ socket: Int32) {
+        if socket < entries.count { entries[Int(socket)].isTold = true }
+    }
+
+    /// libcurl has been told.
+    func seen(_ socket: Int32) {
+        guard socket < entries.count, entries[Int(socket)].isConnecting,
+            entries[Int(socket)].isTold
+        else { return }
+        watchOnce(socket, isWatched: true)
+    }
+
+    private func watchOnce(_ socket: Int32, isWatched: Bool) {
+        entries[Int(socket)].isTold = false
+        put(socket, PollEvents.writable | PollEvents.once, isWatched: isWatched)
+    }
+
+    private func put(_ socket: Int32, _ events: UInt32, isWatched: Bool) {
         let token = Loop.curlToken(socket)
         if isWatched {
             _ = rt_epoll_modify(epoll, socket, events, token)
@@ -101,6 +141,7 @@ final class CurlSockets {
             if socket < me.entries.count {
                 me.leave(socket)
                 me.entries[Int(socket)].isKept = false
+                me.entries[Int(socket)].isConnecting = false
             }
         }
         return Glibc.close(socket)
