@@ -3358,7 +3358,9 @@ rt_status rt_rest_request_new(
 void rt_rest_request_free(rt_rest_request *request);
 
 /**
- * Adds a header; with it the client's of that name are not sent.
+ * Adds a header; with it the client's of that name are not sent. Behind `Expect: 100-continue` the
+ * body is sent when the server asks for it, or has said nothing for a second, and stays here when
+ * it answers 300 or more instead: that is told like any answer.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER.
  * Since 0.1.

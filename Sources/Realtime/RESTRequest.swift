@@ -34,7 +34,9 @@ extension REST {
         public var body: Body
         /// Added behind the path's own, percent-encoded.
         public var query: [(name: String, value: String)]
-        /// In the place of the client's of their names.
+        /// In the place of the client's of their names. Behind `Expect: 100-continue` the body is
+        /// sent when the server asks for it, or has said nothing for a second, and stays here when
+        /// it answers 300 or more instead.
         public var headers: [(name: String, value: String)]
         /// For one attempt, from name resolution to the last byte; `.zero` is no limit.
         public var attemptTimeout: Duration?

@@ -223,16 +223,16 @@ final class CurlHandle {
             wanted.isTunnel && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
         }
         var lines = request.fields.filter { !isForProxy($0) }.map(CurlHandle.line)
+        // libcurl looks at the first: it must not wait for a 100 itself, as it would answer a 417
+        // by the same request again, without end.
+        if wanted.sendsBody { lines.insert("Expect:", at: 0) }
         if let host = wanted.host { lines.append("Host: \(host)") }
         if let basic = wanted.basic { lines.append("Authorization: \(basic)") }
         if !request.has("User-Agent") { lines.append("User-Agent: \(ClientHandshake.userAgent)") }
         // libcurl would make it anew, and write it twice, for each exchange.
         if decodes, let codings = CurlHandle.codings { lines.append("Accept-Encoding: \(codings)") }
-        if wanted.sendsBody {
-            // libcurl's own: it would wait for a 100, and name the type of a form.
-            if !request.has("Expect") { lines.append("Expect:") }
-            if !request.has("Content-Type") { lines.append("Content-Type:") }
-        }
+        // libcurl's own would name the type of a form.
+        if wanted.sendsBody, !request.has("Content-Type") { lines.append("Content-Type:") }
         listed = nil
         try CurlHandle.set(&list, to: lines)
         try CurlHandle.set(&proxyList, to: request.fields.filter(isForProxy).map(CurlHandle.line))
@@ -283,12 +283,17 @@ final class CurlHandle {
                 return
             }
             if request.sendsBody { copyBody([]) }
+        case .bytes(let bytes) where request.expectsContinue: upload(bytes.count)
         case .bytes(let bytes): copyBody(bytes)
-        case .stream(let length):
-            _ = rt_curl_set_long(easy, CURLOPT_UPLOAD, 1)
-            _ = rt_curl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length ?? -1)
+        case .stream(let length): upload(length ?? -1)
         }
         _ = rt_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, request.method)
+    }
+
+    /// A body that libcurl asks for.
+    private func upload(_ length: Int) {
+        _ = rt_curl_set_long(easy, CURLOPT_UPLOAD, 1)
+        _ = rt_curl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length)
     }
 
     private func copyBody(_ bytes: [UInt8]) {

@@ -12,6 +12,8 @@ struct CurlHead {
     private(set) var isTooLarge = false
     /// A byte of an answer has come, of an interim one too.
     private(set) var hasBegun = false
+    /// An interim answer has said so.
+    private(set) var saysContinue = false
     /// Of the head that comes: the status line, and the others with their ends.
     private var status = 0
     private var reason = ""
@@ -54,6 +56,7 @@ struct CurlHead {
             lines = []
             nameLengths = ResponseHead.NameLengths()
         }
+        if status == 100 { saysContinue = true }
         guard status >= 200 else { return nil }
         isDone = true
         return ResponseHead(

@@ -23,7 +23,7 @@ protocol CurlUser: AnyObject {
 /// returned; the end of an exchange in the multi handle's turn.
 final class CurlMulti: TimerTarget {
     private let multi: UnsafeMutableRawPointer
-    private unowned let loop: Loop
+    unowned let loop: Loop
     private let timer = LoopTimer()
     @exclusivity(unchecked) private var armedAt: Instant?
     /// When libcurl wants to be called.

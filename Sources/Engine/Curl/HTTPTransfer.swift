@@ -27,42 +27,7 @@ extension HTTPTransferOwner {
 
 /// One HTTP exchange by libcurl, HTTP/1.1 or 2: a request, its answer's head and body. Redirects,
 /// credentials and retries are not its business.
-final class HTTPTransfer: CurlUser {
-    struct Options {
-        /// From the start to a connection that is ready, TLS included; zero for none.
-        var connectTimeout: Duration = .zero
-        /// Offers every coding that libcurl knows, and decodes.
-        var decodes = true
-        /// Over TLS, where the server agrees to it.
-        var offersHTTP2 = true
-        /// Waits for a connection that can be shared rather than opening another.
-        var prefersSharing = false
-        var takesFreshConnection = false
-        /// A request that may not be repeated is not sent again by libcurl either.
-        var goesOutOnce = false
-        var reportsProgress = false
-        /// Bytes of the answer that are taken before its owner is asked whether it wants them: what
-        /// a few reads decode to.
-        var mostUndelivered = 256 << 20
-        /// What sets that; "" for the library.
-        private(set) var limitName = ""
-
-        /// For an answer that is kept whole: a read may decode to all of it, and to no more.
-        /// - Parameter bytes: 0 for no limit.
-        mutating func limitAnswer(_ bytes: Int) {
-            mostUndelivered = bytes > 0 ? bytes : .max
-            limitName = "max_body_bytes"
-        }
-    }
-
-    struct Progress: Equatable {
-        /// Bytes of bodies; the totals are 0 when they are not known.
-        var sent: UInt64 = 0
-        var toSend: UInt64 = 0
-        var received: UInt64 = 0
-        var toReceive: UInt64 = 0
-    }
-
+final class HTTPTransfer: CurlUser, TimerTarget {
     var easy: UnsafeMutableRawPointer { handle.easy }
     @exclusivity(unchecked) var seat: Int?
     private let handle: CurlHandle
@@ -95,6 +60,10 @@ final class HTTPTransfer: CurlUser {
     @exclusivity(unchecked) private var isHeld = false
     @exclusivity(unchecked) private var isLettingGo = false
     @exclusivity(unchecked) private var requestBody: RequestBody
+    /// Ends the wait for the server's word on the request's body.
+    @exclusivity(unchecked) private var wordTimer: LoopTimer?
+    /// As long as libcurl would wait.
+    private static let wordTime = Duration.seconds(1)
 
     /// Undelivered bytes above which libcurl is told to wait.
     private static let heldBytes = 256 << 10
@@ -142,6 +111,7 @@ final class HTTPTransfer: CurlUser {
         guard isOpen, !multi.isForked else { return }
         isOpen = false
         owner = nil
+        if let wordTimer, wordTimer.isArmed { multi.loop.disarm(wordTimer) }
         // A handle whose exchange is done may go to another.
         if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
@@ -173,6 +143,18 @@ final class HTTPTransfer: CurlUser {
     private func releaseUpload() {
         guard isOpen, requestBody.hasWaited() else { return }
         letGo()
+    }
+
+    /// The server has had its word on the request's body, or has said nothing.
+    func timeReached(_ now: Instant) {
+        if requestBody.isWithheld { requestBody.begin() }
+        releaseUpload()
+    }
+
+    private func awaitWord(for time: Duration) {
+        let timer = wordTimer ?? LoopTimer()
+        wordTimer = timer
+        multi.loop.arm(timer, self, at: Loop.now() + time)
     }
 
     private func letGo() {
@@ -402,6 +384,11 @@ final class HTTPTransfer: CurlUser {
             self.head = head
             note()
         }
+        if requestBody.isWithheld, head != nil || headReader.saysContinue {
+            requestBody.begin(isWanted: (head?.status ?? 100) < 300)
+            // libcurl cannot be called in here.
+            if requestBody.isAwaited { awaitWord(for: .zero) }
+        }
         return headReader.isTooLarge ? 0 : line.count
     }
 
@@ -426,7 +413,9 @@ final class HTTPTransfer: CurlUser {
         case .bytes(let count): return count
         case .failed: return Int(CURL_READFUNC_ABORT)
         case .later(let isNew):
-            if isNew {
+            if requestBody.isWithheld, wordTimer == nil {
+                awaitWord(for: HTTPTransfer.wordTime)
+            } else if isNew {
                 wantsBody = true
                 note()
             }

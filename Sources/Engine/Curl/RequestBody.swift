@@ -1,8 +1,8 @@
 import Session
 import Wire
 
-/// The body of a request that comes piece by piece, between who has it and libcurl. Not a byte more
-/// than was said: it would be the server's next request.
+/// The body of a request that comes piece by piece, or waits for the server's word, between who has
+/// it and libcurl. Not a byte more than was said: it would be the server's next request.
 struct RequestBody: ~Copyable {
     enum Step {
         /// So many bytes were written; 0 is the end.
@@ -21,10 +21,27 @@ struct RequestBody: ~Copyable {
     private let length: Int?
     private var left = 0
     private var fault: String?
+    /// The server has not said yet whether it wants it.
+    private(set) var isWithheld: Bool
+    private var isUnwanted = false
 
     init(_ request: borrowing HTTPRequest) {
-        if case .stream(let length) = request.body { self.length = length } else { length = nil }
+        isWithheld = request.expectsContinue
+        switch request.body {
+        case .stream(let length): self.length = length
+        case .bytes(let whole) where isWithheld:
+            length = whole.count
+            whole.withUnsafeBytes { bytes.append($0) }
+            hasEnded = true
+        case .none, .bytes: length = nil
+        }
         left = length ?? 0
+    }
+
+    /// The server wants it, or has said nothing for long enough; or it has answered without it.
+    mutating func begin(isWanted: Bool = true) {
+        isWithheld = false
+        isUnwanted = !isWanted
     }
 
     mutating func append(_ more: UnsafeRawBufferPointer) { bytes.append(more) }
@@ -42,6 +59,11 @@ struct RequestBody: ~Copyable {
 
     /// For libcurl, which asks again while it holds back an answer: its owner was asked already.
     mutating func take(into space: UnsafeMutableRawBufferPointer) -> Step {
+        if isUnwanted { return .bytes(0) }
+        if isWithheld {
+            isAwaited = true
+            return .later(isNew: false)
+        }
         let count = min(space.count, bytes.count)
         if count > 0 {
             if let length, count > left { return fail("is longer than its \(length) bytes") }

@@ -34,6 +34,15 @@ package struct HTTPRequest: Sendable {
         return false
     }
 
+    /// Its body waits for the server's word (RFC 9110 §10.1.1).
+    package var expectsContinue: Bool {
+        if body == .none || body == .bytes([]) { return false }
+        return fields.contains {
+            $0.name.equalsIgnoringASCIICase("Expect")
+                && $0.value.equalsIgnoringASCIICase("100-continue")
+        }
+    }
+
     /// Sets a header in the place of all of its name; nil takes it away.
     package mutating func set(_ name: String, _ value: String?) {
         fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gzip
+import io
+import queue
 import re
 import socket
 import threading
@@ -275,3 +277,49 @@ def test_codings_are_offered_once(serve: Any) -> None:
     ]
     assert [len(found) for found in offers] == [1, 1, 1, 0]
     assert offers[1] == ["accept-encoding: identity"]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_body_waits_for_the_servers_word(serve: Any, method: str, streamed: bool) -> None:
+    """Expect: 100-continue (RFC 9110 §10.1.1)."""
+    seen: queue.Queue[bytes] = queue.Queue()
+
+    def answer(connection: socket.socket, number: int) -> None:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            if not (more := connection.recv(1)):
+                return
+            head += more
+        seen.put(head)
+        path = head.split()[1]
+        if path == b"/yes":
+            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        elif path != b"/silent":
+            status = path[1:] + b" No\r\nContent-Length: 4\r\n\r\n"
+            connection.sendall(b"HTTP/1.1 " + status + b"nope")
+            # Kept open; the body does not come any more.
+            seen.put(connection.recv(10))
+            return
+        body = b""
+        while len(body) < 5000:
+            body += connection.recv(65536)
+        connection.sendall(OK)
+
+    server = serve(answer)
+    with sync.RESTClient(server.url) as client:
+
+        def ask(path: str) -> tuple[int, bytes, int]:
+            body = io.BytesIO(bytes(5000)) if streamed else bytes(5000)
+            headers = {"Expect": "100-continue"}
+            response = client.request(method, path, content=body, headers=headers)
+            return response.status_code, response.content, response.attempts
+
+        for status in (417, 401):
+            assert ask(f"/{status}") == (status, b"nope", 1)
+            assert seen.get(timeout=30).lower().count(b"\r\nexpect: 100-continue\r\n") == 1
+            assert seen.get(timeout=30) == b""
+        assert ask("/yes") == (200, b"ok", 1)
+        # After a second it goes out unasked.
+        assert ask("/silent") == (200, b"ok", 1)
+    assert seen.qsize() == 2

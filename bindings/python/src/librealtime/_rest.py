@@ -191,7 +191,9 @@ class RESTClient(BaseRESTClient):
         :param params: the query: a mapping or pairs, where a list gives a name several values and
             None leaves it out; or a str or bytes, as ``a=b&c=d``. Goes before the client's of its
             names, as do ``headers`` and ``cookies``.
-        :param headers: a mapping or pairs.
+        :param headers: a mapping or pairs. Behind ``Expect: 100-continue`` the body is sent when
+            the server asks for it, or has said nothing for a second, and stays here when it answers
+            300 or more instead.
         :param cookies: a mapping.
         :param auth: user and password, in the place of the client's; or ``bearer_token``.
         :param json: a body that becomes JSON.
