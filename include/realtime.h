@@ -1672,8 +1672,8 @@ typedef void (*rt_eventsource_error_fn)(
 
 /**
  * An attempt begins, the first one too; `attempt` counts from 1 since the last that was stable.
- * Here, as before start, options may be changed: headers with a fresh token, the URL. To return
- * false closes the source. Since 0.1.
+ * Here, as before start, options may be changed: headers with a fresh token, the URL; not those
+ * that are for before start alone. To return false closes the source. Since 0.1.
  */
 typedef bool (*rt_eventsource_request_fn)(uint32_t attempt, void *user);
 
@@ -1971,7 +1971,8 @@ rt_status rt_eventsource_event_names(
 
 /*
  * Chapter: eventsource options. All are set before rt_eventsource_start, or in the callbacks for a
- * request and for credentials.
+ * request and for credentials, for the attempts that follow. Those "before start alone" are taken
+ * once, at the start: RT_ERROR_STATE in callbacks too.
  */
 
 /**
@@ -2065,7 +2066,7 @@ rt_status rt_eventsource_set_reachability(
     rt_eventsource *eventsource, rt_reachability *reachability);
 
 /**
- * The id that the first request sends, whatever an id file says; "" for none. Before start.
+ * The id that the first request sends, whatever an id file says; "" for none. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.
  * Since 0.1.
@@ -2089,7 +2090,7 @@ rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, con
  * followed. An id is stored after the callback of its event (see also
  * `rt_eventsource_set_confirms_ids`): a crash repeats events, and loses none. Writing blocks the
  * loop for as long as the disk does, and for half a second at most while another process has the
- * lock; what cannot be written at close is told to the log alone. Default none. Before start.
+ * lock; what cannot be written at close is told to the log alone. Default none. Before start alone.
  *
  * key: under what this source's id is kept; NULL for its URL as it is at start, whatever the
  *   request callback sets later.
@@ -2121,7 +2122,7 @@ rt_status rt_eventsource_set_max_reconnects(rt_eventsource *eventsource, uint32_
 
 /**
  * The time before a reconnect until the server sends `retry`; up to a fifth is added at random.
- * Default 3,000. Before start.
+ * Default 3,000. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -2234,7 +2235,7 @@ rt_status rt_eventsource_add_safe_header(rt_eventsource *eventsource, const char
 
 /**
  * The longest line of the stream. Default 64 MiB; 0 for no limit. Above it: a fatal
- * RT_ERROR_TOO_LARGE. Before start.
+ * RT_ERROR_TOO_LARGE. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -2243,7 +2244,7 @@ rt_status rt_eventsource_set_max_line_bytes(rt_eventsource *eventsource, size_t 
 
 /**
  * The most data of one event. Default 64 MiB; 0 for no limit. Above it: a fatal RT_ERROR_TOO_LARGE.
- * Before start.
+ * Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -2463,8 +2464,8 @@ typedef void (*rt_longpoll_error_fn)(
 
 /**
  * A poll begins, the first one too; `attempt` is 1 unless the last one failed. Here, as before
- * start, options may be changed: headers with a fresh token, the URL. To return false closes it.
- * Since 0.1.
+ * start, options may be changed: headers with a fresh token, the URL; not the one that is for
+ * before start alone. To return false closes it. Since 0.1.
  */
 typedef bool (*rt_longpoll_request_fn)(uint32_t attempt, void *user);
 
@@ -2627,7 +2628,8 @@ rt_status rt_longpoll_on_credentials(
 
 /*
  * Chapter: long poll options. "Before start" says when each may be set; a request or credentials
- * callback may set them too, for the polls that follow.
+ * callback may set them too, for the polls that follow. What is "before start alone" is taken once,
+ * at the start: RT_ERROR_STATE in callbacks too.
  */
 
 /**
@@ -2713,7 +2715,7 @@ rt_status rt_longpoll_set_cursor(
 
 /**
  * Begins behind the message with this id. With validators it must be a time in seconds since 1970,
- * a colon and an ETag, as the ids of messages are. Default "". Before start.
+ * a colon and an ETag, as the ids of messages are. Default "". Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a control character; RT_ERROR_STATE.
  * Since 0.1.

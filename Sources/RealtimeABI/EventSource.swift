@@ -76,8 +76,8 @@ public typealias rt_eventsource_error_fn =
     ) -> Void
 
 /// An attempt begins, the first one too; `attempt` counts from 1 since the last that was stable.
-/// Here, as before start, options may be changed: headers with a fresh token, the URL. To return
-/// false closes the source. Since 0.1.
+/// Here, as before start, options may be changed: headers with a fresh token, the URL; not those
+/// that are for before start alone. To return false closes the source. Since 0.1.
 public typealias rt_eventsource_request_fn =
     @convention(c) (_ attempt: UInt32, _ user: UnsafeMutableRawPointer?) -> Bool
 

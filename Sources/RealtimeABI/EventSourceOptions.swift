@@ -4,7 +4,8 @@ import Session
 import Wire
 
 // Chapter: eventsource options. All are set before rt_eventsource_start, or in the callbacks for a
-// request and for credentials.
+// request and for credentials, for the attempts that follow. Those "before start alone" are taken
+// once, at the start: RT_ERROR_STATE in callbacks too.
 
 /// Connects to another URL from the next attempt on. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_STATE.
@@ -122,14 +123,14 @@ public func rt_eventsource_set_reachability(
     }
 }
 
-/// The id that the first request sends, whatever an id file says; "" for none. Before start. Since
-/// 0.1.
+/// The id that the first request sends, whatever an id file says; "" for none. Before start alone.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_last_event_id")
 public func rt_eventsource_set_last_event_id(
     _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(eventsource) { try $0.setLastEventID(text(id, "id")) }
+    changeOnce(eventsource) { try $0.setLastEventID(text(id, "id")) }
 }
 
 /// Sends the last event id as this query parameter too, in the place of one of that name. Default
@@ -189,13 +190,13 @@ public func rt_eventsource_set_max_reconnects(
 }
 
 /// The time before a reconnect until the server sends `retry`; up to a fifth is added at random.
-/// Default 3,000. Before start. Since 0.1.
+/// Default 3,000. Before start alone. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_reconnection_time_ms")
 public func rt_eventsource_set_reconnection_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    change(eventsource) { $0.retryInitial = try milliseconds(time_ms, "time_ms") }
+    changeOnce(eventsource) { $0.retryInitial = try milliseconds(time_ms, "time_ms") }
 }
 
 /// The longest delay, to which failures in a row grow by doubling; never below the reconnection
@@ -324,23 +325,23 @@ public func rt_eventsource_add_safe_header(
 }
 
 /// The longest line of the stream. Default 64 MiB; 0 for no limit. Above it: a fatal
-/// RT_ERROR_TOO_LARGE. Before start. Since 0.1.
+/// RT_ERROR_TOO_LARGE. Before start alone. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_line_bytes")
 public func rt_eventsource_set_max_line_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    change(eventsource) { $0.limits.line = try size(bytes, "bytes") }
+    changeOnce(eventsource) { $0.limits.line = try size(bytes, "bytes") }
 }
 
 /// The most data of one event. Default 64 MiB; 0 for no limit. Above it: a fatal
-/// RT_ERROR_TOO_LARGE. Before start. Since 0.1.
+/// RT_ERROR_TOO_LARGE. Before start alone. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_event_bytes")
 public func rt_eventsource_set_max_event_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    change(eventsource) { $0.limits.data = try size(bytes, "bytes") }
+    changeOnce(eventsource) { $0.limits.data = try size(bytes, "bytes") }
 }
 
 /// Runs a change of an event source's options.
@@ -349,4 +350,12 @@ private func change(
     _ body: (inout EventSourceConfiguration) throws -> Void
 ) -> rt_status {
     source(eventsource) { try $0.configure(body) }
+}
+
+/// Of those that are taken at the start.
+private func changeOnce(
+    _ eventsource: rt_eventsource?,
+    _ body: (inout EventSourceConfiguration) throws -> Void
+) -> rt_status {
+    source(eventsource) { try $0.configureOnce(body) }
 }

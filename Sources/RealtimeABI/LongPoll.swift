@@ -69,8 +69,8 @@ public typealias rt_longpoll_error_fn =
     ) -> Void
 
 /// A poll begins, the first one too; `attempt` is 1 unless the last one failed. Here, as before
-/// start, options may be changed: headers with a fresh token, the URL. To return false closes it.
-/// Since 0.1.
+/// start, options may be changed: headers with a fresh token, the URL; not the one that is for
+/// before start alone. To return false closes it. Since 0.1.
 public typealias rt_longpoll_request_fn =
     @convention(c) (_ attempt: UInt32, _ user: UnsafeMutableRawPointer?) -> Bool
 

@@ -3,7 +3,8 @@ import Session
 import Wire
 
 // Chapter: long poll options. "Before start" says when each may be set; a request or credentials
-// callback may set them too, for the polls that follow.
+// callback may set them too, for the polls that follow. What is "before start alone" is taken once,
+// at the start: RT_ERROR_STATE in callbacks too.
 
 /// Changes where polls go. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME,
@@ -114,13 +115,15 @@ public func rt_longpoll_set_cursor(
 }
 
 /// Begins behind the message with this id. With validators it must be a time in seconds since 1970,
-/// a colon and an ETag, as the ids of messages are. Default "". Before start. Since 0.1.
+/// a colon and an ETag, as the ids of messages are. Default "". Before start alone. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a control character; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_last_event_id")
 public func rt_longpoll_set_last_event_id(
     _ longpoll: rt_longpoll?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(longpoll) { try $0.setLastEventID(text(id, "id")) }
+    poll(longpoll) {
+        try $0.configureOnce { try $0.setLastEventID(text(id, "id")) }
+    }
 }
 
 /// How often a server is asked that does not hold polls: the time between the beginnings of two

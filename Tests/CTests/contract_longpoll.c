@@ -52,6 +52,7 @@ static bool on_request(uint32_t attempt, void *user) {
   heard *h = user;
   CHECK(attempt >= 1);
   CHECK_OK(rt_longpoll_set_interval_ms(h->poll, 20));
+  CHECK_STATUS(rt_longpoll_set_last_event_id(h->poll, "1"), RT_ERROR_STATE);
   if (h->reachability) CHECK_OK(rt_longpoll_set_reachability(h->poll, h->reachability));
   return ++h->requests < 1000;
 }

@@ -42,6 +42,19 @@ final class StagedOptions<Configuration: Sendable>: Sendable {
         }
     }
 
+    /// Changes options that are taken once, when it is started.
+    /// - Throws: `.state` from then on, whoever asks.
+    func changeOnce(_ change: (inout State) throws -> Void) throws {
+        try self.change(isAsked: true) { state in
+            guard !state.isStarted else {
+                throw RealtimeError(
+                    .state,
+                    "this option is taken once: it must be set before the \(owner) is \(begun)")
+            }
+            try change(&state)
+        }
+    }
+
     func read<Result>(_ body: (State) -> Result) -> Result { state.withLock { body($0) } }
 
     var isStarted: Bool { state.withLock { $0.isStarted } }

@@ -162,14 +162,27 @@ package final class EventSourceConnection: @unchecked Sendable {
     ) throws {
         try changeOptions { options in
             try change(&options.configuration)
-            guard !options.isStarted else { return }
-            let configuration = options.configuration
-            publish {
-                $0.lastEventID = configuration.lastEventID ?? $0.lastEventID
-                $0.origin = configuration.url.origin
-                $0.reconnectionTime = EventSourceConnection.milliseconds(
-                    configuration.retryInitial)
-            }
+            if !options.isStarted { publish(options.configuration) }
+        }
+    }
+
+    /// Changes options that are taken when it is started: ids, the time that a stream may change
+    /// and the parser's limits. Before start alone.
+    package func configureOnce(
+        _ change: (inout EventSourceConfiguration) throws -> Void
+    ) throws {
+        try loop.checkUsable()
+        try options.changeOnce { options in
+            try change(&options.configuration)
+            publish(options.configuration)
+        }
+    }
+
+    private func publish(_ configuration: EventSourceConfiguration) {
+        publish {
+            $0.lastEventID = configuration.lastEventID ?? $0.lastEventID
+            $0.origin = configuration.url.origin
+            $0.reconnectionTime = EventSourceConnection.milliseconds(configuration.retryInitial)
         }
     }
 

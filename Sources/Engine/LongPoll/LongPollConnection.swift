@@ -80,6 +80,16 @@ package final class LongPollConnection: @unchecked Sendable {
         }
     }
 
+    /// Changes options that are taken when it is started: the cursor begins with the id. Before
+    /// start alone.
+    package func configureOnce(_ change: (inout LongPollConfiguration) throws -> Void) throws {
+        try loop.checkUsable()
+        try options.changeOnce { options in
+            try change(&options.configuration)
+            publish(id: options.configuration.lastEventID ?? "")
+        }
+    }
+
     private func changeOptions(
         _ change: (inout StagedOptions<LongPollConfiguration>.State) throws -> Void
     ) throws {
