@@ -2092,6 +2092,7 @@ rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, con
  * loop for as long as the disk does, and for half a second at most while another process has the
  * lock; what cannot be written at close is told to the log alone. Default none. Before start alone.
  *
+ * path: NULL for no file; the key still counts for `rt_eventsource_on_store`.
  * key: under what this source's id is kept; NULL for its URL as it is at start, whatever the
  *   request callback sets later.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged, is no

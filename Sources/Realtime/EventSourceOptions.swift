@@ -34,8 +34,8 @@ extension EventSource {
         /// processes; written at most once a second and at close. An event that is iterated over is
         /// done with when the next one is asked for, and comes again otherwise.
         public var idFile: String?
-        /// Under what this source's id is kept; nil for its URL, the one it starts
-        /// with, whatever `onRequest` sets.
+        /// Under what this source's id is kept, in `idFile` and by `onStore`; nil for its URL, the
+        /// one it starts with, whatever `onRequest` sets.
         public var storeKey: String?
 
         /// Called on the loop's thread with ids that are to be kept, as `idFile` keeps them, and ""
@@ -95,7 +95,10 @@ extension EventSource {
             target.network = try network.configuration()
             if let lastEventID { try target.setLastEventID(lastEventID) }
             target.idQueryParameter = idQueryParameter
-            if let idFile { try target.setIDFile(idFile, key: storeKey) }
+            guard storeKey == nil || idFile != nil || onStore != nil else {
+                throw RealtimeError(.invalidArgument, "storeKey needs an idFile or onStore")
+            }
+            try target.setIDFile(idFile, key: storeKey)
             target.reconnects = reconnect
             target.maxReconnects = try Check.atLeast(0, maxReconnects, "maxReconnects")
             target.retryInitial = try Check.delay(reconnectionTime, "reconnectionTime")

@@ -153,8 +153,9 @@ public func rt_eventsource_set_id_query_parameter(
 /// followed. An id is stored after the callback of its event (see also
 /// `rt_eventsource_set_confirms_ids`): a crash repeats events, and loses none. Writing blocks the
 /// loop for as long as the disk does, and for half a second at most while another process has the
-/// lock; what cannot be written at close is told to the log alone. Default none. Before start.
-/// Since 0.1.
+/// lock; what cannot be written at close is told to the log alone. Default none. Before start
+/// alone. Since 0.1.
+/// - Parameter path: NULL for no file; the key still counts for `rt_eventsource_on_store`.
 /// - Parameter key: under what this source's id is kept; NULL for its URL as it is at start,
 ///   whatever the request callback sets later.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged,
@@ -164,8 +165,8 @@ public func rt_eventsource_set_id_query_parameter(
 public func rt_eventsource_set_id_file(
     _ eventsource: rt_eventsource?, _ path: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(eventsource) {
-        try $0.setIDFile(text(path, "path"), key: key.map { try text($0, "key") })
+    changeOnce(eventsource) {
+        try $0.setIDFile(path.map { try text($0, "path") }, key: key.map { try text($0, "key") })
     }
 }
 

@@ -133,7 +133,7 @@ static rt_credentials give_later(int32_t http_status, void *user) {
 }
 
 static void on_store(const char *key, const char *id, size_t id_length, void *user) {
-  CHECK(strcmp(key, "mine") != 0 && strncmp(key, "http://127.0.0.1:", 17) == 0);
+  CHECK(strcmp(key, "my place") == 0);
   CHECK(strlen(id) == id_length);
   ((seen *)user)->stored++;
 }
@@ -185,6 +185,7 @@ static void arguments(rt_loop *loop) {
   CHECK_STATUS(rt_eventsource_set_network(source, NULL), bad);
   CHECK_STATUS(rt_eventsource_set_last_event_id(source, "a\nb"), bad);
   CHECK_STATUS(rt_eventsource_set_id_file(source, "", NULL), bad);
+  CHECK_STATUS(rt_eventsource_set_id_file(source, NULL, ""), bad);
   CHECK_STATUS(rt_eventsource_set_reconnection_time_ms(source, -1), bad);
   CHECK_STATUS(rt_eventsource_set_reconnection_time_ms(source, INT64_MAX), bad);
   CHECK_STATUS(rt_eventsource_add_retry_status(source, 401), bad);
@@ -239,6 +240,7 @@ static void events_come_in_order(rt_loop *loop) {
   CHECK_OK(rt_eventsource_on_comment(source, on_comment, &s, on_destroy));
   CHECK_OK(rt_eventsource_on_retry(source, on_retry, &s, on_destroy));
   CHECK_OK(rt_eventsource_on_store(source, on_store, &s, on_destroy));
+  CHECK_OK(rt_eventsource_set_id_file(source, NULL, "my place"));
   CHECK_OK(rt_eventsource_add_listener(source, "message", once, &s, on_destroy, &s.listener));
   CHECK_OK(rt_eventsource_add_listener(source, "a", on_any, &s, on_destroy, NULL));
   CHECK_OK(rt_eventsource_event_names(source, on_name, &s));

@@ -423,6 +423,9 @@ async def own_place(path: pathlib.Path) -> None:
     async with watching(numbered, **options) as (watch, server):
         await watch.data("1", "2", "3")
     expect(kept[-1] == (server.url(), "3"), f"{kept}")
+    async with watching(numbered, store_key="k", **options) as (watch, _):
+        await watch.data("1", "2", "3")
+    expect(kept[-1] == ("k", "3"), f"{kept}")
     expect(not path.exists(), "a file")
 
 

@@ -75,8 +75,9 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         lastEventID = id
     }
 
-    package mutating func setIDFile(_ path: String, key: String?) throws(RealtimeError) {
-        guard !path.isEmpty, !path.utf8.contains(0) else {
+    /// - Parameter path: nil for no file: the caller keeps ids under the key.
+    package mutating func setIDFile(_ path: String?, key: String?) throws(RealtimeError) {
+        if let path, path.isEmpty || path.utf8.contains(0) {
             throw RealtimeError(.invalidArgument, "the path of the id file is empty or has a NUL")
         }
         if let key, key.isEmpty {

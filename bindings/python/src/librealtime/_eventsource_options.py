@@ -44,6 +44,8 @@ class Ids:
     id_query_param: str | None
     id_file: StrPath | None
     store_key: str | None
+    # Whether there is an on_store, which a key is for as well.
+    has_callback: bool
 
     def apply(self, kind: Kind, source: Handle) -> None:
         if self.last_event_id is not None:
@@ -51,11 +53,13 @@ class Ids:
         if self.id_query_param is not None:
             name = text(self.id_query_param, "id_query_param")
             check(kind.set_id_query_parameter(source, name))
-        if self.id_file is not None:
-            key = None if self.store_key is None else text(self.store_key, "store_key")
-            check(kind.set_id_file(source, path(self.id_file, "id_file"), key))
-        elif self.store_key is not None:
-            raise invalid("store_key needs an id_file")
+        if self.id_file is None and self.store_key is None:
+            return
+        if self.id_file is None and not self.has_callback:
+            raise invalid("store_key needs an id_file or on_store")
+        file = None if self.id_file is None else path(self.id_file, "id_file")
+        key = None if self.store_key is None else text(self.store_key, "store_key")
+        check(kind.set_id_file(source, file, key))
 
 
 @dataclass(frozen=True)

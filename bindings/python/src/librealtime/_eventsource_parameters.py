@@ -58,8 +58,8 @@ class Parameters:
         processes: an id is kept when its handlers have returned, coroutines too, or the next event
         is asked for, so that a crash repeats events and loses none; of several tasks or threads
         that take events, when each is done with those before it. Default None.
-    :param store_key: under what this one's id is kept there. Default None: its URL, the
-        one that it starts with, whatever `on_request` sets.
+    :param store_key: under what this one's id is kept, there and by on_store. Default None: its
+        URL, the one that it starts with, whatever `on_request` sets.
     :param on_store: called with the key and the id that is to be kept, at most once a second and
         at the end.
 
@@ -150,7 +150,7 @@ class Parameters:
             reachability, max_queue, max_queue_bytes,
             auth, bearer_token, allow_insecure_redirects, safe_headers, http2,
             method, content,
-            Ids(last_event_id, id_query_param, id_file, store_key),
+            Ids(last_event_id, id_query_param, id_file, store_key, on_store is not None),
             reconnect, max_reconnects, reconnection_time, max_delay, stable_time, retry_statuses,
             connect_timeout, response_timeout, idle_timeout,
             max_line_size, max_event_size,
