@@ -2252,6 +2252,15 @@ rt_status rt_eventsource_set_max_line_bytes(rt_eventsource *eventsource, size_t 
  */
 rt_status rt_eventsource_set_max_event_bytes(rt_eventsource *eventsource, size_t bytes);
 
+/**
+ * The longest id and type of an event. Default 64 KiB; 0 for no limit. Above it: a fatal
+ * RT_ERROR_TOO_LARGE. Before start alone.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_name_bytes(rt_eventsource *eventsource, size_t bytes);
+
 /*
  * Chapter: event stream parser. The parser of event streams on its own (HTML §9.2.6), for streams
  * that come from elsewhere.

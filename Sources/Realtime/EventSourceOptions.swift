@@ -75,6 +75,8 @@ extension EventSource {
         public var maxLineBytes = 64 << 20
         /// The data of one event; 0 for no limit.
         public var maxEventBytes = 64 << 20
+        /// An id, and an event's type; 0 for no limit.
+        public var maxNameBytes = 64 << 10
 
         /// Events that may wait for who iterates; then the server is slowed down. On an HTTP/2
         /// connection that others use, up to 32 MiB wait in libcurl first, its window (`http2`).
@@ -115,6 +117,7 @@ extension EventSource {
             target.redirects.safeNames = safeHeaders
             target.limits.line = try Check.atLeast(0, maxLineBytes, "maxLineBytes")
             target.limits.data = try Check.atLeast(0, maxEventBytes, "maxEventBytes")
+            target.limits.name = try Check.atLeast(0, maxNameBytes, "maxNameBytes")
             _ = try Check.atLeast(1, maxBufferedEvents, "maxBufferedEvents")
             _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }

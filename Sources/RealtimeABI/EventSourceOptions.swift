@@ -345,6 +345,16 @@ public func rt_eventsource_set_max_event_bytes(
     changeOnce(eventsource) { $0.limits.data = try size(bytes, "bytes") }
 }
 
+/// The longest id and type of an event. Default 64 KiB; 0 for no limit. Above it: a fatal
+/// RT_ERROR_TOO_LARGE. Before start alone. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_max_name_bytes")
+public func rt_eventsource_set_max_name_bytes(
+    _ eventsource: rt_eventsource?, _ bytes: Int
+) -> rt_status {
+    changeOnce(eventsource) { $0.limits.name = try size(bytes, "bytes") }
+}
+
 /// Runs a change of an event source's options.
 private func change(
     _ eventsource: rt_eventsource?,

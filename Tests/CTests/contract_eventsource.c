@@ -114,6 +114,13 @@ static bool on_request(uint32_t attempt, void *user) {
   CHECK(attempt >= 1);
   s->asked++;
   CHECK_OK(rt_eventsource_set_header(s->source, "X-Attempt", "1"));
+  /* What is taken at the start cannot be changed here. */
+  CHECK_STATUS(rt_eventsource_set_last_event_id(s->source, "1"), RT_ERROR_STATE);
+  CHECK_STATUS(rt_eventsource_set_id_file(s->source, "ids", NULL), RT_ERROR_STATE);
+  CHECK_STATUS(rt_eventsource_set_reconnection_time_ms(s->source, 1), RT_ERROR_STATE);
+  CHECK_STATUS(rt_eventsource_set_max_line_bytes(s->source, 1), RT_ERROR_STATE);
+  CHECK_STATUS(rt_eventsource_set_max_event_bytes(s->source, 1), RT_ERROR_STATE);
+  CHECK_STATUS(rt_eventsource_set_max_name_bytes(s->source, 1), RT_ERROR_STATE);
   if (s->reachability) CHECK_OK(rt_eventsource_set_reachability(s->source, s->reachability));
   return s->asked <= s->retry_max;
 }
@@ -222,6 +229,7 @@ static void arguments(rt_loop *loop) {
   CHECK_OK(rt_eventsource_set_allow_insecure_redirects(source, true));
   CHECK_OK(rt_eventsource_set_max_line_bytes(source, 0));
   CHECK_OK(rt_eventsource_set_max_event_bytes(source, 100));
+  CHECK_OK(rt_eventsource_set_max_name_bytes(source, 0));
   CHECK(rt_eventsource_get_reconnection_time_ms(source) == 1234);
   CHECK(rt_eventsource_get_state(source) == RT_EVENTSOURCE_CONNECTING);
   CHECK_OK(rt_eventsource_close(source));

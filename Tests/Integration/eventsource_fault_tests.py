@@ -263,7 +263,7 @@ def endless(*pieces: bytes) -> Callable[[Exchange], None]:
 async def long_line() -> None:
     memory = Memory()
     async with watching(endless(b"data:" + b"x" * 1019), max_line_size=MB) as (watch, server):
-        await watch.fails("RT_ERROR_TOO_LARGE")
+        await watch.fails("RT_ERROR_TOO_LARGE", f"127.0.0.1:{server.port}: ")
         expect(server.requests.qsize() == 1, "it came back")
     memory.check()
 

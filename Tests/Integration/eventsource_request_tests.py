@@ -32,6 +32,7 @@ def add(suite: Suite, servers: Servers) -> None:
         "body is sent again": body,
         "the id goes into the query too": id_in_query,
         "initial id": initial_id,
+        "an id of 70 kB has its limit": long_id,
         "what may not be an initial id": bad_ids,
         "an id of blanks": blank_ids,
         "header provider": provider,
@@ -235,6 +236,18 @@ async def id_in_query() -> None:
         second = server.request()
         expect(second.query == "a=b&since=%C3%A4%20%262", second.query)
         expect(second.headers["last-event-id"] == "ä &2", f"{second.headers}")
+
+
+async def long_id() -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.send("id: ", "x" * 70_000, "\ndata: x\n\n")
+        exchange.hold()
+
+    async with watching(script, max_name_size=None) as (watch, _):
+        await watch.data("x")
+    async with watching(script) as (watch, _):
+        await watch.fails("RT_ERROR_TOO_LARGE", "(max_name_size)")
 
 
 async def initial_id() -> None:

@@ -146,9 +146,8 @@ extension EventSourceConnection: HTTPSource {
                 }
             }
         } catch {
-            let failure = session?.fail(error)
-            dropTransfer()
-            if let failure { tell(failure) }
+            let name = session?.request.url.displayName ?? configuration.url.displayName
+            giveUp(RealtimeError(error.code, "\(name): \(error.message)"))
         }
         return used
     }

@@ -41,6 +41,7 @@ SOON = {"reconnection_time": 0.01}
         ({"retry_statuses": [401]}, librealtime.InvalidArgument),
         ({"max_reconnects": 0}, librealtime.InvalidArgument),
         ({"max_line_size": 0}, librealtime.InvalidArgument),
+        ({"max_name_size": 0}, librealtime.InvalidArgument),
         ({"max_queue": -1}, librealtime.InvalidArgument),
         ({"network": "none"}, TypeError),
         ({"reachability": True}, TypeError),

@@ -1171,6 +1171,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
+    "rt_eventsource_set_max_name_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
     "rt_eventstream_parser_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
     "rt_eventstream_parser_free": ((ctypes.c_void_p,), None),
     "rt_eventstream_parser_on_event": (
@@ -2047,6 +2051,8 @@ class Library:
     rt_eventsource_set_max_line_bytes: Callable[[Any, int], int]
     # (eventsource, bytes)
     rt_eventsource_set_max_event_bytes: Callable[[Any, int], int]
+    # (eventsource, bytes)
+    rt_eventsource_set_max_name_bytes: Callable[[Any, int], int]
     # (out)
     rt_eventstream_parser_new: Callable[[Any], int]
     # (parser)

@@ -82,6 +82,7 @@ class Options(HTTPSourceOptions):
     idle_timeout: float | None
     max_line_size: int | None
     max_event_size: int | None
+    max_name_size: int | None
 
     def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
         super().apply(kind, source, loop)
@@ -101,3 +102,4 @@ class Options(HTTPSourceOptions):
         self._apply_limits(kind, source, "connect_timeout", "response_timeout", "idle_timeout")
         check(kind.set_max_line_bytes(source, limit(self.max_line_size, "max_line_size")))
         check(kind.set_max_event_bytes(source, limit(self.max_event_size, "max_event_size")))
+        check(kind.set_max_name_bytes(source, limit(self.max_name_size, "max_name_size")))

@@ -87,6 +87,8 @@ class Parameters:
         counted. Default None: as the kernel tells.
     :param max_line_size: the longest line; above it: a fatal error. Default 64 MiB.
     :param max_event_size: the most data of one event; above it: a fatal error. Default 64 MiB.
+    :param max_name_size: the longest id, or type of an event; above it: a fatal error. Default
+        64 KiB.
     :param max_queue: how many events may wait to be taken before receiving pauses. Default 1024.
     :param max_queue_bytes: the same by their size. Default 8 MiB.
     """
@@ -142,6 +144,7 @@ class Parameters:
         reachability: Reachability | None = None,
         max_line_size: int | None = 2**26,
         max_event_size: int | None = 2**26,
+        max_name_size: int | None = 2**16,
         max_queue: int | None = 1024,
         max_queue_bytes: int | None = 2**23,
     ) -> None:
@@ -153,7 +156,7 @@ class Parameters:
             Ids(last_event_id, id_query_param, id_file, store_key, on_store is not None),
             reconnect, max_reconnects, reconnection_time, max_delay, stable_time, retry_statuses,
             connect_timeout, response_timeout, idle_timeout,
-            max_line_size, max_event_size,
+            max_line_size, max_event_size, max_name_size,
         )  # fmt: skip
         handlers = Handlers(on_open, on_error, on_message, on_request, header_provider, credentials,
                             on_any, on_comment, on_store)  # fmt: skip
