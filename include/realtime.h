@@ -2006,7 +2006,7 @@ rt_status rt_eventsource_set_body(rt_eventsource *eventsource, const uint8_t *da
  * Adds a header to the requests. Accept is kept when it names text/event-stream; Cache-Control and
  * Last-Event-ID are the source's own. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_eventsource_add_header(
@@ -2015,7 +2015,7 @@ rt_status rt_eventsource_add_header(
 /**
  * Sets a header in the place of all of its name. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_eventsource_set_header(
@@ -2655,8 +2655,8 @@ rt_status rt_longpoll_set_url(rt_longpoll *longpoll, const char *url);
  * Sets a request header in the place of all of its name. Unless it is set, Accept takes anything.
  * Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which an Accept that names text/event-stream is, too;
- *   RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too, and an Accept that names
+ *   text/event-stream; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_longpoll_set_header(rt_longpoll *longpoll, const char *name, const char *value);
@@ -2664,7 +2664,7 @@ rt_status rt_longpoll_set_header(rt_longpoll *longpoll, const char *name, const 
 /**
  * Adds a request header beside others of its name. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, as `rt_longpoll_set_header`; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_longpoll_add_header(rt_longpoll *longpoll, const char *name, const char *value);

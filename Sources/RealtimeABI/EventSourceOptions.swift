@@ -42,7 +42,7 @@ public func rt_eventsource_set_body(
 
 /// Adds a header to the requests. Accept is kept when it names text/event-stream; Cache-Control and
 /// Last-Event-ID are the source's own. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_add_header")
 public func rt_eventsource_add_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
@@ -53,7 +53,7 @@ public func rt_eventsource_add_header(
 }
 
 /// Sets a header in the place of all of its name. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_header")
 public func rt_eventsource_set_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?

@@ -18,8 +18,8 @@ public func rt_longpoll_set_url(
 
 /// Sets a request header in the place of all of its name. Unless it is set, Accept takes anything.
 /// Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, which an Accept that names text/event-stream is, too;
-///   RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too, and an Accept that names
+///   text/event-stream; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_header")
 public func rt_longpoll_set_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
@@ -28,7 +28,7 @@ public func rt_longpoll_set_header(
 }
 
 /// Adds a request header beside others of its name. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, as `rt_longpoll_set_header`; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_add_header")
 public func rt_longpoll_add_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?

@@ -187,6 +187,7 @@ static void arguments(rt_loop *loop) {
   CHECK_STATUS(rt_eventsource_set_method(source, "a b"), bad);
   CHECK_STATUS(rt_eventsource_add_header(source, "Host", "x"), RT_ERROR_INVALID_HEADER);
   CHECK_STATUS(rt_eventsource_set_header(source, "X", "a\r\nb"), RT_ERROR_INVALID_HEADER);
+  CHECK_STATUS(rt_eventsource_set_header(source, "expect", "x"), RT_ERROR_INVALID_HEADER);
   CHECK_STATUS(rt_eventsource_set_basic_auth(source, "a:b", "c"), bad);
   CHECK_STATUS(rt_eventsource_set_bearer_token(source, ""), bad);
   CHECK_STATUS(rt_eventsource_set_network(source, NULL), bad);

@@ -122,7 +122,8 @@ private func options(
     @Test func badOptionsAreRefused() {
         for change: @Sendable (inout LongPoll.Options) -> Void in [
             { $0.interval = .milliseconds(-1) }, { $0.maxBodyBytes = -1 },
-            { $0.headers = [("Accept", "text/event-stream")] }, { $0.safeHeaders = ["a b"] },
+            { $0.headers = [("Accept", "text/event-stream")] },
+            { $0.headers = [("Expect", "100-continue")] }, { $0.safeHeaders = ["a b"] },
             { $0.maxBufferedMessages = 0 }, { $0.cursor = .queryID(parameter: "") },
             { $0.lastEventID = "\n" },
             {

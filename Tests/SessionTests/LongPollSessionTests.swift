@@ -27,6 +27,9 @@ private let validators = polledValidators
                 try Poller { try $0.setHeader(name: "Accept", value: value) }
             }
         }
+        #expect(throws: RealtimeError.self) {
+            try Poller { try $0.addHeader(name: "expect", value: "100-continue") }
+        }
         #expect(
             try poller.reply(200, [("Content-Type", "text/event-stream")])
                 == .failed(.contentType, retryIn: nil, isFatal: true))

@@ -54,13 +54,13 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     }
 
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
-        try HeaderField.validate(name: name, value: value)
+        try HeaderField.validateRepeated(name: name, value: value)
         fields.append(HeaderField(name: name, value: value))
     }
 
     /// Sets a header in the place of all of its name.
     package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
-        try HeaderField.validate(name: name, value: value)
+        try HeaderField.validateRepeated(name: name, value: value)
         fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
         fields.append(HeaderField(name: name, value: value))
     }

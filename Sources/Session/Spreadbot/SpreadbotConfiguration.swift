@@ -121,6 +121,7 @@ package struct SpreadbotConfiguration: Sendable {
 
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)
+        try HeaderField.validateRepeated(name: name, value: value)
         let own = ["Authorization", "Accept", "Last-Event-ID"]
         guard !own.contains(where: { $0.equalsIgnoringASCIICase(name) }) else {
             throw RealtimeError(

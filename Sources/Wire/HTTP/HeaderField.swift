@@ -45,6 +45,17 @@ extension HeaderField {
         }
     }
 
+    /// Checks a caller's header of what makes requests again and again.
+    /// - Throws: as `validate`; and for Expect, by which each of them would wait
+    ///   (sse-poll-rest.md, C1).
+    package static func validateRepeated(name: String, value: String) throws(RealtimeError) {
+        try validate(name: name, value: value)
+        guard !name.equalsIgnoringASCIICase("Expect") else {
+            throw RealtimeError(
+                .invalidHeader, "The header \(name.quoted()) is not sent: each request would wait")
+        }
+    }
+
     /// Basic credentials as the value of Authorization (RFC 7617 §2).
     package static func basicAuthorization(
         user: String, password: String
