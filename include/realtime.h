@@ -2768,8 +2768,8 @@ rt_status rt_longpoll_set_min_hold_ms(rt_longpoll *longpoll, int64_t time_ms);
 rt_status rt_longpoll_set_connect_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
 
 /**
- * The longest delay after an attempt that failed; the first is up to 1,000. Default 30,000. Before
- * start.
+ * The longest delay after an attempt that failed; the first is up to 1,000. A server's Retry-After
+ * goes before it where it is longer, up to five minutes. Default 30,000. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

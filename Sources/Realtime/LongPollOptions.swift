@@ -48,7 +48,8 @@ extension LongPoll {
         public var minHold = Duration.seconds(1)
         /// To a ready connection; nil for none.
         public var connectTimeout: Duration? = .seconds(15)
-        /// After an attempt that failed.
+        /// After an attempt that failed; a server's Retry-After goes before it where it is longer,
+        /// up to five minutes.
         public var maxDelay = Duration.seconds(30)
         /// 410 is fatal, instead of an error after which polls begin anew.
         public var failsWhenGone = false

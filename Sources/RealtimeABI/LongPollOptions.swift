@@ -166,8 +166,8 @@ public func rt_longpoll_set_connect_timeout_ms(
     change(longpoll) { $0.connectTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
-/// The longest delay after an attempt that failed; the first is up to 1,000. Default 30,000. Before
-/// start. Since 0.1.
+/// The longest delay after an attempt that failed; the first is up to 1,000. A server's Retry-After
+/// goes before it where it is longer, up to five minutes. Default 30,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_max_delay_ms")
 public func rt_longpoll_set_max_delay_ms(

@@ -136,7 +136,8 @@ class Parameters:
         may stand still. Default 60.
     :param min_hold: a poll that was held for so long is followed by the next at once. Default 1.
     :param connect_timeout: to a ready connection. Default 15.
-    :param max_delay: the longest delay after an attempt that failed. Default 30.
+    :param max_delay: the longest delay after an attempt that failed; a server's Retry-After goes
+        before it where it is longer, up to five minutes. Default 30.
     :param fail_when_gone: whether 410 is fatal, instead of an error after which polls begin anew.
         Default False.
 
