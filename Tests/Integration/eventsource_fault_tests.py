@@ -33,7 +33,10 @@ def add(suite: Suite, servers: Servers) -> None:
         "stalled inside the head": functools.partial(stalled, b"HTTP/1.1 200 OK\r\nA: b\r\n"),
         "connect timeout covers TLS": stalled_handshake,
         "idle timeout": idle,
-        "idle timeout is put off by comments": idle_with_comments,
+        "idle timeout is put off by comments": functools.partial(idle_but_alive, b":\n"),
+        "idle timeout is put off by empty blocks": functools.partial(
+            idle_but_alive, b"\0\0\0\xff\xff", "Content-Encoding: gzip"
+        ),
         "slow trickle, byte by byte": trickle,
         "a line of 100 MB": long_line,
         "an event of 100 MB": long_event,
@@ -186,19 +189,21 @@ async def idle() -> None:
         await watch.data("x")
 
 
-async def idle_with_comments() -> None:
-    """Comments keep coming until the client has been there for four times its idle timeout."""
+async def idle_but_alive(beat: bytes, *fields: str) -> None:
+    """What is no event keeps coming for longer than twice the idle timeout."""
     stop: queue.Queue[None] = queue.Queue()
+    encode: Encoder = zlib_encoder(31) if fields else bytes
 
     def script(exchange: Exchange) -> None:
-        exchange.begin()
+        exchange.begin(*fields)
+        exchange.send(encode(b":\n"))
         while True:
             try:
                 stop.get(timeout=0.05)
             except queue.Empty:
-                exchange.send(":\n")
+                exchange.send(beat)
             else:
-                exchange.send("data: still here\n\n")
+                exchange.send(encode(b"data: still here\n\n"))
                 return exchange.hold()
 
     async with watching(script, idle_timeout=1) as (watch, _):

@@ -98,6 +98,9 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     /// 10, 11, 20 or 30; 0 before the answer.
     var httpVersion: Int { isOpen ? Int(rt_curl_http_version(easy)) : 0 }
 
+    /// Bytes of the body as they came, before they are decoded.
+    var bytesReceived: UInt64 { isOpen ? handle.bytesReceived : 0 }
+
     /// When the request could go out; nil before.
     var requestStarted: Instant? {
         guard isOpen else { return nil }

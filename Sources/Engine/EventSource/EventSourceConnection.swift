@@ -45,6 +45,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// Grows with each transfer that is dropped: bytes of an older one are not read on.
     @exclusivity(unchecked) var attemptNumber = 0
     @exclusivity(unchecked) var hasDispatched = false
+    /// Of the transfer's, when something was heard of it last.
+    var bytesHeard: UInt64 = 0
     /// `EventStreamParser.idCount` when the id was taken notice of.
     var knownIDs: UInt64 = 0
     /// Inside `read`; and its parser is to be told of the body's end behind it.

@@ -38,6 +38,7 @@ extension EventSourceConnection: HTTPSource {
         transfer?.close()
         transfer = nil
         attemptNumber += 1
+        bytesHeard = 0
         hasDispatched = false
         held.removeAll(keeping: 0)
         heldEnd = nil
@@ -81,6 +82,7 @@ extension EventSourceConnection: HTTPSource {
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
         guard transfer === self.transfer else { return }
         if configuration.idleTimeout > .zero {
+            bytesHeard = transfer.bytesReceived
             session?.received(now: Loop.now())
             updateTimer()
         }
@@ -215,6 +217,7 @@ extension EventSourceConnection: HTTPSource {
     func timeReached(_ now: Instant) {
         guard !isClosed else { return }
         if unstored.id != nil, now >= unstored.due { writeID() }
+        hearBytes(now)
         let event = session?.timeReached(
             now, requestStarted: transfer?.requestStarted, random: randomFraction())
         switch event {
@@ -224,6 +227,15 @@ extension EventSourceConnection: HTTPSource {
             dropConnection()
             tell(failure)
         }
+    }
+
+    /// What decodes to nothing has come, too: a compressed stream is kept alive by empty blocks.
+    private func hearBytes(_ now: Instant) {
+        guard configuration.idleTimeout > .zero, let bytes = transfer?.bytesReceived,
+            bytes != bytesHeard
+        else { return }
+        bytesHeard = bytes
+        session?.received(now: now)
     }
 
     // MARK: The user
