@@ -142,6 +142,17 @@ import Testing
             error?.message == "a URL of the scheme \"\(scheme)\" without a host is not followed")
     }
 
+    /// Parameters are told by what their names stand for.
+    @Test(arguments: [
+        ("", "?a%20b=1"), ("?", "?a%20b=1"), ("?c", "?c&a%20b=1"), ("?a%20b=0", "?a%20b=1"),
+        ("?a+b=0&c=2&%61%20b", "?c=2&a%20b=1"), ("?a%2", "?a%2&a%20b=1"),
+        ("?a%2x=0&a%252b", "?a%2x=0&a%252b&a%20b=1"), ("?A%20b=0", "?A%20b=0&a%20b=1"),
+    ])
+    func queryParameters(query: String, expected: String) throws {
+        let url = try HTTPURL(parsing: "http://h/p" + query, as: .http)
+        #expect(url.withQuery("a b", "1").target == "/p" + expected)
+    }
+
     /// What is made without parsing is what parsing makes.
     @Test(arguments: [
         "http://h/", "https://h:8443/x?y", "http://u:p@h:80/", "http://[::1]:81/a", "http://H.k/",

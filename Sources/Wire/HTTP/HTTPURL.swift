@@ -138,13 +138,13 @@ package struct HTTPURL: Equatable, Sendable {
         return copy
     }
 
-    /// With the query parameter `name` set to `value`, in the place of all of that name.
+    /// With the query parameter `name` set to `value`, in the place of all of that name, however
+    /// they are encoded.
     package func withQuery(_ name: String, _ value: String) -> HTTPURL {
         let mark = target.firstIndex(of: "?")
-        let encoded = formEncoded(name)
         var pairs = mark.map { target[target.index(after: $0)...].split(separator: "&") } ?? []
-        pairs.removeAll { $0.prefix { $0 != "=" } == encoded }
-        pairs.append("\(encoded)=\(formEncoded(value))")
+        pairs.removeAll { formDecoded($0.prefix { $0 != "=" }).elementsEqual(name.utf8) }
+        pairs.append("\(formEncoded(name))=\(formEncoded(value))")
         var copy = self
         copy.target = target[..<(mark ?? target.endIndex)] + "?" + pairs.joined(separator: "&")
         return copy
@@ -344,6 +344,22 @@ private func isPlain(_ byte: UInt8) -> Bool {
 /// As a form's name or value (application/x-www-form-urlencoded), a space as %20: understood by
 /// every server, in a query and in a body.
 package func formEncoded(_ text: String) -> String { percentEncoded(text, keeping: isUnreserved) }
+
+/// What a form's name stands for; a percent sign without two digits stands for itself.
+private func formDecoded(_ text: Substring) -> [UInt8] {
+    var result: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+        let digits = rest.prefix(2).compactMap(\.hexDigitValue)
+        if byte == UInt8(ascii: "%"), digits.count == 2 {
+            rest = rest.dropFirst(2)
+            result.append(digits[0] << 4 | digits[1])
+        } else {
+            result.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
+        }
+    }
+    return result
+}
 
 private func percentEncoded(_ text: String, keeping isKept: (UInt8) -> Bool) -> String {
     if text.hasBytes(only: isKept) { return text }
