@@ -242,6 +242,10 @@ async def no_file(path: pathlib.Path) -> None:
         expect(isinstance(error.error, StoreError), f"{error}")
         expect("no regular file" in error.error.message, error.error.message)
         await watch.data("1", "2", "3")
+        # By the time of another stream an id would have been written.
+        watch.source.restart()
+        await watch.data("4", "5", "6")
+        expect(len(watch.states) == 1, "told again")
     expect(path.is_fifo(), "it was replaced")
     expect(sorted(entry.name for entry in path.parent.iterdir()) == ["ids"], "a lock beside it")
 

@@ -12,12 +12,12 @@ extension EventSourceConnection {
         var id: String?
         do throws(RealtimeError) {
             id = try store.load(idPlace.key)
-            unstored.isBroken = true
             try store.check()
-            unstored.isBroken = false
         } catch {
             // A fresh start: the next id replaces a file that is damaged.
             tell(notice(error))
+            // What is told here is not told again with the first id.
+            unstored.isBroken = (try? store.check()) == nil
         }
         return id
     }
