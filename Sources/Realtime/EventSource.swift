@@ -24,7 +24,7 @@ public final class EventSource: Sendable, AsyncSequence {
         public var event: String
         public var data: String
         /// Whether this event had an id of its own.
-        public var hasID: Bool
+        public var hadID: Bool
     }
 
     /// Where it stands, with the standard's numbers.
@@ -296,7 +296,7 @@ extension EventSource {
         var count: Int { event.id.utf8.count + event.event.utf8.count + event.data.utf8.count }
 
         static var taken: Self {
-            Self(event: Event(id: "", event: "", data: "", hasID: false), number: 0)
+            Self(event: Event(id: "", event: "", data: "", hadID: false), number: 0)
         }
     }
 }
@@ -307,6 +307,6 @@ extension EventSource.Event {
         id = String(decoding: event.id, as: UTF8.self)
         self.event = String(decoding: event.type, as: UTF8.self)
         data = String(decoding: event.data, as: UTF8.self)
-        hasID = event.hasID
+        hadID = event.hadID
     }
 }

@@ -50,7 +50,7 @@ public final class EventStreamParser {
                 EventSource.Event(
                     id: String(decoding: event.id, as: UTF8.self),
                     event: String(decoding: event.type, as: UTF8.self),
-                    data: String(decoding: event.data, as: UTF8.self), hasID: event.hasID))
+                    data: String(decoding: event.data, as: UTF8.self), hadID: event.hadID))
         }
     }
 

@@ -23,7 +23,7 @@ public final class LongPoll: Sendable, AsyncSequence {
         /// `Options.lastEventID`, and with Nchan the other transports too.
         public var id: String
         /// Whether this message has an id of its own: of a batch only the last has.
-        public var hasID: Bool
+        public var hadID: Bool
         /// The media type; "" when the server did not say.
         public var contentType: String
         public var data: [UInt8]
@@ -192,11 +192,11 @@ public final class LongPoll: Sendable, AsyncSequence {
 extension LongPoll.Message: MailboxElement {
     var count: Int { id.utf8.count + contentType.utf8.count + data.count }
 
-    static var taken: Self { Self(id: "", hasID: false, contentType: "", data: []) }
+    static var taken: Self { Self(id: "", hadID: false, contentType: "", data: []) }
 
     init(_ message: LongPollMessage) {
         id = String(decoding: message.id, as: UTF8.self)
-        hasID = message.hasID
+        hadID = message.hadID
         contentType = String(decoding: message.contentType, as: UTF8.self)
         data = Array(message.data)
     }

@@ -25,7 +25,7 @@ public final class Spreadbot: Sendable {
         public var event: String
         public var data: [UInt8]
         /// Whether this message has an id of its own.
-        public var hasID: Bool
+        public var hadID: Bool
 
         /// The data as UTF-8, what is ill-formed replaced by U+FFFD.
         public var text: String { String(decoding: data, as: UTF8.self) }
@@ -362,12 +362,12 @@ public final class Spreadbot: Sendable {
 extension Spreadbot.Message: MailboxElement {
     var count: Int { id.utf8.count + event.utf8.count + data.count }
 
-    static var taken: Self { Self(id: "", event: "", data: [], hasID: false) }
+    static var taken: Self { Self(id: "", event: "", data: [], hadID: false) }
 
     init(_ message: SpreadbotMessage) {
         id = String(decoding: message.id, as: UTF8.self)
         event = String(decoding: message.event, as: UTF8.self)
         data = Array(message.data)
-        hasID = message.hasID
+        hadID = message.hadID
     }
 }

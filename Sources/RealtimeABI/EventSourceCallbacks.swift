@@ -250,6 +250,6 @@ private func handler(
     return { event in
         function(
             characters(event.id), event.id.count, characters(event.type), event.type.count,
-            characters(event.data), event.data.count, event.hasID, box.user)
+            characters(event.data), event.data.count, event.hadID, box.user)
     }
 }

@@ -39,7 +39,7 @@ public func rt_eventstream_parser_on_event(
                 let (id, type, data) = (event.id, event.type, event.data)
                 function(
                     characters(id), id.count, characters(type), type.count, characters(data),
-                    data.count, event.hasID, box.user)
+                    data.count, event.hadID, box.user)
             }
         }
     }

@@ -37,7 +37,7 @@ public func rt_longpoll_on_message(
                     let base = data.baseAddress ?? emptyBase
                     function(
                         characters(id), id.count, characters(message.contentType),
-                        base.assumingMemoryBound(to: UInt8.self), data.count, message.hasID,
+                        base.assumingMemoryBound(to: UInt8.self), data.count, message.hadID,
                         box.user)
                 }
             }

@@ -113,7 +113,7 @@ public func rt_spreadbot_on_message(
                 function(
                     characters(message.id), message.id.count, characters(message.event),
                     message.event.count, base.assumingMemoryBound(to: UInt8.self),
-                    message.data.count, message.hasID, box.user)
+                    message.data.count, message.hadID, box.user)
             }
         }
     }

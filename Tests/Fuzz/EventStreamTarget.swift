@@ -62,7 +62,7 @@ private func step(
                 told.append(
                     .event(
                         type: text(event.type), data: text(event.data), id: text(event.id),
-                        hasID: event.hasID))
+                        hadID: event.hadID))
             case .comment(let comment): told.append(.comment(text(comment)))
             case .retry(let milliseconds): told.append(.retry(milliseconds))
             }

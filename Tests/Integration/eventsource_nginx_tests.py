@@ -70,7 +70,7 @@ async def events(nchan: Nchan) -> None:
         first, second = await watch.event(), await watch.event()
         expect((first.event, first.data) == ("message", "one"), str(first))
         expect((second.event, second.data) == ("tick", "two\nlines"), str(second))
-        expect(first.has_id and second.has_id and first.id != second.id, "ids")
+        expect(first.had_id and second.had_id and first.id != second.id, "ids")
         expect(watch.source.last_event_id == second.id, watch.source.last_event_id)
 
 

@@ -253,7 +253,7 @@ async def long_id() -> None:
 async def initial_id() -> None:
     async with watching(stream, last_event_id="ü 7") as (watch, server):
         event = await watch.event()
-        expect((event.id, event.has_id) == ("ü 7", False), f"{event}")
+        expect((event.id, event.had_id) == ("ü 7", False), f"{event}")
         expect(server.request().headers["last-event-id"] == "ü 7", "the request")
     async with watching(stream, last_event_id="") as (watch, server):
         await watch.event()

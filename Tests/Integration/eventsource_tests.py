@@ -123,7 +123,7 @@ async def onmessage() -> None:
             source.on_message = events.put_nowait
             event = await events.get()
         expect((event.event, event.data, event.id) == ("message", "one", ""), str(event))
-        expect(not event.has_id, "it has an id")
+        expect(not event.had_id, "it has an id")
 
 
 @wpt("eventsource-eventtarget")
@@ -216,7 +216,7 @@ async def non_ascii_id() -> None:
         expect((await watch.event()).id == "…", "the first")
         for _ in range(3):
             event = await watch.event()
-            expect((event.id, event.data, event.has_id) == ("…", "…", False), str(event))
+            expect((event.id, event.data, event.had_id) == ("…", "…", False), str(event))
 
 
 @wpt("format-field-id-3")

@@ -23,7 +23,7 @@ private func options(
             #expect(event.id == String(count))
             #expect(event.event == (count.isMultiple(of: 2) ? "message" : "odd"))
             #expect(event.data == "number\n\(count)")
-            #expect(event.hasID)
+            #expect(event.hadID)
             if count == 7 { break }
         }
         #expect(source.origin == "http://127.0.0.1:\(server.port)")

@@ -4,16 +4,16 @@ import Testing
 
 @Suite struct EventStreamParserTests {
     private func event(
-        _ data: String, _ event: String = "message", id: String = "", hasID: Bool = false
+        _ data: String, _ event: String = "message", id: String = "", hadID: Bool = false
     ) -> EventSource.Event {
-        EventSource.Event(id: id, event: event, data: data, hasID: hasID)
+        EventSource.Event(id: id, event: event, data: data, hadID: hadID)
     }
 
     @Test func eventsComeFromPieces() throws {
         let parser = try EventStreamParser(lastEventID: "7")
         #expect(try parser.feed(Array("retry: 250\ndata: a".utf8)) == [])
         #expect(try parser.feed("\n\nid: 1\nevent: tick\ndata: é\n".utf8) == [event("a", id: "7")])
-        #expect(try parser.feed([0x0A][...]) == [event("é", "tick", id: "1", hasID: true)])
+        #expect(try parser.feed([0x0A][...]) == [event("é", "tick", id: "1", hadID: true)])
         #expect(parser.lastEventID == "1")
         #expect(parser.reconnectionTime == .milliseconds(250))
     }

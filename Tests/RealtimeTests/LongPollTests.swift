@@ -21,7 +21,7 @@ private func options(
         var count = 2
         for try await message in poll {
             count += 1
-            #expect(message.id == String(count) && message.hasID)
+            #expect(message.id == String(count) && message.hadID)
             #expect(message.text == "message \(count)")
             #expect(message.contentType.hasPrefix("text/plain"))
             if count == 5 { break }

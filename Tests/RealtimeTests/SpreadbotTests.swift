@@ -63,7 +63,7 @@ private final class Line: TaskExecutor {
         var count = 2
         for try await message in try spreadbot.messages(path: "events/3") {
             count += 1
-            #expect(message.id == String(count) && message.hasID)
+            #expect(message.id == String(count) && message.hadID)
             #expect(message.text == "number\n\(count)")
             #expect(message.event == (count % 2 == 1 ? "odd" : "events/3"))
             // Streams of three follow one another, each behind the last id.

@@ -6,9 +6,9 @@ import Testing
 typealias Told = NaiveEventStream.Told
 
 func event(
-    _ data: String, type: String = "message", id: String = "", hasID: Bool = false
+    _ data: String, type: String = "message", id: String = "", hadID: Bool = false
 ) -> Told {
-    .event(type: type, data: data, id: id, hasID: hasID)
+    .event(type: type, data: data, id: id, hadID: hadID)
 }
 
 /// Our parser's account of a stream, in the naive one's terms.
@@ -74,7 +74,7 @@ struct Heard {
                     tell(
                         .event(
                             type: text(event.type), data: text(event.data), id: text(event.id),
-                            hasID: event.hasID))
+                            hadID: event.hadID))
                 case .comment(let comment): tell(.comment(text(comment)))
                 case .retry(let milliseconds): tell(.retry(milliseconds))
                 }

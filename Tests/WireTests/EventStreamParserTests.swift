@@ -38,16 +38,16 @@ import Testing
     }
 
     @Test func idsStayUntilTheyAreReplaced() {
-        expect(Array("id:1\nid:a\0b\ndata:x\n\n".utf8), [event("x", id: "1", hasID: true)])
+        expect(Array("id:1\nid:a\0b\ndata:x\n\n".utf8), [event("x", id: "1", hadID: true)])
         expect("id:7\n\n", [], last: "7")
         expect("id:6\n\nid:7\ndata:x\n", [], last: "6")
         expect(
             "id:1\ndata:a\n\nid\ndata:b\n\n",
-            [event("a", id: "1", hasID: true), event("b", hasID: true)], last: "")
+            [event("a", id: "1", hadID: true), event("b", hadID: true)], last: "")
         expect("data:a\n\n", [event("a", id: "9")], last: "9", seed: "9")
-        expect("id:1\ndata:a\n\n\n\n", [event("a", id: "1", hasID: true)], last: "1")
+        expect("id:1\ndata:a\n\n\n\n", [event("a", id: "1", hadID: true)], last: "1")
         expect("id:7\n\ndata:x\n\n", [event("x", id: "7")], last: "7")
-        expect("id:1\nid:2\ndata:x\n\n", [event("x", id: "2", hasID: true)], last: "2")
+        expect("id:1\nid:2\ndata:x\n\n", [event("x", id: "2", hadID: true)], last: "2")
     }
 
     @Test func aRetryNeedsNoBlankLine() {
@@ -77,7 +77,7 @@ import Testing
     @Test func oneLeadingSpaceGoes() {
         expect("data:  two\ndata:\tt\n\n", [event(" two\n\tt")])
         expect("data: \n\n", [event("")])
-        expect("event:  a\nid:  b\ndata:x\n\n", [event("x", type: " a", id: " b", hasID: true)])
+        expect("event:  a\nid:  b\ndata:x\n\n", [event("x", type: " a", id: " b", hadID: true)])
     }
 
     @Test func namesAreTakenExactly() {
@@ -115,7 +115,7 @@ import Testing
         expect(
             Array("event:".utf8) + [0xFF, 0x0A] + Array("id:".utf8) + [0x80, 0x0A]
                 + Array("data:x\n\n".utf8),
-            [event("x", type: "\u{FFFD}", id: "\u{FFFD}", hasID: true)])
+            [event("x", type: "\u{FFFD}", id: "\u{FFFD}", hadID: true)])
         // The id goes back to the server as it came.
         #expect(Heard([Array("id:".utf8) + [0x80, 0x0A, 0x0A]]).lastEventID == [0x80])
         // A sequence that a line's end cuts is not joined with what follows.
@@ -138,7 +138,7 @@ import Testing
     @Test func fieldsMayComeInAnyOrder() {
         expect(
             "data:1\rid:q\r\ndata:2\n:c\rda-ta:9\ndata\r\n\n",
-            [.comment("c"), event("1\n2\n", id: "q", hasID: true)], last: "q")
+            [.comment("c"), event("1\n2\n", id: "q", hadID: true)], last: "q")
     }
 
     @Test func longLinesAreReadAtEachPlaceOfABlock() {
@@ -158,7 +158,7 @@ import Testing
     @Test func theIDOutlivesItsBody() {
         var parser = EventStreamParser()
         let first = Heard(continuing: [Array("retry:7\nid:1\ndata:a\n\nid:2\ndata".utf8)], &parser)
-        #expect(first.told == [.retry(7), event("a", id: "1", hasID: true)])
+        #expect(first.told == [.retry(7), event("a", id: "1", hadID: true)])
         parser.endBody()
         #expect(parser.lastEventID == Array("1".utf8) && parser.reconnectionTime == 7)
         let bom: [UInt8] = [0xEF, 0xBB, 0xBF]

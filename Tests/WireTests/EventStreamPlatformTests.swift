@@ -51,14 +51,14 @@ import Testing
     }
 
     @Test("format-field-id") func formatFieldID() {
-        expect("data: hello\nid: …\n\n", [event("hello", id: "…", hasID: true)], last: "…")
+        expect("data: hello\nid: …\n\n", [event("hello", id: "…", hadID: true)], last: "…")
     }
 
     /// The first event of the second connection has no id of its own and carries the old one.
     @Test("format-field-id-2") func formatFieldID2() {
         expect(
             "data:test1\nid:…\n\ndata:test2\n\n",
-            [event("test1", id: "…", hasID: true), event("test2", id: "…")])
+            [event("test1", id: "…", hadID: true), event("test2", id: "…")])
         expect("data:test3\n\n", [event("test3", id: "…")], last: "…", seed: "…")
     }
 
@@ -66,7 +66,7 @@ import Testing
         expect(
             "id:1\n\ndata:1\n\ndata:2\n\n\(line)\ndata:3\n\ndata:4\n\n",
             [
-                event("1", id: "1"), event("2", id: "1"), event("3", hasID: true), event("4"),
+                event("1", id: "1"), event("2", id: "1"), event("3", hadID: true), event("4"),
             ], last: "")
     }
 
@@ -126,7 +126,7 @@ import Testing
         var parser = EventStreamParser()
         let first = Heard(
             continuing: ["retry: 250\nid: 1\ndata: a", "\n\nda"].map { Array($0.utf8) }, &parser)
-        #expect(first.told == [.retry(250), event("a", id: "1", hasID: true)])
+        #expect(first.told == [.retry(250), event("a", id: "1", hadID: true)])
         #expect(first.lastEventID == Array("1".utf8) && first.reconnectionTime == 250)
         let second = Heard(continuing: ["ta: b\n", "\n"].map { Array($0.utf8) }, &parser)
         #expect(second.told == [event("b", id: "1")])

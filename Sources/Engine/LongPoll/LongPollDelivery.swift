@@ -21,7 +21,7 @@ struct LongPollDelivery: ~Copyable {
         _ body: consuming ByteBuffer, contentType: String, id: String, before: String
     ) throws(RealtimeError) {
         texts = [contentType, id, before].map { ContiguousArray($0.utf8) + [0] }
-        hasID = !id.isEmpty
+        hadID = !id.isEmpty
         let type = MediaType(contentType)
         if let type, type.matches("multipart/mixed") {
             // Whole, before a part of it is told.
@@ -37,7 +37,7 @@ struct LongPollDelivery: ~Copyable {
         self.body = body
     }
 
-    private let hasID: Bool
+    private let hadID: Bool
 
     /// Whether everything is told.
     var isEmpty: Bool { batch == nil ? isOver : next == nil }
@@ -67,12 +67,12 @@ struct LongPollDelivery: ~Copyable {
         _ data: UnsafeRawBufferPointer, _ contentType: ContiguousArray<UInt8>, isLast: Bool,
         _ handle: (LongPollMessage) -> Void
     ) {
-        let carriesID = isLast && hasID
+        let carriesID = isLast && hadID
         texts[carriesID ? 1 : 2].withUnsafeBytes { id in
             contentType.withUnsafeBytes { type in
                 handle(
                     LongPollMessage(
-                        id: UnsafeRawBufferPointer(rebasing: id.dropLast()), hasID: carriesID,
+                        id: UnsafeRawBufferPointer(rebasing: id.dropLast()), hadID: carriesID,
                         contentType: UnsafeRawBufferPointer(rebasing: type.dropLast()), data: data))
             }
         }

@@ -7,7 +7,7 @@ package struct LongPollMessage {
     /// UTF-8, sticky; maybe empty.
     package let id: UnsafeRawBufferPointer
     /// Whether this very message had an id: in a batch only the last has.
-    package let hasID: Bool
+    package let hadID: Bool
     /// UTF-8; empty when the server did not say.
     package let contentType: UnsafeRawBufferPointer
     package let data: UnsafeRawBufferPointer

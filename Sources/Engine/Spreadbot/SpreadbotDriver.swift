@@ -274,10 +274,10 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         handlers.sink = { [self] event in
             let isNamed = !event.type.elementsEqual("message".utf8)
             // An id in a block of its own is that of the next event.
-            let hasID = event.hasID || !event.id.elementsEqual(leg.lastID)
-            if hasID { leg.lastID = Array(event.id) }
+            let hadID = event.hadID || !event.id.elementsEqual(leg.lastID)
+            if hadID { leg.lastID = Array(event.id) }
             deliver(
-                leg, id: hasID ? event.id : nil, event: isNamed ? event.type : nil, event.data)
+                leg, id: hadID ? event.id : nil, event: isNamed ? event.type : nil, event.data)
         }
         handlers.error = { [self] failure in legEnded(leg, SpreadbotLegEnd(failure)) }
     }

@@ -7,7 +7,7 @@ package struct SpreadbotMessage {
     /// The session's cursor behind this message; maybe empty.
     package let id: UnsafeRawBufferPointer
     /// Whether this very message had an id.
-    package let hasID: Bool
+    package let hadID: Bool
     /// The path, when the server named none.
     package let event: UnsafeRawBufferPointer
     package let data: UnsafeRawBufferPointer

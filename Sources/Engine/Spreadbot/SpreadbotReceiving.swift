@@ -44,7 +44,7 @@ extension SpreadbotConnection {
         guard let type, type.matches(SpreadbotEnvelope.batchType),
             var batch = SpreadbotEnvelope.batch(message.data)
         else {
-            return deliver(leg, id: message.hasID ? message.id : nil, event: nil, message.data)
+            return deliver(leg, id: message.hadID ? message.id : nil, event: nil, message.data)
         }
         guard case .poll(let poll) = leg.kind else { return }
         let cursor = session.lastEventID
@@ -52,10 +52,10 @@ extension SpreadbotConnection {
         if let id = batch.last(where: { $0.id != nil })?.id {
             poll.found(id: String(decoding: id, as: UTF8.self))
             isNew = isNew || !id.elementsEqual(cursor.utf8)
-        } else if message.hasID, batch.isEmpty {
+        } else if message.hadID, batch.isEmpty {
             session.moved(leg.number, to: message.id)
             takeID()
-        } else if message.hasID {
+        } else if message.hadID {
             batch[batch.count - 1].id = Array(message.id)
         }
         if !isNew { poll.foundNothing() }
@@ -80,8 +80,8 @@ extension SpreadbotConnection {
         _ data: UnsafeRawBufferPointer
     ) {
         guard leg === self.leg, !isClosed, session.received(leg.number, id: id) else { return }
-        let hasID = id.map { !$0.isEmpty } ?? false
-        if hasID {
+        let hadID = id.map { !$0.isEmpty } ?? false
+        if hadID {
             // As the session took it: one that fits no header is no cursor.
             let cursor = session.lastEventID
             var text = cursor
@@ -97,7 +97,7 @@ extension SpreadbotConnection {
             name.withUnsafeBytes { name in
                 handle(
                     SpreadbotMessage(
-                        id: UnsafeRawBufferPointer(rebasing: id.dropLast()), hasID: hasID,
+                        id: UnsafeRawBufferPointer(rebasing: id.dropLast()), hadID: hadID,
                         event: UnsafeRawBufferPointer(rebasing: name.dropLast()), data: data))
             }
         }

@@ -77,7 +77,7 @@ package struct EventStreamParser: ~Copyable {
     private var pendingIsASCII = true
     private var hasPendingID = false
     /// The block that ended last had an id line of its own.
-    private var hasID = false
+    private var hadID = false
     /// What `id` is when it is not ASCII, once it was asked for.
     private var idText = ByteBuffer()
     private var idIsFit = false
@@ -381,7 +381,7 @@ package struct EventStreamParser: ~Copyable {
     /// - Returns: whether the block before it is an event: whether it had data.
     @inline(__always)
     private mutating func endBlock() -> Bool {
-        hasID = hasPendingID
+        hadID = hasPendingID
         if hasPendingID {
             hasPendingID = false
             idCount += 1
@@ -405,7 +405,7 @@ package struct EventStreamParser: ~Copyable {
     private mutating func told() -> StreamEvent {
         StreamEvent(
             id: id, type: typeBytes.isEmpty ? StreamEvent.message : typeBytes.readable,
-            data: dataBytes.readable, hasID: hasID)
+            data: dataBytes.readable, hadID: hadID)
     }
 
     /// UTF-8 with a NUL behind it; what is ill-formed becomes U+FFFD, one for each maximal part

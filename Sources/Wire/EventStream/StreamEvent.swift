@@ -7,7 +7,7 @@ package struct StreamEvent {
     package let type: UnsafeRawBufferPointer
     package let data: UnsafeRawBufferPointer
     /// Whether this very event had an id.
-    package let hasID: Bool
+    package let hadID: Bool
 
     package var isMessage: Bool {
         let message = StreamEvent.message

@@ -33,7 +33,7 @@ def test_events_are_iterated_over_reconnections(run, events):
         assert [event.id for event in taken] == list("1234567")
         assert [event.event for event in taken[:3]] == ["odd", "message", "odd"]
         assert taken[6].data == "number 7"
-        assert all(event.has_id for event in taken)
+        assert all(event.had_id for event in taken)
         assert [event async for event in source] == []
         # What was true at the end.
         assert source.origin == events.url

@@ -21,7 +21,7 @@ func run(_ url: String, count: Int?, id: String?) async throws {
     }
     var left = count ?? 0
     for try await event in source {
-        print(event.hasID ? event.id : "-", event.event, event.data)
+        print(event.hadID ? event.id : "-", event.event, event.data)
         fflush(nil)
         left -= 1
         if left == 0 { break }

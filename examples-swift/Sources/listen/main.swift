@@ -24,7 +24,7 @@ func run(_ base: String, _ path: String, count: Int?, id: String) async throws {
     }
     var left = count ?? 0
     for try await message in try spreadbot.messages(path: path) {
-        print(message.hasID ? message.id : "-", message.text)
+        print(message.hadID ? message.id : "-", message.text)
         fflush(nil)
         left -= 1
         if left == 0 { break }

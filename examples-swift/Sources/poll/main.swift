@@ -22,7 +22,7 @@ func run(_ url: String, count: Int?, id: String) async throws {
     var left = count ?? 0
     for try await message in poll {
         // Of a batch only the last message has an id of its own.
-        print(message.hasID ? message.id : "-", message.text)
+        print(message.hadID ? message.id : "-", message.text)
         fflush(nil)
         left -= 1
         if left == 0 { break }

@@ -224,7 +224,7 @@ final class EventClient {
         guard delivered < plan.events.count else { return world.fail("an event too many") }
         world.require(
             data == plan.events[delivered]
-                && session.lastEventID == String(delivered + 1) && event.hasID,
+                && session.lastEventID == String(delivered + 1) && event.hadID,
             "event \(session.lastEventID) with \(data.debugDescription) behind \(delivered)")
         delivered += 1
         // A while longer, for what might come too often; then nothing is left to see.

@@ -13,7 +13,7 @@ package struct NaiveEventStream {
     }
 
     package enum Told: Equatable, Sendable {
-        case event(type: String, data: String, id: String, hasID: Bool)
+        case event(type: String, data: String, id: String, hadID: Bool)
         case comment(String)
         case retry(Int64)
     }
@@ -26,7 +26,7 @@ package struct NaiveEventStream {
 
     private let rules: Rules
     private var id: [UInt8]
-    private var hasID = false
+    private var hadID = false
     private var type: [UInt8] = []
     private var data: [[UInt8]] = []
 
@@ -82,7 +82,7 @@ package struct NaiveEventStream {
         case "id":
             if value.contains(0) { return }
             id = value
-            hasID = true
+            hadID = true
         default: retry(value)
         }
     }
@@ -105,9 +105,9 @@ package struct NaiveEventStream {
             told.append(
                 .event(
                     type: type.isEmpty ? "message" : text(type),
-                    data: text(Array(data.joined(separator: [10]))), id: text(id), hasID: hasID))
+                    data: text(Array(data.joined(separator: [10]))), id: text(id), hadID: hadID))
         }
-        hasID = false
+        hadID = false
         type = []
         data = []
     }

@@ -14,10 +14,10 @@ class ServerSentEvent:
     :ivar id: the last event id, which stays until another comes; ``""`` without.
     :ivar retry: the reconnection time in milliseconds, when the stream has given one since the
         event before; else None.
-    :ivar has_id: whether an event source's event had an id of its own.
+    :ivar had_id: whether an event source's event had an id of its own.
     """
 
-    __slots__ = ("data", "event", "has_id", "id", "retry")
+    __slots__ = ("data", "event", "had_id", "id", "retry")
 
     def __init__(
         self,
@@ -25,13 +25,13 @@ class ServerSentEvent:
         data: str = "",
         id: str = "",  # noqa: A002
         retry: int | None = None,
-        has_id: bool = False,
+        had_id: bool = False,
     ) -> None:
         self.event = event
         self.data = data
         self.id = id
         self.retry = retry
-        self.has_id = has_id
+        self.had_id = had_id
 
     def json(self) -> Any:
         """The data read as JSON."""
