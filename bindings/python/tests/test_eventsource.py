@@ -139,14 +139,15 @@ def test_handlers_and_listeners_are_called_in_order(run, events):
         source = EventSource(events.url + "/count", on_open=lambda: calls.append("open"))
         source.on_message = note("message")
         first = note("first")
-        source.add_event_listener("odd", first)
+        listener = source.add_event_listener("odd", first)
         source.add_event_listener("odd", note("second"))
         source.add_event_listener("é", first)
         source.add_event_listener("e\u0301", first)
         source.on_any = stop
         assert source.event_names() == ["e\u0301", "odd", "é"]
         await done.wait()
-        source.remove_event_listener("odd", first)
+        source.remove_event_listener(listener)
+        source.remove_event_listener(listener)
         assert source.event_names() == ["e\u0301", "odd", "é"]
         source.remove_event_listener("odd")
         source.remove_event_listener("nobody listens to this")
@@ -167,14 +168,16 @@ def test_a_listener_may_remove_itself_and_others(run, events):
 
             def once(event):
                 calls.append(f"once {event.data}")
-                source.remove_event_listener("message", once)
-                source.remove_event_listener("message", other)
+                for listener in listeners:
+                    source.remove_event_listener(listener)
 
             def other(event):
                 calls.append(f"other {event.data}")
 
-            source.add_event_listener("message", once)
-            source.add_event_listener("message", other)
+            # The same function twice is two listeners.
+            listeners = [source.add_event_listener("message", each) for each in (once, other)]
+            kept = source.add_event_listener("message", other)
+            source.remove_event_listener(kept)
             source.add_event_listener("message", lambda event: calls.append(event.data))
             while (await source.recv()).data != "3":
                 pass

@@ -72,6 +72,8 @@ def test_listeners_need_a_type(events):
             source.add_event_listener("", print)
         with pytest.raises(TypeError):
             source.add_event_listener(None, print)
+        with pytest.raises(TypeError, match="a listener is a builtin_function"):
+            source.remove_event_listener(print)
 
 
 def test_it_needs_a_running_loop():

@@ -27,7 +27,7 @@ from ._backoff import Backoff
 from ._connect import connect
 from ._events import ServerSentEvent
 from ._eventsource import EventSource
-from ._eventsource_options import RESILIENT
+from ._eventsource_options import RESILIENT, EventListener
 from ._eventstream import EventStreamParser
 from ._headers import basic_auth
 from ._log import set_log_level
@@ -91,6 +91,7 @@ __all__ = [
     "ConnectionTimeout",
     "Deflate",
     "ErrorEvent",
+    "EventListener",
     "EventSource",
     "EventStreamParser",
     "HTTPStatusError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._events import ServerSentEvent
 from ._eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_RETRY, ON_STORE
-from ._eventsource_options import EventHandler, Handlers, OnComment, OnEvent, Options
+from ._eventsource_options import EventHandler, EventListener, Handlers, OnComment, OnEvent, Options
 from ._eventsource_parameters import Parameters
 from ._registry import Handle
 from ._source_http import HTTPSource
@@ -25,7 +25,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
     _is_telling = _is_forgotten = False
 
     def _make(self, options: Options, handlers: Handlers) -> None:
-        self._listeners: dict[str, list[EventHandler]] = {}
+        self._listeners: dict[str, list[EventListener]] = {}
         # What the stream has given since the last event.
         self._retry_ms: int | None = None
         # Origin and reconnection time at the end.
@@ -82,24 +82,34 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
             self._registration.set(setter, handle, trampoline)
         self._handlers_changed()
 
-    def add_event_listener(self, event: str, listener: EventHandler) -> None:
-        """Has `listener` called with each event of this type, beside those there are.
+    def add_event_listener(self, event: str, handler: EventHandler) -> EventListener:
+        """Has `handler` called with each event of this type, behind those there are.
 
         :param event: compared byte for byte; ``"message"`` for events without one.
+        :returns: what ``remove_event_listener`` takes.
         """
         if not text(event, "the type of events"):
             raise invalid('the type of events is ""; those without one are "message"')
-        if not callable(listener):
-            raise TypeError(f"a listener is a {type(listener).__name__}; a function is expected")
+        if not callable(handler):
+            raise TypeError(f"a listener is a {type(handler).__name__}; a function is expected")
+        listener = EventListener(event, handler)
         self._listeners.setdefault(event, []).append(listener)
         self._handlers_changed()
+        return listener
 
-    def remove_event_listener(self, event: str, listener: EventHandler | None = None) -> None:
-        """Removes a listener; without one, all for events of this type."""
-        left = self._listeners.pop(event, [])
-        left = [other for other in left if listener is not None and other != listener]
-        if left:
-            self._listeners[event] = left
+    def remove_event_listener(self, listener: str | EventListener) -> None:
+        """Removes a listener, or all for events of a type. One that is gone changes nothing."""
+        if isinstance(listener, EventListener):
+            left = [
+                other for other in self._listeners.pop(listener.event, []) if other is not listener
+            ]
+            if left:
+                self._listeners[listener.event] = left
+        elif isinstance(listener, str):
+            self._listeners.pop(listener, None)
+        else:
+            kind = type(listener).__name__
+            raise TypeError(f"a listener is a {kind}; an EventListener or a type is expected")
         self._handlers_changed()
 
     def event_names(self) -> list[str]:
@@ -141,7 +151,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
             for listener in tuple(self._listeners.get(event, ())):
                 # One that was removed meanwhile, by itself or another, is not called.
                 if listener in self._listeners.get(event, ()):
-                    self._tell(listener, told, size)
+                    self._tell(listener.handler, told, size)
         if handlers.on_any is not None:
             self._tell(handlers.on_any, told, size)
         self._is_telling = False

@@ -22,6 +22,18 @@ OnStore = Optional[Callable[[str, str], object]]
 RESILIENT = frozenset((408, 425, 429, 500, 502, 503, 504))
 
 
+@dataclass(frozen=True, eq=False)
+class EventListener:
+    """What ``add_event_listener`` returns, for ``remove_event_listener``.
+
+    :ivar event: the type that it listens to.
+    :ivar handler: what is called.
+    """
+
+    event: str
+    handler: EventHandler
+
+
 @dataclass
 class Handlers(HTTPSourceHandlers[ServerSentEvent]):
     """The caller's functions, all called inside a dispatch."""
