@@ -114,6 +114,7 @@ extension EventSource {
             target.http2 = http2
             target.redirects.maximum = try Check.within(0...20, maxRedirects, "maxRedirects")
             target.redirects.allowsInsecure = allowInsecureRedirects
+            for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
             target.redirects.safeNames = safeHeaders
             target.limits.line = try Check.atLeast(0, maxLineBytes, "maxLineBytes")
             target.limits.data = try Check.atLeast(0, maxEventBytes, "maxEventBytes")

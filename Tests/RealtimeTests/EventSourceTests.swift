@@ -296,6 +296,38 @@ private func options(
         #expect(error?.code == code)
     }
 
+    @Test func badOptionsAreRefused() {
+        for change: @Sendable (inout EventSource.Options) -> Void in [
+            { $0.safeHeaders = ["a b"] }, { $0.safeHeaders = [""] }, { $0.storeKey = "k" },
+            { $0.headers = [("Expect", "100-continue")] }, { $0.maxNameBytes = -1 },
+            { $0.reconnectionTime = .seconds(-1) }, { $0.lastEventID = "\n" },
+            {
+                $0.storeKey = ""
+                $0.onStore = { _, _ in }
+            },
+        ] {
+            #expect(throws: RealtimeError.self) {
+                try EventSource(server.url("events/1"), options: options(change))
+            }
+        }
+    }
+
+    @Test func idsAreKeptByTheCallerUnderTheirKey() async throws {
+        let (kept, continuation) = AsyncStream.makeStream(of: String.self)
+        let source = try EventSource(
+            server.url("events/1"),
+            options: options {
+                $0.storeKey = "mine"
+                $0.onStore = { key, id in continuation.yield("\(key) \(id)") }
+            })
+        source.onMessage { _, _, _ in }
+        for await text in kept {
+            #expect(text == "mine 1")
+            break
+        }
+        source.close()
+    }
+
     @Test func basicCredentialsAreEncoded() throws {
         #expect(
             try EventSource.basicAuth("Aladdin", "open sesame")

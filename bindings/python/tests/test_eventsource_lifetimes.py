@@ -23,6 +23,9 @@ SOON = {"reconnection_time": 0.01}
     [
         ({"method": "G T"}, librealtime.InvalidArgument),
         ({"method": "HEAD"}, librealtime.InvalidArgument),
+        ({"content": 5}, TypeError),
+        ({"content": [65]}, TypeError),
+        ({"headers": {"Expect": "100-continue"}}, librealtime.InvalidArgument),
         ({"headers": {"a b": "c"}}, librealtime.InvalidArgument),
         ({"headers": {"a": "b\nc"}}, librealtime.InvalidArgument),
         ({"auth": ("a:b", "c")}, librealtime.InvalidArgument),

@@ -163,3 +163,19 @@ def test_a_generator_is_taken_once(rest_server: RESTServer, run: Any) -> None:
 
     run(awaited())
     assert len(rest_server.seen) == 4
+
+
+def test_a_piece_is_text_or_bytes(run: Any, rest_server: RESTServer) -> None:
+    """A number would be so many NULs."""
+    with sync.RESTClient(rest_server.url) as client, pytest.raises(TypeError):
+        client.post("/echo", content=iter([5]))
+
+    async def awaited() -> None:
+        async def pieces() -> AsyncIterator[Any]:
+            yield 5
+
+        async with librealtime.RESTClient(rest_server.url) as client:
+            with pytest.raises(TypeError):
+                await client.post("/echo", content=pieces())
+
+    run(awaited())

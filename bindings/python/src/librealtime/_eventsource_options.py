@@ -100,8 +100,7 @@ class Options(HTTPSourceOptions):
         super().apply(kind, source, loop)
         check(kind.set_method(source, text(self.method, "method")))
         if self.content is not None:
-            content = self.content
-            body = encode(content, "content") if isinstance(content, str) else bytes(content)
+            body = _body(self.content)
             check(kind.set_body(source, body, len(body)))
         self.ids.apply(kind, source)
         check(kind.set_reconnect(source, bool(self.reconnect)))
@@ -115,3 +114,12 @@ class Options(HTTPSourceOptions):
         check(kind.set_max_line_bytes(source, limit(self.max_line_size, "max_line_size")))
         check(kind.set_max_event_bytes(source, limit(self.max_event_size, "max_event_size")))
         check(kind.set_max_name_bytes(source, limit(self.max_name_size, "max_name_size")))
+
+
+def _body(content: object) -> bytes:
+    if isinstance(content, str):
+        return encode(content, "content")
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        # The bytes of a number are so many NULs.
+        raise TypeError(f"content is a {type(content).__name__}; str or bytes are expected")
+    return bytes(content)

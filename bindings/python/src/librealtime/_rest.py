@@ -13,7 +13,7 @@ from ._loader import lib
 from ._reactor import Reactor, elsewhere
 from ._registry import Handle
 from ._rest_base import BaseRESTClient
-from ._rest_call import Call, Source, StreamedAnswer, check_fresh
+from ._rest_call import Call, Source, StreamedAnswer, check_fresh, data_of
 from ._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
 from ._rest_options import RequestKeywords, RequestOptions
 from ._rest_response import RESTResponse
@@ -56,7 +56,7 @@ class AwaitedSource(Source):
         try:
             while not self._rest:
                 piece = await self._awaited.__anext__()
-                self._rest = memoryview(piece.encode() if isinstance(piece, str) else bytes(piece))
+                self._rest = memoryview(data_of(piece))
         except StopAsyncIteration:
             self._is_over = True
         except BaseException as error:

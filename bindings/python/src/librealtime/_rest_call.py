@@ -67,9 +67,9 @@ class Source:
     def _next_piece(self, size: int) -> bytes | None:
         """None at the end; a piece may be empty."""
         if self._file is not None:
-            return _data(self._file.read(size)) or None
+            return data_of(self._file.read(size)) or None
         try:
-            return _data(next(self._pieces))
+            return data_of(next(self._pieces))
         except StopIteration:
             return None
 
@@ -93,7 +93,7 @@ def check_fresh(content: Any) -> None:
         raise InvalidState(rt_status.ERROR_STATE, message)
 
 
-def _data(piece: Any) -> bytes:
+def data_of(piece: Any) -> bytes:
     if isinstance(piece, str):
         return piece.encode()
     return piece if isinstance(piece, bytes) else bytes(memoryview(piece))
