@@ -4006,7 +4006,7 @@ rt_status rt_spreadbot_set_last_event_id(rt_spreadbot *spreadbot, const char *id
  * Adds a header to every request and handshake.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Authorization, Accept and Last-Event-ID are too:
- *   they are the connection's own; RT_ERROR_STATE.
+ *   they are the connection's own; and Expect, by which each would wait; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_spreadbot_add_header(rt_spreadbot *spreadbot, const char *name, const char *value);

@@ -65,7 +65,8 @@ extension Spreadbot {
         public var idQueryParameter: String?
         /// Begins behind the message with this id.
         public var lastEventID = ""
-        /// Of every request and handshake; not Authorization, Accept and Last-Event-ID.
+        /// Of every request and handshake; not Authorization, Accept, Last-Event-ID and
+        /// Expect.
         public var headers: [(name: String, value: String)] = []
         public var network = Network()
         /// Who says whether there is a network; nil asks the loop's own.

@@ -108,7 +108,7 @@ public func rt_spreadbot_set_last_event_id(
 
 /// Adds a header to every request and handshake. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Authorization, Accept and Last-Event-ID are
-///   too: they are the connection's own; RT_ERROR_STATE.
+///   too: they are the connection's own; and Expect, by which each would wait; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_add_header")
 public func rt_spreadbot_add_header(
     _ spreadbot: rt_spreadbot?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?

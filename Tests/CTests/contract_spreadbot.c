@@ -334,6 +334,7 @@ static void options_are_checked(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_spreadbot_set_last_event_id(spreadbot, "a\n"), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_spreadbot_add_header(spreadbot, "X-Client", "contract"));
   CHECK_STATUS(rt_spreadbot_add_header(spreadbot, "authorization", "no"), RT_ERROR_INVALID_HEADER);
+  CHECK_STATUS(rt_spreadbot_add_header(spreadbot, "Expect", "no"), RT_ERROR_INVALID_HEADER);
   CHECK_OK(rt_spreadbot_set_compression(spreadbot, false));
   CHECK_OK(rt_spreadbot_set_http2(spreadbot, false));
   CHECK_STATUS(rt_spreadbot_set_max_redirects(spreadbot, 21), RT_ERROR_INVALID_ARGUMENT);
