@@ -316,13 +316,17 @@ CURLMcode rt_curl_multi_set_timer(CURLM *multi, rt_curl_timer_fn fn, void *user)
   return result ? result : curl_multi_setopt(multi, CURLMOPT_TIMERDATA, user);
 }
 
+intptr_t rt_curl_number(CURL *easy) {
+  void *mark = NULL;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &mark);
+  return (intptr_t)mark;
+}
+
 bool rt_curl_multi_next_done(CURLM *multi, intptr_t *number, CURLcode *result) {
   int left;
   for (CURLMsg *message; (message = curl_multi_info_read(multi, &left));) {
     if (message->msg == CURLMSG_DONE) {
-      void *mark = NULL;
-      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &mark);
-      *number = (intptr_t)mark;
+      *number = rt_curl_number(message->easy_handle);
       *result = message->data.result;
       return true;
     }

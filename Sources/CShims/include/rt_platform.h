@@ -128,6 +128,8 @@ typedef int (*rt_curl_socket_fn)(CURL *easy, curl_socket_t socket, int what, voi
 typedef int (*rt_curl_timer_fn)(CURLM *multi, long timeout_ms, void *user);
 CURLMcode rt_curl_multi_set_socket(CURLM *multi, rt_curl_socket_fn fn, void *user);
 CURLMcode rt_curl_multi_set_timer(CURLM *multi, rt_curl_timer_fn fn, void *user);
+/// What CURLOPT_PRIVATE was set to.
+intptr_t rt_curl_number(CURL *easy);
 /// The next finished transfer: what CURLOPT_PRIVATE was set to, and its result; false for none.
 bool rt_curl_multi_next_done(CURLM *multi, intptr_t *number, CURLcode *result);
 

@@ -87,6 +87,8 @@ final class CurlConnect: CurlUser {
         staged?.deallocate()
     }
 
+    var isConnected: Bool { owner == nil }
+
     /// Nothing: its bytes are read from the socket.
     func deliver() {}
 

@@ -90,10 +90,13 @@ final class CurlHandle {
         _ = rt_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 4)
     }
 
+    /// There is a connection, and the request goes out.
+    var isConnected: Bool { notes.pointee.is_connected }
+
     /// How long it took until the request could go out; zero before.
     var requestDelay: UInt64 {
         // libcurl's figure is the last exchange's until this one has a connection.
-        notes.pointee.is_connected ? rt_curl_request_delay(easy) : 0
+        isConnected ? rt_curl_request_delay(easy) : 0
     }
 
     /// Of the answer's body so far, before it is decoded.

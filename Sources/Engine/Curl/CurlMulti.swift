@@ -7,6 +7,8 @@ protocol CurlUser: AnyObject {
     var easy: UnsafeMutableRawPointer { get }
     /// Its place among the multi handle's users; nil when it is none.
     var seat: Int? { get set }
+    /// Its connection is there.
+    var isConnected: Bool { get }
     /// libcurl is done with it; told in the multi handle's turn.
     func finished(_ result: CURLcode)
     /// What libcurl handed over meanwhile can be told: no call of libcurl's is under way.
@@ -33,6 +35,8 @@ final class CurlMulti: TimerTarget {
     @exclusivity(unchecked) private var users: [(any CurlUser)?] = []
     @exclusivity(unchecked) private var freeSeats: [Int] = []
     @exclusivity(unchecked) private var news: [any CurlUser] = []
+    /// Seats of those who lost a connection that was not made.
+    @exclusivity(unchecked) private var stranded: [Int] = []
     /// Storage for what comes, lent to one user after the other.
     @exclusivity(unchecked) private var spare = ByteBuffer()
     private static let spareBytes = 512 << 10
@@ -156,6 +160,19 @@ final class CurlMulti: TimerTarget {
         _ = curl_multi_socket_action(multi, socket, mask, &running)
         isActing = false
         if socket != CURL_SOCKET_BAD { sockets.seen(socket) }
+        if !stranded.isEmpty { goOn() }
+    }
+
+    /// libcurl (7.88) gives an address up, and looks at the next one when it is called for the same
+    /// exchange again; it does not ask for that. What pauses and goes on is looked at again.
+    private func goOn() {
+        let seats = stranded
+        stranded = []
+        for seat in seats {
+            guard let user = users[seat], !user.isConnected else { continue }
+            _ = curl_easy_pause(user.easy, CURLPAUSE_SEND)
+            _ = curl_easy_pause(user.easy, CURLPAUSE_CONT)
+        }
     }
 
     /// Tells those that are done: at the end of a turn of the loop, or before a timer that is due.
@@ -204,13 +221,17 @@ final class CurlMulti: TimerTarget {
 
     // MARK: What libcurl calls
 
-    private static let socketChanged: rt_curl_socket_fn = { _, socket, what, user, known in
+    private static let socketChanged: rt_curl_socket_fn = { easy, socket, what, user, known in
         guard let user else { return 0 }
         let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
         var events: UInt32 = 0
         if what == CURL_POLL_IN || what == CURL_POLL_INOUT { events |= PollEvents.readable }
         if what == CURL_POLL_OUT || what == CURL_POLL_INOUT {
             events |= PollEvents.writable
+        }
+        if events == 0, me.isActing, me.sockets.isConnecting(socket) {
+            let seat = rt_curl_number(easy)
+            if seat >= 0, seat < me.users.count { me.stranded.append(seat) }
         }
         if events != 0 {
             me.sockets.watch(socket, events, isNew: known == nil)

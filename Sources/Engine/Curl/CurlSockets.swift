@@ -54,6 +54,11 @@ final class CurlSockets {
         socket < entries.count && entries[Int(socket)].isKept
     }
 
+    /// libcurl waits for a socket's connection.
+    func isConnecting(_ socket: Int32) -> Bool {
+        socket < entries.count && entries[Int(socket)].isConnecting
+    }
+
     /// libcurl wants to know nothing more of a socket.
     /// - Returns: whether it stays until `settle`.
     func letGo(of socket: Int32) -> Bool {

@@ -29,6 +29,7 @@ extension HTTPTransferOwner {
 /// credentials and retries are not its business.
 final class HTTPTransfer: CurlUser, TimerTarget {
     var easy: UnsafeMutableRawPointer { handle.easy }
+    var isConnected: Bool { handle.isConnected }
     @exclusivity(unchecked) var seat: Int?
     private let handle: CurlHandle
     /// Where the handle goes when the exchange is over.
