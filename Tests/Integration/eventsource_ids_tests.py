@@ -1,12 +1,16 @@
-"""What becomes of ids in their file: URLs that change, disks that are full, resets."""
+"""What becomes of ids in their file: URLs that change, full disks, resets, many at once."""
 
 import asyncio
+import contextlib
+import fcntl
 import functools
 import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import librealtime
@@ -22,6 +26,10 @@ def add(suite: Suite) -> None:
             "a URL that changes leaves the key as it is": renewed,
             "a write that fails leaves nothing behind": disk_full,
             "one that has no room stays as it is": no_room,
+            "at most once a second": once_a_second,
+            "sources of a loop write together": together,
+            "sources of a loop wait for a lock together": wait_together,
+            "one that closes stores what is done with": in_handler_of_another,
             "a reset in a handler stays": functools.partial(reset_in_handler, plain_handler),
             "a reset in a listener stays": functools.partial(reset_in_handler, listener),
             "a reset in a coroutine stays": functools.partial(reset_in_handler, coroutine),
@@ -93,14 +101,135 @@ async def no_room(path: pathlib.Path) -> None:
     text += "p" * (limit - len(text) - 1) + "\n"
     path.write_text(text)
     async with watching(numbered, id_file=path, store_key="another") as (watch, _):
-        await watch.data("1", "2", "3")
-        error = await watch.error()
-        expect("no room" in error.error.message and not error.fatal, f"{error}")
+        # In which order is by how the bytes come.
+        items = [item for item in [await watch.next() for _ in range(5)] if item != "open"]
+        errors = [item for item in items if isinstance(item, librealtime.ErrorEvent)]
+        expect((len(items), len(errors)) == (4, 1), f"{items}")
+        expect("no room" in errors[0].error.message and not errors[0].fatal, f"{errors}")
     expect(path.read_text() == text, "it has changed")
     # What needs no more of it goes on.
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):
         await watch.data("2", "3", "4")
     expect(path.read_text() == text.replace("k 1\n", "k 4\n"), "it has not changed")
+
+
+async def once_a_second(path: pathlib.Path) -> None:
+    def script(exchange: Exchange) -> None:
+        exchange.begin()
+        for number in range(2000):
+            exchange.send(f"id: {number}\ndata: {number}\n\n")
+        exchange.hold()
+
+    stored: list[str] = []
+    begun = time.monotonic()
+    options = {"on_store": lambda key, id_: stored.append(id_)}
+    async with watching(script, id_file=path, store_key="k", **options) as (watch, _):
+        await watch.data(*map(str, range(2000)))
+    # The first, the one at the end, and one for each second between.
+    expect(1 <= len(stored) <= 3 + time.monotonic() - begun, f"{len(stored)} writes")
+    expect(stored[-1] == "1999" and path.read_text() == FIRST_LINE + "k 1999\n", f"{stored}")
+
+
+#: That share a file.
+SOURCES = 40
+
+
+def ticking(exchange: Exchange) -> None:
+    exchange.begin()
+    with contextlib.suppress(OSError):
+        for number in range(1000):
+            exchange.send(f"id: {number}\ndata: {number}\n\n")
+            if exchange.has_gone():
+                break
+            time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def many(url: str, path: pathlib.Path, **options: Any) -> Iterator[list[librealtime.EventSource]]:
+    sources = [
+        librealtime.EventSource(url, id_file=path, store_key=str(number), **options)
+        for number in range(SOURCES)
+    ]
+    try:
+        yield sources
+    finally:
+        for source in sources:
+            source.close()
+
+
+def keys_in(path: pathlib.Path) -> set[str]:
+    return {line.split()[0] for line in path.read_text().splitlines()[1:]}
+
+
+async def together(path: pathlib.Path) -> None:
+    """At most once a second for all of them."""
+    versions: set[int] = set()
+    counts = [0] * SOURCES
+    begun = time.monotonic()
+
+    def count(event: librealtime.ServerSentEvent) -> None:
+        counts[0] += 1
+        if path.exists():
+            versions.add(path.stat().st_mtime_ns)
+
+    with StreamServer(ticking) as server, many(server.url(), path, on_any=count):
+        while counts[0] < SOURCES * 40:
+            await asyncio.sleep(0.01)
+        expect(len(keys_in(path)) == SOURCES, path.read_text())
+        # The first, and one for each second between.
+        expect(len(versions) <= 2 + time.monotonic() - begun, f"{len(versions)} writes")
+
+
+async def wait_together(path: pathlib.Path) -> None:
+    errors: list[librealtime.ErrorEvent] = []
+    with (
+        path.with_name("ids.lock").open("w") as lock,
+        StreamServer(ticking) as server,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with many(server.url(), path, on_error=errors.append, on_any=lambda event: None) as all_:
+            while len(errors) < SOURCES:
+                await asyncio.sleep(0.01)
+            expect(all("locked" in error.error.message for error in errors), f"{errors[0]}")
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            while not path.exists() or len(keys_in(path)) < SOURCES:
+                await asyncio.sleep(0.01)
+            # Each was told once.
+            expect(len(errors) == SOURCES, f"{len(errors)} errors")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            last = [source.last_event_id for source in all_]
+            while any(source.last_event_id == old for source, old in zip(all_, last, strict=True)):
+                await asyncio.sleep(0.01)
+            # A half of a second for each would be a third of a minute.
+            given_up = threading.Timer(10, fcntl.flock, (lock, fcntl.LOCK_UN))
+            given_up.start()
+        expect(given_up.is_alive(), "they waited until the lock was given up")
+        given_up.cancel()
+
+
+async def in_handler_of_another(path: pathlib.Path) -> None:
+    """The event in whose handler it is closed is not done with, whatever was asked there."""
+    done = asyncio.Event()
+
+    def handle(event: librealtime.ServerSentEvent) -> None:
+        if event.data == "3":
+            done.set()
+        if event.data != "1":
+            return
+        expect(first.last_event_id == "1", first.last_event_id)
+        second.close()
+        expect(path.read_text() == FIRST_LINE + "second 3\n", path.read_text())
+
+    came = asyncio.Event()
+    with StreamServer(numbered) as server:
+        second = librealtime.EventSource(server.url(), id_file=path, store_key="second")
+        second.on_any = lambda event: came.set() if event.data == "3" else None
+        await came.wait()
+        first = librealtime.EventSource(server.url(), id_file=path, store_key="first")
+        first.on_any = handle
+        async with first:
+            await done.wait()
+    expect(path.read_text() == FIRST_LINE + "first 3\nsecond 3\n", path.read_text())
 
 
 def two(exchange: Exchange) -> None:

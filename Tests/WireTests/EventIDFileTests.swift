@@ -4,6 +4,7 @@ import Wire
 @Suite struct EventIDFileTests {
     @Test func whatIsWrittenIsRead() throws {
         var file = EventIDFile()
+        let empty = file.bytes.count
         let ids = [
             ("http://a.test:80/x?y=1", "7"), ("key", "ein Leerzeichen, % und é"), ("ü", "\u{1}"),
         ]
@@ -12,6 +13,7 @@ import Wire
         #expect(read == file)
         for (key, id) in ids { #expect(read[key] == id) }
         #expect(read["other"] == nil)
+        #expect(ids.reduce(empty) { $0 + EventIDFile.count($1.0, $1.1) } == file.bytes.count)
     }
 
     @Test func anEmptyIdTakesTheKeyAway() throws {
@@ -19,6 +21,7 @@ import Wire
         file["a"] = "1"
         file["a"] = ""
         #expect(file == EventIDFile())
+        #expect(EventIDFile.count("a", "") == 0)
         #expect(try EventIDFile(parsing: file.bytes) == file)
     }
 

@@ -52,7 +52,7 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// Inside `read`; and its parser is to be told of the body's end behind it.
     var isReading = false
     var endsBody = false
-    var store: EventIDStore?
+    var writer: EventIDWriter?
     var unstored = Unstored()
 
     struct HeldEnd {
@@ -61,11 +61,13 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     /// The id that is to be stored.
     struct Unstored {
+        /// Its writer waits to write it.
         var id: String?
-        /// When it may be written: once a second (C14).
+        /// The handler has not heard of it.
+        var untold: String?
+        /// When it may: once a second (C14).
         var due = Instant(nanoseconds: 0)
-        /// The handler has heard of it; it is the file that has not taken it.
-        var isTold = false
+        /// It was told that the file cannot be used.
         var isBroken = false
     }
 
@@ -109,8 +111,6 @@ package final class EventSourceConnection: @unchecked Sendable {
     deinit {
         parser.deinitialize(count: 1)
         parser.deallocate()
-        // The loop may have gone within the second.
-        if let id = unstored.id { try? store?.save(id, idPlace.key, isLast: true) }
     }
 
     // MARK: What it is; any thread
@@ -326,7 +326,8 @@ package final class EventSourceConnection: @unchecked Sendable {
         try loop.checkUsable()
         let place = idPlace
         guard let path = place.path else { throw RealtimeError(.state, "no id file is set") }
-        try EventIDStore(path: path).save("", place.key, isLast: true)
+        var patience = EventIDWriter.longPatience
+        try EventIDStore(path: path).save(&patience) { [(place.key, "")] }
         // And once more there: an id that waits, or is being written now, would bring it back.
         loop.perform { [self] in forgetID() }
     }

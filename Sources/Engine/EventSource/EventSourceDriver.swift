@@ -198,7 +198,7 @@ extension EventSourceConnection: HTTPSource {
 
     func note(_ failure: HTTPSourceFailure) {
         if let state = session?.state { setState(state) }
-        if failure.isFatal { writeID(isLast: true) }
+        if failure.isFatal { finishIDs() }
     }
 
     func setClosed() { setState(.closed) }
@@ -206,7 +206,7 @@ extension EventSourceConnection: HTTPSource {
     // MARK: Time
 
     func updateTimer() {
-        let times = [session?.wakeUp, unstored.id == nil ? nil : unstored.due].compactMap { $0 }
+        let times = [session?.wakeUp, unstored.untold == nil ? nil : unstored.due].compactMap { $0 }
         if let next = times.min() {
             loop.arm(timer, self, at: next)
         } else {
@@ -216,7 +216,7 @@ extension EventSourceConnection: HTTPSource {
 
     func timeReached(_ now: Instant) {
         guard !isClosed else { return }
-        if unstored.id != nil, now >= unstored.due { writeID() }
+        if unstored.untold != nil, now >= unstored.due { tellID() }
         hearBytes(now)
         let event = session?.timeReached(
             now, requestStarted: transfer?.requestStarted, random: randomFraction())
@@ -279,7 +279,7 @@ extension EventSourceConnection: HTTPSource {
 
     func closeNow() {
         noteID()
-        writeID(isLast: true)
+        finishIDs()
         session?.close()
         dropTransfer()
         finish()
@@ -287,7 +287,7 @@ extension EventSourceConnection: HTTPSource {
 
     func loopClosed() {
         transfer = nil
-        writeID(isLast: true)
+        finishIDs()
         gate.close()
         setState(.closed)
         dropHandlers()

@@ -7,17 +7,17 @@ extension EventSourceConnection {
     /// What cannot be used is told now, and not when the first id is written.
     /// - Returns: the id that is stored.
     func openStore(_ path: String) -> String? {
-        let store = EventIDStore(path: path)
-        self.store = store
+        let writer = EventIDWriter.shared(path, on: loop)
+        self.writer = writer
         var id: String?
         do throws(RealtimeError) {
-            id = try store.load(idPlace.key)
-            try store.check()
+            id = try writer.store.load(idPlace.key)
+            try writer.store.check()
         } catch {
             // A fresh start: the next id replaces a file that is damaged.
             tell(notice(error))
             // What is told here is not told again with the first id.
-            unstored.isBroken = (try? store.check()) == nil
+            unstored.isBroken = (try? writer.store.check()) == nil
         }
         return id
     }
@@ -44,30 +44,37 @@ extension EventSourceConnection {
 
     /// An id may be written from now on.
     func keepID(_ id: String) {
-        guard store != nil || handlers.storeID != nil else { return }
-        unstored.id = id
-        unstored.isTold = false
-        updateTimer()
+        if let writer {
+            let isFirst = unstored.id == nil
+            unstored.id = id
+            if isFirst { writer.add(self) }
+        }
+        if handlers.storeID != nil {
+            unstored.untold = id
+            updateTimer()
+        }
     }
 
     /// After the callback of its event, at most once a second, and at the end (C14).
-    func writeID(isLast: Bool = false) {
-        guard let id = unstored.id else { return }
-        let key = idPlace.key
-        unstored.id = nil
+    func tellID() {
+        guard let id = unstored.untold else { return }
+        unstored.untold = nil
         unstored.due = Loop.now() + .seconds(1)
-        if !unstored.isTold, loop.mayCall { handlers.storeID?(key, id) }
-        do throws(RealtimeError) {
-            try store?.save(id, key, isLast: isLast)
-            unstored.isBroken = false
-        } catch {
-            Log.write(.warning, error.message)
-            // Tried again in a second, unless there is another by then: it may have been busy.
-            if unstored.id == nil, !isLast { (unstored.id, unstored.isTold) = (id, true) }
-            // Told once, not each second.
-            if !unstored.isBroken, !isClosed { tell(notice(error)) }
-            unstored.isBroken = true
-        }
+        if loop.mayCall { handlers.storeID?(idPlace.key, id) }
+    }
+
+    /// There is no later for its id.
+    func finishIDs() {
+        tellID()
+        writer?.finish(self)
+    }
+
+    /// The id could not be written; told once, not each second.
+    func idFailed(_ error: RealtimeError) {
+        guard !isClosed else { return Log.write(.warning, error.message) }
+        guard !unstored.isBroken else { return }
+        unstored.isBroken = true
+        tell(notice(error))
     }
 
     /// An error beside the connection, which goes on.

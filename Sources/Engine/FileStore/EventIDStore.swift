@@ -1,4 +1,5 @@
 import Glibc
+import Session
 import Wire
 
 /// Last event ids in a file, for any number of sources and processes (C14): each change reads the
@@ -7,11 +8,6 @@ import Wire
 struct EventIDStore {
     let path: String
     private static let mode: mode_t = 0o600
-    /// How long other processes may hold the lock, in tries of a millisecond: each has it for as
-    /// long as the disk takes.
-    private static let lockTries = 100
-    /// The same for what cannot be tried again: the loop stands still meanwhile.
-    private static let lastLockTries = 500
     /// As many as the kernel follows (path_resolution(7)).
     private static let mostLinks = 40
 
@@ -23,12 +19,16 @@ struct EventIDStore {
     /// Whether ids can be stored at all, as far as that can be known before.
     func check() throws(RealtimeError) { _ = close(try openLock(try target())) }
 
-    /// Stores an id; "" takes the key away. A damaged file gives way to a fresh one; one that would
-    /// be too long to be read again stays as it is.
-    /// - Parameter isLast: there is no later to try it again.
-    func save(_ id: String, _ key: String, isLast: Bool) throws(RealtimeError) {
+    /// Stores ids; "" takes the key away. A damaged file gives way to a fresh one.
+    /// - Parameter patience: how long others may hold the lock, each for as long as the disk takes;
+    ///   what is left of it.
+    /// - Parameter ids: asked for when the lock could be had.
+    /// - Returns: which of them there is no room for: what is longer could not be read again.
+    @discardableResult func save(
+        _ patience: inout Duration, _ ids: () -> [(key: String, id: String)]
+    ) throws(RealtimeError) -> Set<Int> {
         let target = try target()
-        let lock = try lock(target, isLast ? EventIDStore.lastLockTries : EventIDStore.lockTries)
+        let lock = try lock(target, &patience)
         // Closing it gives the lock back.
         defer { _ = close(lock) }
         let bytes = try read(target)
@@ -39,15 +39,29 @@ struct EventIDStore {
             Log.write(.warning, "\(error.message); it is begun anew")
             file = EventIDFile()
         }
-        guard !(file[key] ?? "").utf8.elementsEqual(id.utf8) else { return }
-        file[key] = id
-        let fresh = file.bytes
-        guard fresh.count <= EventIDFile.limit else {
-            throw RealtimeError(
-                .store,
-                "the id file \(path) has no room: it may have \(EventIDFile.limit) bytes")
+        var count = file.bytes.count
+        var refused: Set<Int> = []
+        var isChanged = false
+        for (index, (key, id)) in ids().enumerated() {
+            let old = file[key] ?? ""
+            guard !old.utf8.elementsEqual(id.utf8) else { continue }
+            let growth = EventIDFile.count(key, id) - EventIDFile.count(key, old)
+            guard growth <= 0 || count + growth <= EventIDFile.limit else {
+                refused.insert(index)
+                continue
+            }
+            file[key] = id
+            count += growth
+            isChanged = true
         }
-        try replace(target, fresh)
+        if isChanged { try replace(target, file.bytes) }
+        return refused
+    }
+
+    /// For those that `save` refuses.
+    var isFull: RealtimeError {
+        RealtimeError(
+            .store, "the id file \(path) has no room: it may have \(EventIDFile.limit) bytes")
     }
 
     /// The file itself, which may be there yet or not: a link to it is not to be replaced.
@@ -125,12 +139,16 @@ struct EventIDStore {
         return descriptor
     }
 
-    private func lock(_ target: String, _ tries: Int) throws(RealtimeError) -> Int32 {
+    private func lock(
+        _ target: String, _ patience: inout Duration
+    ) throws(RealtimeError) -> Int32 {
         let descriptor = try openLock(target)
-        for _ in 0..<tries {
+        let end = Loop.now() + patience
+        while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
-            guard errno == EWOULDBLOCK || errno == EINTR else { break }
+            guard errno == EWOULDBLOCK || errno == EINTR, patience > .zero else { break }
             usleep(1000)
+            patience = end - Loop.now()
         }
         let error = failure("is locked by another process")
         _ = close(descriptor)

@@ -62,6 +62,7 @@ package final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) private var curlMulti: CurlMulti?
     @exclusivity(unchecked) private var isCurlScheduled = false
     private var reachability: Reachability?
+    @exclusivity(unchecked) var idWriters: [[UInt8]: EventIDWriter.Reference] = [:]
     let networkWatch = Mutex(NetworkWatch.none)
     private var receiveStorage: UnsafeMutableRawBufferPointer?
     /// Assembled messages that wait to be handed on together; empty between two reads.

@@ -44,6 +44,11 @@ package struct EventIDFile: Equatable, Sendable {
         !id.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
     }
 
+    /// What an entry has of a file, in bytes.
+    package static func count(_ key: String, _ id: String) -> Int {
+        id.isEmpty ? 0 : formEncoded(key).utf8.count + formEncoded(id).utf8.count + 2
+    }
+
     package var bytes: [UInt8] {
         var text = EventIDFile.firstLine + "\n"
         for (key, id) in ids.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {

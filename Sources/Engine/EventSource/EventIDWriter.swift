@@ -1,0 +1,141 @@
+import Session
+import Synchronization
+import Wire
+
+/// Writes the ids of all event sources on a loop that keep them in one file (C14): together, at
+/// most once a second, and with one patience for others who have the file's lock, since the loop
+/// stands still meanwhile. The loop's owner only.
+final class EventIDWriter: TimerTarget, LoopResident {
+    let store: EventIDStore
+    private unowned let loop: Loop
+    private let timer = LoopTimer()
+    /// Those with an id that is to be written.
+    private var waiting: [EventSourceConnection] = []
+    /// When that may be.
+    private var due = Instant(nanoseconds: 0)
+    /// For those who end, as they cannot try again: shared by all who do within a second.
+    private var lastPatience = EventIDWriter.longPatience
+    private var lastPatienceBegan = Instant(nanoseconds: 0)
+
+    private static let interval = Duration.seconds(1)
+    private static let patience = Duration.milliseconds(100)
+    static let longPatience = Duration.milliseconds(500)
+
+    /// The loop's for this file, as its path was given.
+    static func shared(_ path: String, on loop: Loop) -> EventIDWriter {
+        let key = Array(path.utf8)
+        if let writer = loop.idWriters[key]?.writer { return writer }
+        loop.idWriters = loop.idWriters.filter { $0.value.writer != nil }
+        let writer = EventIDWriter(path, on: loop)
+        loop.idWriters[key] = Reference(writer: writer)
+        return writer
+    }
+
+    /// It lives as long as its sources.
+    struct Reference {
+        weak var writer: EventIDWriter?
+    }
+
+    private init(_ path: String, on loop: Loop) {
+        store = EventIDStore(path: path)
+        self.loop = loop
+    }
+
+    /// The source has an id now, and had none.
+    func add(_ source: EventSourceConnection) {
+        waiting.append(source)
+        guard !loop.isClosed.load(ordering: .acquiring) else { return finish(source) }
+        if waiting.count == 1 {
+            loop.addResident(self)
+            arm()
+        }
+    }
+
+    /// The source ends: its id is written now or never.
+    func finish(_ source: EventSourceConnection) {
+        guard source.unstored.id != nil else { return }
+        var failed: [(EventSourceConnection, RealtimeError)] = []
+        do throws(RealtimeError) {
+            failed = try writeLast(of: source)
+        } catch {
+            Log.write(.warning, error.message)
+            source.unstored.id = nil
+            waiting.removeAll { $0 === source }
+        }
+        arm()
+        // In the next turn: this may be inside a call.
+        if !failed.isEmpty { loop.enqueue { EventIDWriter.tell(failed) } }
+    }
+
+    func timeReached(_ now: Instant) {
+        var failed: [(EventSourceConnection, RealtimeError)] = []
+        do throws(RealtimeError) {
+            var patience = EventIDWriter.patience
+            failed = try write(&patience)
+        } catch {
+            due = now + EventIDWriter.interval
+            Log.write(.warning, error.message)
+            failed = waiting.map { ($0, error) }
+        }
+        arm()
+        // Last, as they may do anything.
+        EventIDWriter.tell(failed)
+    }
+
+    func loopClosed() {
+        do throws(RealtimeError) {
+            if !waiting.isEmpty { _ = try writeLast() }
+        } catch {
+            Log.write(.warning, error.message)
+        }
+        for source in waiting { source.unstored.id = nil }
+        waiting = []
+    }
+
+    private func arm() {
+        if waiting.isEmpty {
+            loop.disarm(timer)
+            loop.removeResident(self)
+        } else {
+            loop.arm(timer, self, at: due)
+        }
+    }
+
+    private func writeLast(
+        of ending: EventSourceConnection? = nil
+    ) throws(RealtimeError) -> [(EventSourceConnection, RealtimeError)] {
+        let now = Loop.now()
+        if now >= lastPatienceBegan + EventIDWriter.interval {
+            (lastPatience, lastPatienceBegan) = (EventIDWriter.longPatience, now)
+        }
+        var patience = lastPatience
+        defer { lastPatience = patience }
+        return try write(&patience, of: ending)
+    }
+
+    /// - Returns: those whose ids there is no room for.
+    private func write(
+        _ patience: inout Duration, of ending: EventSourceConnection? = nil
+    ) throws(RealtimeError) -> [(EventSourceConnection, RealtimeError)] {
+        var written: [EventSourceConnection] = []
+        // Another's event whose handler ends this one is not done with.
+        func isReady(_ source: EventSourceConnection) -> Bool {
+            source === ending || !source.isReading
+        }
+        let refused = try store.save(&patience) {
+            written = waiting.filter(isReady)
+            return written.map { (key: $0.idPlace.key, id: $0.unstored.id ?? "") }
+        }
+        due = Loop.now() + EventIDWriter.interval
+        waiting.removeAll(where: isReady)
+        for source in written { source.unstored.id = nil }
+        for index in written.indices where !refused.contains(index) {
+            written[index].unstored.isBroken = false
+        }
+        return refused.map { (written[$0], store.isFull) }
+    }
+
+    private static func tell(_ failed: [(EventSourceConnection, RealtimeError)]) {
+        for (source, error) in failed { source.idFailed(error) }
+    }
+}
