@@ -64,6 +64,30 @@ static int full_listener(const char *address, int *port, int fillers[2]) {
   return made;
 }
 
+static int accepted(rt_loop *loop, int alive) {
+  int64_t begun = now_ms();
+  int taken = -1;
+  while (taken < 0) {
+    CHECK_OK(rt_loop_dispatch(loop, 20));
+    taken = accept4(alive, NULL, NULL, SOCK_NONBLOCK);
+    CHECK(now_ms() < begun + 30000);
+  }
+  CHECK(now_ms() >= begun + 900);
+  return taken;
+}
+
+static void by_websocket(rt_loop *loop, rt_network *network, int port, int alive) {
+  rt_websocket *ws;
+  char url[64];
+  snprintf(url, sizeof url, "ws://two.test:%d", port);
+  CHECK_OK(rt_websocket_new(loop, url, &ws));
+  CHECK_OK(rt_websocket_set_network(ws, network));
+  CHECK_OK(rt_websocket_set_open_timeout_ms(ws, 2000));
+  CHECK_OK(rt_websocket_start(ws));
+  close(accepted(loop, alive));
+  rt_websocket_free(ws);
+}
+
 static void on_done(rt_rest_response *response, void *user) {
   (void)response;
   ++*(int *)user;
@@ -74,11 +98,10 @@ int main(void) {
   rt_network *network;
   rt_rest *rest;
   rt_rest_request *get;
-  int fillers[2], port = 0, ended = 0, taken = -1;
+  int fillers[2], port = 0, ended = 0;
   int dead = full_listener(addresses[0], &port, fillers);
   int alive = listener(addresses[1], &port, 8);
   char url[64];
-  int64_t begun = now_ms();
 
   CHECK_OK(rt_network_new(&network));
   CHECK_OK(rt_network_set_proxy(network, ""));
@@ -89,18 +112,14 @@ int main(void) {
   CHECK_OK(rt_rest_set_attempts(rest, 1));
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &get));
   CHECK_OK(rt_rest_request_send(get, on_done, &ended, NULL, NULL));
-  while (taken < 0) {
-    CHECK_OK(rt_loop_dispatch(loop, 20));
-    CHECK(!ended);
-    taken = accept4(alive, NULL, NULL, SOCK_NONBLOCK);
-  }
-  CHECK(now_ms() >= begun + 900);
+  close(accepted(loop, alive));
+  CHECK(!ended);
+  by_websocket(loop, network, port, alive);
 
   rt_rest_request_free(get);
   rt_rest_free(rest);
   rt_network_free(network);
   rt_loop_free(loop);
-  close(taken);
   close(fillers[0]);
   close(fillers[1]);
   close(dead);

@@ -34,9 +34,11 @@ final class CurlConnect: CurlUser {
     private var stagedCount = 0
     private static let recordBytes = 16 << 10
 
+    /// - Parameter time: there is for it; nil for no limit. Its owner ends it: libcurl takes half of
+    ///   it for an address that does not answer, when there is another.
     init(
-        to url: HTTPURL, by network: NetworkConfiguration, multi: CurlMulti,
-        owner: any CurlConnectOwner
+        to url: HTTPURL, by network: NetworkConfiguration, within time: Duration?,
+        multi: CurlMulti, owner: any CurlConnectOwner
     ) throws(RealtimeError) {
         guard let easy = curl_easy_init() else {
             throw RealtimeError(.system, "libcurl could not make a handle")
@@ -48,13 +50,13 @@ final class CurlConnect: CurlUser {
         keepsCurl = url.isSecure || way.isProxySecure
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        configure(url)
+        configure(url, time)
         self.network = try CurlNetwork(network, on: easy)
         way.set(on: easy)
         try multi.add(self)
     }
 
-    private func configure(_ url: HTTPURL) {
+    private func configure(_ url: HTTPURL, _ time: Duration?) {
         _ = rt_curl_set_string(easy, CURLOPT_URL, url.connectURL)
         _ = rt_curl_set_long(easy, CURLOPT_CONNECT_ONLY, 1)
         _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
@@ -65,8 +67,10 @@ final class CurlConnect: CurlUser {
         // Without it, dropping an attempt waits for the resolver's thread: a name server that does
         // not answer would hold up the whole loop.
         _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
-        // The connection's own timer ends an attempt; libcurl's default would end it at 300 s.
-        _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
+        // Behind the connection's own timer; libcurl's default would end it at 300 s.
+        let most = UInt64(Int32.max)
+        let limit = time.map { min($0.clampedNanoseconds / 1_000_000 + 1000, most) } ?? most
+        _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(limit))
         _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         _ = rt_curl_set_close_socket(
             easy, { SocketKeeper.close($0, $1) },

@@ -59,7 +59,8 @@ extension WebSocketConnection {
     private func connect() {
         do throws(RealtimeError) {
             let connect = try CurlConnect(
-                to: currentURL, by: configuration.network, multi: loop.curl(), owner: self)
+                to: currentURL, by: configuration.network,
+                within: openDeadline.map { $0 - Loop.now() }, multi: loop.curl(), owner: self)
             phase = .connecting(connect)
             Log.write(.info, "connecting to \(currentURL.displayName)")
         } catch {
