@@ -34,8 +34,8 @@ final class CurlConnect: CurlUser {
     private var stagedCount = 0
     private static let recordBytes = 16 << 10
 
-    /// - Parameter time: there is for it; nil for no limit. Its owner ends it: libcurl takes half of
-    ///   it for an address that does not answer, when there is another.
+    /// - Parameter time: what there is for it, when its owner ends it; nil for no limit. libcurl
+    ///   gives an address that does not answer half of it, when there is another.
     init(
         to url: HTTPURL, by network: NetworkConfiguration, within time: Duration?,
         multi: CurlMulti, owner: any CurlConnectOwner
