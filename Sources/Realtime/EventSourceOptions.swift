@@ -131,7 +131,11 @@ extension EventSource {
             try connection.setHandlers { [unowned connection] handlers in
                 handlers.storeID = onStore
                 handlers.request = headers.asking(headerProvider, onRequest) { next in
-                    guard let next else { return end() }
+                    guard let next else {
+                        // Before whoever iterates is told, and looks at the state.
+                        connection.close()
+                        return end()
+                    }
                     if let url = next.url { try connection.setURL(url) }
                     try connection.lay(headers)
                 }
