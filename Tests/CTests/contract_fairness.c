@@ -44,7 +44,7 @@ static rt_websocket *connect_to(rt_loop *loop, const char *server, const char *p
 
 /* No turn reads more than `most`, whatever waits. */
 static void reads_its_share(rt_loop *loop, const flood *f, size_t most) {
-  int64_t end_ms = now_ms() + 150000;
+  int64_t end_ms = now_ms() + 100000;
   int was_full = 0;
   /* The kernel gives a socket more room the more is read from it: read, then let it fill. */
   while (!was_full) {
