@@ -268,17 +268,22 @@ def by_name(url: str) -> str:
 
 
 def ip_version_is_kept(make: Callable[..., Probe], servers: Servers) -> None:
-    urls = {
-        4: by_name(servers.script(until_closed)),
-        6: by_name(servers.script(until_closed, host="::1")),
-    }
+    hosts = {4: "127.0.0.1", 6: "::1"}
     for version, other in ((4, 6), (6, 4)):
-        with make(urls[version], ip_version=version) as probe:
-            probe.expect("open .*")
-            probe.ask("socket", f"socket v{version} .*")
-            probe.close()
-        with make(urls[version], ip_version=other) as probe:
-            fails(probe, "RT_ERROR_CONNECT")
+        family = socket.AF_INET6 if other == 6 else socket.AF_INET
+        with socket.socket(family) as reserved:
+            # Nobody else's either: bound and not listening, the port refuses.
+            while True:
+                url = servers.script(until_closed, host=hosts[version])
+                with contextlib.suppress(OSError):
+                    reserved.bind((hosts[other], int(url.strip("/").rpartition(":")[2])))
+                    break
+            with make(by_name(url), ip_version=version) as probe:
+                probe.expect("open .*")
+                probe.ask("socket", f"socket v{version} .*")
+                probe.close()
+            with make(by_name(url), ip_version=other) as probe:
+                fails(probe, "RT_ERROR_CONNECT")
 
 
 def refused_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -> None:
