@@ -282,9 +282,10 @@ rt_status rt_loop_new(rt_loop **out);
 void rt_loop_free(rt_loop *loop);
 
 /**
- * The loop's descriptor: readable when `rt_loop_dispatch` has work to do, timers included. Add it
- * to a host's own loop (epoll, poll, asyncio, GLib, libuv) for reading; never read, write or close
- * it. It stays the same for the loop's life. Any thread.
+ * The loop's descriptor: readable when `rt_loop_dispatch` has work to do, timers included, and once
+ * more when the time of a timer has come that was taken away. Add it to a host's own loop (epoll,
+ * poll, asyncio, GLib, libuv) for reading; never read, write or close it. It stays the same for the
+ * loop's life. Any thread.
  *
  * Returns: the descriptor, or a negative `rt_status`.
  * Since 0.1.

@@ -34,9 +34,10 @@ public func rt_loop_free(_ loop: rt_loop?) {
     LoopHandle.release(loop) { $0.loop.close() }
 }
 
-/// The loop's descriptor: readable when `rt_loop_dispatch` has work to do, timers included. Add it
-/// to a host's own loop (epoll, poll, asyncio, GLib, libuv) for reading; never read, write or close
-/// it. It stays the same for the loop's life. Any thread. Since 0.1.
+/// The loop's descriptor: readable when `rt_loop_dispatch` has work to do, timers included, and
+/// once more when the time of a timer has come that was taken away. Add it to a host's own loop
+/// (epoll, poll, asyncio, GLib, libuv) for reading; never read, write or close it. It stays the
+/// same for the loop's life. Any thread. Since 0.1.
 /// - Returns: the descriptor, or a negative `rt_status`.
 @_cdecl("rt_loop_fd")
 public func rt_loop_fd(_ loop: rt_loop?) -> Int32 {

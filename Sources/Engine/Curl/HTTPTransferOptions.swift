@@ -13,7 +13,7 @@ extension HTTPTransfer {
         var goesOutOnce = false
         var reportsProgress = false
         /// Bytes of the answer that are taken before its owner is asked whether it wants them: what
-        /// a few reads decode to.
+        /// the first read decodes to.
         var mostUndelivered = 256 << 20
         /// What sets that; "" for the library.
         private(set) var limitName = ""
