@@ -47,7 +47,8 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
     /// A sentence that names the culprit (host, option, header, limit), never a credential.
     public let message: String
 
-    /// What the server answered instead, with `.httpStatus`.
+    /// What the server answered instead, with `.httpStatus`; with `.proxy`, what the proxy answered
+    /// to CONNECT.
     public let response: HTTPResponse?
 
     public init(_ code: Code, _ message: String, response: HTTPResponse? = nil) {
@@ -57,4 +58,11 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
     }
 
     public var description: String { "\(message) (\(code))" }
+
+    /// What a proxy answered instead of opening a tunnel; 0 for nothing, and for the question for
+    /// credentials.
+    package var proxyRefusal: Int {
+        guard code == .proxy, let status = response?.status, status != 407 else { return 0 }
+        return status
+    }
 }

@@ -42,12 +42,15 @@ private struct OurReader {
     var events: [NaiveReader.Event] = []
     var failure: ProtocolFailure?
     var close: UInt16?
+    /// So little that messages stop in the middle.
+    private static let allowance = 1000
 
     init(
         _ bytes: UnsafeRawBufferPointer, split: UInt8, batch: Int, _ limits: MessageLimits,
         _ deflate: DeflateParameters?
     ) {
         var reader = MessageReader(limits: limits, deflate: deflate)
+        reader.allow(inflating: OurReader.allowance)
         var start = 0
         do throws(ProtocolFailure) {
             for piece in bytes.pieces(by: split) {
@@ -79,6 +82,7 @@ private struct OurReader {
             case .needMoreBytes:
                 require(offset == input.count, "\(offset) bytes used of \(input.count)")
                 return
+            case .allowanceSpent: reader.allow(inflating: OurReader.allowance)
             case .message(let kind, let range):
                 add(UInt8(kind.rawValue), input[range], start + offset)
             case .piece: require(false, "a piece, though nothing is streamed")

@@ -11,6 +11,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 private let target: @Sendable (consuming Input) -> Void = {
     let name = getenv("FUZZ_TARGET").map { String(cString: $0) }
     switch name {
+    case "codings": return fuzzContentDecoder
     case "date": return fuzzDate
     case "differential": return fuzzDifferential
     case "eventstream": return fuzzEventStream

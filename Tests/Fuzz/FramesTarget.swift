@@ -67,6 +67,7 @@ private func step(
 ) throws(ProtocolFailure) -> Bool {
     switch try reader.next(input, &offset) {
     case .needMoreBytes: return false
+    case .allowanceSpent: require(false, "an allowance that was never set is spent")
     case .message(let kind, let range): check(input[range], kind, limits, &received)
     case .assembledMessage(let kind, let range):
         check(reader.assembled[range], kind, limits, &received)

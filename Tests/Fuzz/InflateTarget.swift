@@ -64,7 +64,7 @@ private struct Receiver: ~Copyable {
         let pieces = bytes.pieces(of: size)
         for (index, piece) in pieces.enumerated() {
             do throws(Inflater.Failure) {
-                try inflater.inflate(
+                _ = try inflater.inflate(
                     piece, isFinal: index == pieces.count - 1, into: &output,
                     messageLimit: messageLimit, ratioLimit: ratioLimit)
             } catch {

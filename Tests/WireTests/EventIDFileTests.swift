@@ -44,6 +44,16 @@ import Wire
         #expect(error?.code == .store)
     }
 
+    @Test(arguments: [
+        ("", true), ("librealtime ev", true), ("librealtime event ids 1", true),
+        ("librealtime event ids 1\n", true), ("librealtime event ids 1\nwhat?", true),
+        ("\n", false), ("librealtime event ids 2\n", false), ("librealtime event ids 12", false),
+        ("text", false),
+    ])
+    func filesOfOthersAreKnown(_ text: String, _ isOurs: Bool) {
+        #expect(EventIDFile.isOurs(Array(text.utf8)) == isOurs)
+    }
+
     @Test func keysThatOnlyLookTheSameAreTwo() throws {
         var file = EventIDFile()
         file["caf\u{E9}"] = "1"

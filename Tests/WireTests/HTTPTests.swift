@@ -79,10 +79,23 @@ private func field(_ name: String, _ value: String) -> HeaderField {
         #expect(readAllWays(text) == .head(head, rest: ""))
     }
 
-    @Test func bytesThatAreNotUTF8AreRepaired() {
-        let bytes = Array("HTTP/1.1 101 \r\nA: x".utf8) + [0xFF] + Array("y\r\n\r\n".utf8)
-        let head = ResponseHead(status: 101, fields: [field("A", "x\u{FFFD}y")])
-        #expect(readAllWays(bytes) == .head(head, rest: ""))
+    /// And read as ISO-8859-1.
+    @Test func bytesThatAreNotUTF8AreKept() throws {
+        let text = "HTTP/1.1 101 caf\u{E9}\r\nA: x\u{FF}y\r\nB: é\r\n\r\n"
+        let bytes = text.unicodeScalars.map { UInt8($0.value) }
+        guard case .head(let head, rest: "") = readAllWays(bytes) else {
+            Issue.record("no head")
+            return
+        }
+        #expect(head.reason == "caf\u{E9}" && head.values("A") == ["x\u{FF}y"])
+        #expect(head.reasonText.bytes == Array("caf".utf8) + [0xE9])
+        #expect(head.contents("a").map(\.bytes) == [[0x78, 0xFF, 0x79]])
+        let response = HTTPResponse(head, body: [])
+        #expect(response.reason == "caf\u{E9}" && response.header("a") == "x\u{FF}y")
+        #expect(response.headers[0].content.bytes == [0x78, 0xFF, 0x79])
+        // Valid UTF-8 is what it is.
+        let valid = ResponseHead(status: 200, fields: [field("A", "é")])
+        #expect(valid.contents("A").map(\.bytes) == [[0xC3, 0xA9]])
     }
 
     @Test(arguments: ["100", "102", "103", "199"])

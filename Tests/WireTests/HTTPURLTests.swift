@@ -135,11 +135,39 @@ import Testing
     func redirectsToOtherProgramsShowTheSchemeAlone(location: String) throws {
         let url = try HTTPURL(parsing: "http://h/", as: .http)
         let error = #expect(throws: RealtimeError.self) {
-            _ = try url.resolving(redirect: location)
+            _ = try url.resolving(redirect: Array(location.utf8))
         }
         let scheme = location.prefix { $0 != ":" }
         #expect(
             error?.message == "a URL of the scheme \"\(scheme)\" without a host is not followed")
+    }
+
+    /// Bytes that no URL has are percent-encoded, one by one: the server gets its own bytes back.
+    @Test(arguments: [
+        ("/a b", "/a%20b"), ("/new/caf\u{E9}?q=\u{FF}", "/new/caf%E9?q=%FF"),
+        ("/\u{C3}\u{A9}", "/%C3%A9"), ("/%E9%zz", "/%E9%zz"), (" /x\t\ty ", "/xy"),
+        ("/\"<>\\^`{|}", "/%22%3C%3E%5C%5E%60%7B%7C%7D"), ("/\u{1}\u{7F}", "/%01%7F"),
+        ("/a#b c\u{E9}", "/a"), ("b c", "/d/b%20c"), ("?x y", "/d/e?x%20y"),
+        ("http://h/a b/../c d", "/c%20d"), ("//h/a b", "/a%20b"),
+    ])
+    func redirectsKeepTheirBytes(location: String, target: String) throws {
+        let latin1 = location.unicodeScalars.map { UInt8($0.value) }
+        for kind in [HTTPURL.Kind.http, .webSocket] {
+            let scheme = kind == .http ? "http" : "ws"
+            let url = try HTTPURL(parsing: "\(scheme)://h/d/e?f", as: kind)
+            let next = try url.resolving(redirect: latin1)
+            #expect(next.target == target && next.origin == "\(scheme)://h")
+            #expect(try HTTPURL(parsing: next.text, as: kind) == next)
+        }
+    }
+
+    /// A host has no such bytes, however they are spelt.
+    @Test(arguments: ["http://a b/", "//a b/", "//b\u{FC}cher/", "http://h\u{1}/"])
+    func redirectsToNoHostAreRefused(location: String) throws {
+        let url = try HTTPURL(parsing: "http://h/", as: .http)
+        #expect(throws: RealtimeError.self) {
+            try url.resolving(redirect: location.unicodeScalars.map { UInt8($0.value) })
+        }
     }
 
     /// Parameters are told by what their names stand for.

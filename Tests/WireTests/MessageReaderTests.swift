@@ -14,9 +14,10 @@ private enum Outcome: Equatable {
 /// Feeds the pieces to `next` alone.
 private func read(
     _ pieces: [[UInt8]], limits: MessageLimits = MessageLimits(), deflate: DeflateParameters? = nil,
-    streams: Bool = false
+    streams: Bool = false, allowance: Int = .max
 ) -> [Outcome] {
     var reader = MessageReader(limits: limits, deflate: deflate, streams: streams)
+    reader.allow(inflating: allowance)
     var outcomes: [Outcome] = []
     var streamed: [UInt8] = []
     for piece in pieces {
@@ -26,6 +27,7 @@ private func read(
                 do throws(ProtocolFailure) {
                     switch try reader.next(input, &offset) {
                     case .needMoreBytes: return false
+                    case .allowanceSpent: reader.allow(inflating: allowance)
                     case .message(let kind, let range):
                         outcomes.append(outcome(kind, Array(input[range])))
                     case .assembledMessage(let kind, let range):
@@ -170,6 +172,94 @@ private func expectAtEverySplit(
             [.failed(.protocolError)], deflate: deflate)
         expectAtEverySplit(
             frame(.ping, [], isCompressed: true), [.failed(.protocolError)], deflate: deflate)
+    }
+
+    /// 8 MiB of text that compress to 8 KiB, as one frame and as fragments.
+    private static let bomb: (compressed: [UInt8], text: [UInt8]) = {
+        let text = [UInt8](repeating: UInt8(ascii: "a"), count: 8 << 20)
+        var output = ByteBuffer()
+        if var deflater = try? Deflater(level: 9, windowBits: 15, noContextTakeover: true) {
+            text.withUnsafeBytes { try? deflater.deflate($0, into: &output) }
+        }
+        return (Array(output.readable), text)
+    }()
+
+    @Test(arguments: [1, 5000, 1 << 20], [true, false])
+    func inflatingStopsInTheMiddleOfAMessage(allowance: Int, streams: Bool) throws {
+        let (compressed, text) = MessageReaderTests.bomb
+        let half = compressed.count / 2
+        let bytes =
+            frame(.text, compressed, isCompressed: true) + frame(.ping, "p")
+            + frame(.text, Array(compressed[..<half]), isFinal: false, isCompressed: true)
+            + frame(.pong, "q") + frame(.continuation, Array(compressed[half...]))
+            + frame(.text, "end")
+        let whole = Outcome.text(String(decoding: text, as: UTF8.self))
+        let expected: [Outcome] = [
+            whole, .control(.ping, [112]), .control(.pong, [113]), whole, .text("end"),
+        ]
+        let pieces =
+            [[bytes]]
+            + [1, 3, half, compressed.count].map { cut in
+                [Array(bytes[..<cut]), Array(bytes[cut...])]
+            }
+        for pieces in pieces {
+            let outcomes = read(
+                pieces, deflate: DeflateParameters(), streams: streams, allowance: allowance)
+            #expect(outcomes == expected, "cut into \(pieces.map(\.count))")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func noStepInflatesMuchMoreThanItsAllowance(streams: Bool) throws {
+        let bytes = frame(.binary, MessageReaderTests.bomb.compressed, isCompressed: true)
+        var reader = MessageReader(
+            limits: MessageLimits(), deflate: DeflateParameters(), streams: streams)
+        let allowance = 100_000
+        try bytes.withUnsafeBytes { input in
+            var offset = 0
+            var turns = 1
+            var known = 0
+            var total = 0
+            reader.allow(inflating: allowance)
+            while true {
+                let event = try reader.next(input, &offset)
+                #expect(reader.assembled.count - known <= allowance + 16_384)
+                known = reader.assembled.count
+                switch event {
+                case .allowanceSpent:
+                    #expect(offset < input.count)
+                    turns += 1
+                    reader.allow(inflating: allowance)
+                case .assembledMessage(_, let range), .piece(_, let range, _, _):
+                    total += range.count
+                    reader.discardDelivered()
+                    known = 0
+                case .needMoreBytes:
+                    #expect(total == 8 << 20 && turns > (8 << 20) / (allowance + 16_384))
+                    return
+                case .message, .control: Issue.record("\(event)")
+                }
+            }
+        }
+    }
+
+    @Test func aStoppedMessageFailsAsAWholeOneDoes() throws {
+        // Above the limit, and wrong text behind the place where it stopped.
+        var limits = MessageLimits()
+        limits.messageBytes = 1 << 20
+        let (compressed, _) = MessageReaderTests.bomb
+        let bytes = frame(.text, compressed, isCompressed: true)
+        #expect(
+            read([bytes], limits: limits, deflate: DeflateParameters(), allowance: 4096)
+                == [.failed(.messageTooBig)])
+        var output = ByteBuffer()
+        var deflater = try Deflater(level: 9, windowBits: 15, noContextTakeover: true)
+        let wrong = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20) + [0xFF]
+        try wrong.withUnsafeBytes { try deflater.deflate($0, into: &output) }
+        let wrongBytes = frame(.text, Array(output.readable), isCompressed: true)
+        #expect(
+            read([wrongBytes], deflate: DeflateParameters(), allowance: 4096)
+                == [.failed(.invalidPayload)])
     }
 
     @Test func wholeMessagesFindsWhatNextFinds() {

@@ -1,6 +1,11 @@
+import CShims
+
 /// A growing run of bytes with one owner: written at its end, read and consumed from its front.
-/// Storage is made at the first write and doubles; nothing is zeroed. Growth is bounded by callers,
-/// who check a limit before they append.
+/// Storage is made at the first write and doubles; nothing is zeroed. Callers bound its growth:
+/// they check a limit before they append.
+///
+/// It grows by `realloc`: the kernel moves the pages of large storage instead of copying them, and
+/// pages that were never written take no memory. So a body of 64 MiB never takes twice its size.
 package struct ByteBuffer: ~Copyable {
     @usableFromInline package private(set) var storage: UnsafeMutableRawPointer?
     package private(set) var capacity = 0
@@ -9,7 +14,7 @@ package struct ByteBuffer: ~Copyable {
 
     package init() {}
 
-    deinit { storage?.deallocate() }
+    deinit { shim_free(storage) }
 
     /// Bytes that were written and not consumed.
     @inlinable package var count: Int { tail - head }
@@ -85,29 +90,24 @@ package struct ByteBuffer: ~Copyable {
         head = 0
         tail = 0
         if capacity > keeping {
-            storage?.deallocate()
+            shim_free(storage)
             storage = nil
             capacity = 0
         }
     }
 
-    /// Moves the bytes to the front, or to storage at least twice as large, whichever makes room.
+    /// Moves the bytes to the front, and enlarges the storage at least twofold unless that makes
+    /// room by itself.
     private mutating func makeRoom(for minimum: Int) {
         let live = tail - head
         let needed = live + minimum
-        if needed <= capacity, head >= live, let storage {
-            storage.copyMemory(from: storage + head, byteCount: live)
-        } else {
-            let grown = max(needed, capacity * 2, 256)
-            let fresh = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
-            if let storage {
-                fresh.copyMemory(from: storage + head, byteCount: live)
-                storage.deallocate()
-            }
-            storage = fresh
-            capacity = grown
-        }
+        let fits = needed <= capacity && head >= live
+        if let storage, head > 0 { storage.copyMemory(from: storage + head, byteCount: live) }
         head = 0
         tail = live
+        if fits { return }
+        let grown = max(needed, capacity * 2, 256)
+        storage = shim_grow(storage, grown)
+        capacity = grown
     }
 }

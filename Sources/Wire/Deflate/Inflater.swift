@@ -46,21 +46,30 @@ package struct Inflater: ~Copyable {
     ///     gets more than one byte above it.
     ///   - ratioLimit: how many times its compressed size the message may have once it is above
     ///     `ratioFreeBytes`, 0 for any.
+    ///   - allowance: the call stops after about this many bytes of output. A whole message of up
+    ///     to 1,020 bytes, which inflate to 1 MiB at most, is never stopped.
+    /// - Returns: how many bytes at the end of `input` were not used. The next call must begin with
+    ///   them. 0 when all were used.
     package mutating func inflate(
         _ input: UnsafeRawBufferPointer, isFinal: Bool, into output: inout ByteBuffer,
-        messageLimit: Int, ratioLimit: Int
-    ) throws(Failure) {
+        messageLimit: Int, ratioLimit: Int, allowance: Int = .max
+    ) throws(Failure) -> Int {
         if isFinal, messageInput == 0, (1...Inflater.shortBytes).contains(input.count) {
-            return try inflateShort(
+            try inflateShort(
                 input, into: &output, messageLimit: messageLimit, ratioLimit: ratioLimit)
+            return 0
         }
         messageInput += input.count
         if input.count > 0 {
             let ceiling = Ceiling(
                 messageInput: messageInput, messageLimit: messageLimit, ratioLimit: ratioLimit)
-            try run(input, into: &output, ceiling: ceiling)
+            let left = try run(input, into: &output, ceiling: ceiling, allowance: allowance)
+            if left > 0 {
+                messageInput -= left
+                return left
+            }
         }
-        guard isFinal else { return }
+        guard isFinal else { return 0 }
         // A message of no bytes at all has nothing that the trailer could complete. It is taken as
         // empty, which is what a sender means whose second flush in a row gave no byte.
         if messageInput > 0, !isAtStreamEnd {
@@ -69,6 +78,7 @@ package struct Inflater: ~Copyable {
             try finishBlock(into: &output, ceiling: ceiling)
         }
         endMessage()
+        return 0
     }
 
     /// A short message in one piece: copied to where its trailer can stand behind it, since a
@@ -86,7 +96,7 @@ package struct Inflater: ~Copyable {
             whole.copyMemory(from: input)
             whole.storeBytes(of: Inflater.trailerWord, toByteOffset: input.count, as: UInt32.self)
             do throws(Failure) {
-                try run(
+                _ = try run(
                     UnsafeRawBufferPointer(whole), into: &output, ceiling: ceiling,
                     endsWithTrailer: true)
                 return nil
@@ -100,6 +110,8 @@ package struct Inflater: ~Copyable {
     }
 
     private static let shortBytes = 1020
+    /// The smallest output buffer that zlib is given.
+    private static let leastStep = 4096
     /// The empty stored block's length, which a sender leaves out (RFC 7692 §7.2.2).
     private static let trailer: [4 of UInt8] = [0x00, 0x00, 0xFF, 0xFF]
     private static let trailerWord = UInt32(bigEndian: 0x0000_FFFF)
@@ -117,7 +129,7 @@ package struct Inflater: ~Copyable {
         into output: inout ByteBuffer, ceiling: Ceiling
     ) throws(Failure) {
         try withUnsafeBytes(of: Inflater.trailer) { (bytes) throws(Failure) in
-            try run(bytes, into: &output, ceiling: ceiling)
+            _ = try run(bytes, into: &output, ceiling: ceiling)
         }
         try checkBorder()
     }
@@ -137,12 +149,15 @@ package struct Inflater: ~Copyable {
         isAtStreamEnd = false
     }
 
+    /// - Returns: how many bytes at the end of `input` zlib has not taken, because the allowance
+    ///   is used up.
     private mutating func run(
         _ input: UnsafeRawBufferPointer, into output: inout ByteBuffer, ceiling: Ceiling,
-        endsWithTrailer: Bool = false
-    ) throws(Failure) {
+        endsWithTrailer: Bool = false, allowance: Int = .max
+    ) throws(Failure) -> Int {
         let stream = try openStream()
         var rest = input
+        var allowance = allowance
         isAtStreamEnd = false
         // Room for a ratio of 4 at first; from then on as much again as the message has.
         var wanted = max(1024, input.count + min(3 * min(input.count, 1 << 20), 1 << 20))
@@ -155,7 +170,13 @@ package struct Inflater: ~Copyable {
             stream.pointee.avail_in = UInt32(piece.count)
             var isFull = true
             while isFull || stream.pointee.avail_in > 0 {
-                let allowed = ceiling.room(after: messageOutput)
+                // Stop only while there is unused input, so that the caller knows to come back.
+                // Without input zlib has at most a few KiB left to write.
+                if allowance <= 0, stream.pointee.avail_in > 0 {
+                    return Int(stream.pointee.avail_in) + rest.count
+                }
+                let allowed = min(
+                    ceiling.room(after: messageOutput), max(allowance, Inflater.leastStep))
                 let space = output.reserve(min(wanted, allowed))
                 let room = min(space.count, allowed)
                 stream.pointee.next_out = space.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -169,6 +190,7 @@ package struct Inflater: ~Copyable {
                 let written = room - Int(stream.pointee.avail_out)
                 output.commit(written)
                 messageOutput += written
+                allowance -= written
                 try ceiling.check(messageOutput)
                 try afterStep(code, stream)
                 // The message had ended without it: nothing is left to complete.
@@ -177,11 +199,12 @@ package struct Inflater: ~Copyable {
                 {
                     stream.pointee.avail_in = 0
                     isAtStreamEnd = true
-                    return
+                    return 0
                 }
                 wanted = max(4096, messageOutput)
             }
         } while !rest.isEmpty
+        return 0
     }
 
     /// Looks at what zlib made of a step; input may be left.

@@ -4,12 +4,19 @@
 package struct EventIDFile: Equatable, Sendable {
     /// What a file may have, in bytes.
     package static let limit = 16 << 20
-    private static let firstLine = "librealtime event ids 1"
+    package static let firstLine = "librealtime event ids 1"
 
     /// By the bytes of their keys, as texts that look the same are equal (sse-poll-rest.md, G1).
     private var ids: [[UInt8]: String] = [:]
 
     package init() {}
+
+    /// Whether a file of these bytes may be replaced: it begins with our first line, whatever
+    /// follows it, or is the beginning of that line, as an empty file is.
+    package static func isOurs(_ bytes: some Collection<UInt8>) -> Bool {
+        let line = (firstLine + "\n").utf8
+        return bytes.prefix(line.count).elementsEqual(line.prefix(bytes.count))
+    }
 
     /// - Throws: `.store` for what is no such file, or is damaged.
     package init(parsing bytes: [UInt8]) throws(RealtimeError) {

@@ -1,9 +1,13 @@
 /// An event stream's parser on its own, for streams that come from elsewhere: it calls back for
 /// what each piece of the stream completes. One thread at a time.
 package final class EventStreamReader {
-    package var event: ((StreamEvent) -> Void)?
-    package var comment: ((UnsafeRawBufferPointer) -> Void)?
-    package var retry: ((_ milliseconds: Int64) -> Void)?
+    package struct Handlers {
+        package var event: ((StreamEvent) -> Void)?
+        package var comment: ((UnsafeRawBufferPointer) -> Void)?
+        package var retry: ((_ milliseconds: Int64) -> Void)?
+    }
+
+    private var handlers = Handlers()
 
     private var limits = EventStreamParser.Limits()
     private var initialID: [UInt8] = []
@@ -14,6 +18,15 @@ package final class EventStreamReader {
     private var isOver = false
 
     package init() {}
+
+    /// Changes handlers. The old ones are released after the new ones are in place, because the
+    /// destroy function of their user data may call us.
+    package func changeHandlers(_ change: (inout Handlers) -> Void) {
+        var new = handlers
+        change(&new)
+        let old = exchange(&handlers, with: new)
+        withExtendedLifetime(old) {}
+    }
 
     package var lastEventID: [UInt8] { parser.lastEventID }
     /// In milliseconds; nil before the stream gave one.
@@ -44,14 +57,14 @@ package final class EventStreamReader {
         hasBegun = true
         isFeeding = true
         defer { isFeeding = false }
-        parser.tellsComments = comment != nil
+        parser.tellsComments = handlers.comment != nil
         var used = 0
         while !isOver {
             switch try parser.next(bytes, &used) {
             case .needMoreBytes: return
-            case .event(let told): event?(told)
-            case .comment(let text): comment?(text)
-            case .retry(let milliseconds): retry?(milliseconds)
+            case .event(let told): handlers.event?(told)
+            case .comment(let text): handlers.comment?(text)
+            case .retry(let milliseconds): handlers.retry?(milliseconds)
             }
         }
     }
@@ -74,9 +87,7 @@ package final class EventStreamReader {
     package func close() {
         isOver = true
         guard !isFeeding else { return }
-        event = nil
-        comment = nil
-        retry = nil
+        changeHandlers { $0 = Handlers() }
     }
 
     private func begin() {

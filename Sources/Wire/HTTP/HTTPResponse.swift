@@ -2,12 +2,15 @@
 public final class HTTPResponse: Sendable, Equatable {
     public struct Header: Sendable, Equatable {
         public let name: String
-        public let value: String
+        /// Bytes that are not UTF-8 are read as ISO-8859-1.
+        public var value: String { content.text }
+        package let content: FieldText
     }
 
     public let status: Int
-    /// As the server put it, "" without.
-    public let reason: String
+    /// As the server put it, "" without; bytes that are not UTF-8 are read as ISO-8859-1.
+    public var reason: String { reasonText.text }
+    package let reasonText: FieldText
     /// In the order of the wire.
     public let headers: [Header]
     /// Its first bytes; how many are kept says whoever made it.
@@ -15,8 +18,8 @@ public final class HTTPResponse: Sendable, Equatable {
 
     package init(_ head: ResponseHead, body: [UInt8]) {
         status = head.status
-        reason = head.reason
-        headers = head.fields.map { Header(name: $0.name, value: $0.value) }
+        reasonText = head.reasonText
+        headers = head.fields.map { Header(name: $0.name, content: $0.content) }
         self.body = body
     }
 
@@ -26,6 +29,7 @@ public final class HTTPResponse: Sendable, Equatable {
     }
 
     public static func == (a: HTTPResponse, b: HTTPResponse) -> Bool {
-        a.status == b.status && a.reason == b.reason && a.headers == b.headers && a.body == b.body
+        a.status == b.status && a.reasonText == b.reasonText && a.headers == b.headers
+            && a.body == b.body
     }
 }

@@ -66,8 +66,7 @@ package struct HTTPURL: Equatable, Sendable {
     ///   URL without its user, password and query.
     package init(parsing text: String, as kind: Kind) throws(RealtimeError) {
         let isSecure = try checkText(text, kind)
-        let text = text.withoutFragment
-        let parts = URLParts(text)
+        let parts = URLParts(text.withoutFragment, shown: text)
         try parts.parse()
         guard var host = try parts.string(CURLUPART_HOST), !host.isEmpty else {
             throw invalid(text, "has no host")
@@ -152,8 +151,15 @@ package struct HTTPURL: Equatable, Sendable {
 
     /// The place a Location header means, seen from here (RFC 3986 §5); for a WebSocket `http` and
     /// `https` stand for `ws` and `wss`. A fragment is left out, since it is the user's alone.
-    package func resolving(redirect location: String) throws(RealtimeError) -> HTTPURL {
-        let whole = location.prefix { $0 != "#" }
+    ///
+    /// Bytes that no URL has, such as spaces and bytes above 0x7F, are percent-encoded one by one,
+    /// as browsers and curl do; tabs are left out (WHATWG URL §4.4). Whatever encoding a server's
+    /// paths have, it gets the same bytes back.
+    package func resolving(redirect location: [UInt8]) throws(RealtimeError) -> HTTPURL {
+        let reference = location.prefix { $0 != UInt8(ascii: "#") }
+        let whole = percentEncoded(reference.trimmingBlanks.filter { $0 != 0x09 }) {
+            (0x21...0x7E).contains($0)
+        }
         // It is for another program, and may hold a code that is for that alone.
         if let colon = whole.utf8.firstIndex(of: UInt8(ascii: ":")), isScheme(whole.utf8[..<colon]),
             !whole.utf8[colon...].starts(with: "://".utf8)
@@ -163,44 +169,18 @@ package struct HTTPURL: Equatable, Sendable {
                 "a URL of the scheme \(whole[..<colon].quoted(upTo: 30)) without a host is not"
                     + " followed")
         }
-        guard !whole.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-            throw invalid(String(whole), "has a space or control character")
-        }
-        let base = URLParts("\(place.scheme)://\(displayName)\(target)")
+        let url = "\(place.scheme)://\(displayName)\(target)"
+        let base = URLParts(url, shown: url)
         try base.parse()
-        guard var text = try base.resolved(String(whole)) else {
-            throw invalid(String(whole), "leads nowhere")
+        // The whole of it: a password may reach past "#".
+        let shown = FieldText(bytes: location).text
+        guard var text = try base.resolved(whole, shown: shown) else {
+            throw invalid(shown, "leads nowhere")
         }
         if kind == .webSocket, text.prefix(4).equalsIgnoringASCIICase("http") {
             text = "ws" + text.dropFirst(4)
         }
         return try HTTPURL(parsing: text, as: kind)
-    }
-
-    /// The URL for a message: quoted, "***" for user and password and for the query, where tokens
-    /// are often kept. Text that is no URL is treated alike.
-    package static func redacted(_ text: String) -> String {
-        var bytes = text.utf8[...]
-        var scheme = ""
-        if let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
-            bytes[colon...].starts(with: "://".utf8)
-        {
-            let start = bytes.index(colon, offsetBy: 3)
-            scheme = String(Substring(bytes[..<start]))
-            bytes = bytes[start...]
-        }
-        // The last "@", wherever it is: in a malformed URL a password may reach past a slash.
-        var userinfo = ""
-        if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
-            userinfo = "***"
-            bytes = bytes[at...]
-        }
-        var query = ""
-        if let mark = bytes.firstIndex(of: UInt8(ascii: "?")) {
-            query = "?***"
-            bytes = bytes[..<mark]
-        }
-        return (scheme + userinfo + String(Substring(bytes)) + query).quoted(upTo: 200)
     }
 }
 
@@ -298,6 +278,12 @@ private func checkText(_ text: String, _ kind: HTTPURL.Kind) throws(RealtimeErro
     guard let first = authority.first, !"/?#".utf8.contains(first) else {
         throw invalid(text, "has no host")
     }
+    // By RFC 3986 what follows is a fragment; nobody means one that contains the host.
+    if let mark = authority.firstIndex(where: { "/?#".utf8.contains($0) }),
+        authority[mark] == UInt8(ascii: "#"), authority[mark...].contains(UInt8(ascii: "@"))
+    {
+        throw invalid(text, "has a # in front of its host; write # in a password as %23")
+    }
     guard kind == .http || !bytes.contains(UInt8(ascii: "#")) else {
         throw invalid(text, "has a fragment, which RFC 6455 §3 forbids; write # as %23")
     }
@@ -313,7 +299,7 @@ private func parsePort(_ digits: String?, of text: String) throws(RealtimeError)
 }
 
 /// RFC 3986 §3.1.
-private func isScheme(_ bytes: Substring.UTF8View) -> Bool {
+func isScheme(_ bytes: Substring.UTF8View) -> Bool {
     guard let first = bytes.first, (0x61...0x7A).contains(first.asciiLowercased) else {
         return false
     }
@@ -325,7 +311,7 @@ private func isAlphanumeric(_ byte: UInt8) -> Bool {
 }
 
 /// RFC 3986 §2.3.
-private func isUnreserved(_ byte: UInt8) -> Bool {
+func isUnreserved(_ byte: UInt8) -> Bool {
     isAlphanumeric(byte) || "-._~".utf8.contains(byte)
 }
 
@@ -362,10 +348,15 @@ private func formDecoded(_ text: Substring) -> [UInt8] {
 }
 
 private func percentEncoded(_ text: String, keeping isKept: (UInt8) -> Bool) -> String {
-    if text.hasBytes(only: isKept) { return text }
+    text.hasBytes(only: isKept) ? text : percentEncoded(text.utf8, keeping: isKept)
+}
+
+private func percentEncoded(
+    _ bytes: some Collection<UInt8>, keeping isKept: (UInt8) -> Bool
+) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []
-    for byte in text.utf8 {
+    for byte in bytes {
         if isKept(byte) {
             result.append(byte)
         } else {
@@ -380,10 +371,13 @@ private struct URLParts: ~Copyable {
     /// nil, which libcurl answers with an error, when there was no memory for it.
     private let handle: OpaquePointer?
     private let text: String
+    /// The whole URL, for messages.
+    private let shown: String
 
-    init(_ text: String) {
+    init(_ text: String, shown: String) {
         handle = curl_url()
         self.text = text
+        self.shown = shown
     }
 
     deinit { curl_url_cleanup(handle) }
@@ -403,7 +397,7 @@ private struct URLParts: ~Copyable {
         case CURLUE_OK:
             guard let value else { return nil }
             guard let string = String(validatingCString: value) else {
-                throw invalid(text, "has percent-encoded bytes that are not UTF-8")
+                throw invalid(shown, "has percent-encoded bytes that are not UTF-8")
             }
             return string
         case CURLUE_NO_USER, CURLUE_NO_PASSWORD, CURLUE_NO_HOST, CURLUE_NO_PORT, CURLUE_NO_QUERY,
@@ -415,17 +409,17 @@ private struct URLParts: ~Copyable {
     }
 
     /// The absolute URL that a reference means, seen from this one.
-    func resolved(_ reference: String) throws(RealtimeError) -> String? {
+    /// - Parameter shown: the reference as messages show it.
+    func resolved(_ reference: String, shown: String) throws(RealtimeError) -> String? {
         let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
         let code = reference.withCString { curl_url_set(handle, CURLUPART_URL, $0, flags) }
         guard code == CURLUE_OK else {
-            throw invalid(
-                reference, "cannot be parsed: \(String(cString: curl_url_strerror(code)))")
+            throw invalid(shown, "cannot be parsed: \(String(cString: curl_url_strerror(code)))")
         }
         return try string(CURLUPART_URL)
     }
 
     private func failure(_ code: CURLUcode) -> RealtimeError {
-        invalid(text, "cannot be parsed: \(String(cString: curl_url_strerror(code)))")
+        invalid(shown, "cannot be parsed: \(String(cString: curl_url_strerror(code)))")
     }
 }

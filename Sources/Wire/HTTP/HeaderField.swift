@@ -1,17 +1,22 @@
-/// One header field. `value` is without blanks at its ends; bytes that are not UTF-8 were replaced
-/// by U+FFFD.
+/// One header field, without blanks at the ends of its value.
 package struct HeaderField: Equatable, Sendable {
     package var name: String
-    package var value: String
+    package var content: FieldText
+
+    package init(name: String, content: FieldText) {
+        self.name = name
+        self.content = content
+    }
 
     package init(name: String, value: String) {
-        self.name = name
-        self.value = value
+        self.init(name: name, content: FieldText(value))
     }
+
+    package var value: String { content.text }
 
     /// Byte by byte: texts of the same characters may have others (G1).
     package static func == (a: HeaderField, b: HeaderField) -> Bool {
-        haveSameBytes(a.name, b.name) && haveSameBytes(a.value, b.value)
+        haveSameBytes(a.name, b.name) && a.content == b.content
     }
 
     package static func haveSameBytes(_ a: String?, _ b: String?) -> Bool {

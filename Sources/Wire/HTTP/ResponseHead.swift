@@ -6,7 +6,8 @@ package struct ResponseHead: Equatable, Sendable {
     package var minorVersion: Int { parts.minorVersion }
     /// 100 to 999.
     package var status: Int { parts.status }
-    package var reason: String { parts.reason }
+    package var reason: String { parts.reason.text }
+    package var reasonText: FieldText { parts.reason }
     /// Host and port of the proxy whose word this is, for a request that it was to forward.
     package var proxy: String? {
         get { parts.proxy }
@@ -23,7 +24,7 @@ package struct ResponseHead: Equatable, Sendable {
     private final class Parts: @unchecked Sendable {
         let minorVersion: Int
         let status: Int
-        let reason: String
+        let reason: FieldText
         @exclusivity(unchecked) var proxy: String?
         /// Lines that nobody has asked for yet: most answers are read for their status alone.
         /// Without them `taken` has the fields.
@@ -32,7 +33,7 @@ package struct ResponseHead: Equatable, Sendable {
         @exclusivity(unchecked) var taken: [HeaderField]
 
         init(
-            _ status: Int, _ reason: String, _ minorVersion: Int, lines: [UInt8] = [],
+            _ status: Int, _ reason: FieldText, _ minorVersion: Int, lines: [UInt8] = [],
             _ nameLengths: NameLengths = NameLengths(), taken: [HeaderField] = []
         ) {
             self.minorVersion = minorVersion
@@ -58,14 +59,19 @@ package struct ResponseHead: Equatable, Sendable {
     package init(
         status: Int, reason: String = "", fields: [HeaderField] = [], minorVersion: Int = 1
     ) {
-        parts = Parts(status, reason, minorVersion, taken: fields)
+        parts = Parts(status, FieldText(reason), minorVersion, taken: fields)
+    }
+
+    package init(status: Int, reason: FieldText, minorVersion: Int) {
+        parts = Parts(status, reason, minorVersion)
     }
 
     /// With fields as they came: lines of a name, a colon and a value, each with its end; lines
     /// without a colon are left out.
     /// - Parameter nameLengths: of all names in front of a colon.
     package init(
-        status: Int, reason: String, lines: [UInt8], nameLengths: NameLengths, minorVersion: Int
+        status: Int, reason: FieldText, lines: [UInt8], nameLengths: NameLengths,
+        minorVersion: Int
     ) {
         parts = Parts(status, reason, minorVersion, lines: lines, nameLengths)
     }
@@ -74,7 +80,7 @@ package struct ResponseHead: Equatable, Sendable {
     private mutating func own() {
         guard !isKnownUniquelyReferenced(&parts) else { return }
         let copy = Parts(
-            status, reason, minorVersion, lines: parts.lines, parts.nameLengths,
+            status, parts.reason, minorVersion, lines: parts.lines, parts.nameLengths,
             taken: parts.taken)
         copy.proxy = parts.proxy
         parts = copy
@@ -86,8 +92,8 @@ package struct ResponseHead: Equatable, Sendable {
             var fields: [HeaderField] = []
             forEachLine { line in
                 guard let colon = line.firstByte(UInt8(ascii: ":")) else { return }
-                let name = text(UnsafeRawBufferPointer(rebasing: line[..<colon]))
-                fields.append(HeaderField(name: name, value: value(of: line, behind: colon)))
+                let name = FieldText(bytes: line[..<colon]).text
+                fields.append(HeaderField(name: name, content: content(of: line, behind: colon)))
             }
             return fields
         }
@@ -100,12 +106,16 @@ package struct ResponseHead: Equatable, Sendable {
     }
 
     /// The values of every field with this name, in order; names match in any ASCII case.
-    package func values(_ name: String) -> [String] {
+    package func values(_ name: String) -> [String] { contents(name).map(\.text) }
+
+    /// The same with their bytes.
+    package func contents(_ name: String) -> [FieldText] {
         guard !parts.lines.isEmpty else {
-            return parts.taken.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
+            return parts.taken.lazy.filter { $0.name.equalsIgnoringASCIICase(name) }
+                .map(\.content)
         }
         guard parts.nameLengths.mayHold(name.utf8.count) else { return [] }
-        var values: [String] = []
+        var values: [FieldText] = []
         var name = name
         name.withUTF8 { wanted in
             forEachLine { line in
@@ -117,7 +127,7 @@ package struct ResponseHead: Equatable, Sendable {
                 where line[index] != wanted[index]
                     && line[index].asciiLowercased != wanted[index].asciiLowercased
                 { return }
-                values.append(value(of: line, behind: wanted.count))
+                values.append(content(of: line, behind: wanted.count))
             }
         }
         return values
@@ -134,8 +144,31 @@ package struct ResponseHead: Equatable, Sendable {
         }
     }
 
+    /// Whether nothing but the end of the connection ends the body (RFC 9112 §6.3); that a HEAD
+    /// request has none is not known here.
+    package var hasBodyUntilClose: Bool {
+        status != 204 && status != 304 && values("Content-Length").isEmpty
+            && values("Transfer-Encoding").isEmpty
+    }
+
+    /// A transfer coding other than chunked, which a server may not use unless the request has a TE
+    /// field that lists it (RFC 9110 §10.1.4). libcurl would decode it, without any limit.
+    package var unaskedTransferCoding: String? {
+        for value in values("Transfer-Encoding") {
+            for element in value.utf8.split(separator: UInt8(ascii: ",")) {
+                let name = Substring(element.trimmingBlanks)
+                if !name.isEmpty, !name.equalsIgnoringASCIICase("chunked"),
+                    !name.equalsIgnoringASCIICase("identity")
+                {
+                    return String(name)
+                }
+            }
+        }
+        return nil
+    }
+
     package static func == (a: ResponseHead, b: ResponseHead) -> Bool {
-        a.minorVersion == b.minorVersion && a.status == b.status && a.reason == b.reason
+        a.minorVersion == b.minorVersion && a.status == b.status && a.reasonText == b.reasonText
             && a.fields == b.fields
     }
 
@@ -153,12 +186,12 @@ package struct ResponseHead: Equatable, Sendable {
     }
 
     /// What follows the colon, without the blanks and the CR around it.
-    private func value(of line: UnsafeRawBufferPointer, behind colon: Int) -> String {
+    private func content(of line: UnsafeRawBufferPointer, behind colon: Int) -> FieldText {
         var start = colon + 1
         var end = line.count
         while start < end, isBlank(line[start]) { start += 1 }
         while start < end, isBlank(line[end - 1]) || line[end - 1] == 0x0D { end -= 1 }
-        return text(UnsafeRawBufferPointer(rebasing: line[start..<end]))
+        return FieldText(bytes: line[start..<end])
     }
 }
 
@@ -168,8 +201,4 @@ extension UnsafeRawBufferPointer {
         let place = shim_find_byte(baseAddress?.assumingMemoryBound(to: UInt8.self), count, byte)
         return place == count ? nil : place
     }
-}
-
-private func text(_ bytes: UnsafeRawBufferPointer) -> String {
-    String(decoding: bytes, as: UTF8.self)
 }

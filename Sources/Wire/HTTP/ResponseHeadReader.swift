@@ -127,7 +127,7 @@ private func parseStatusLine(_ line: [UInt8]) throws(RealtimeError) -> ResponseH
     }
     let status = line[9...11].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     return ResponseHead(
-        status: status, reason: String(decoding: line[12...].trimmingBlanks, as: UTF8.self),
+        status: status, reason: FieldText(bytes: line[12...].trimmingBlanks),
         minorVersion: Int(line[7] - UInt8(ascii: "0")))
 }
 
@@ -152,7 +152,7 @@ private func parseField(_ line: [UInt8]) throws(RealtimeError) -> HeaderField {
             .handshake, "The server's answer has a CR or NUL in its header \(name.quoted(upTo: 60))"
         )
     }
-    return HeaderField(name: name, value: String(decoding: value, as: UTF8.self))
+    return HeaderField(name: name, content: FieldText(bytes: value))
 }
 
 /// No NUL and no CR apart from the line's end (RFC 9112 §2.2, RFC 9110 §5.5); LF cannot occur here.

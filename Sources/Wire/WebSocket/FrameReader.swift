@@ -56,6 +56,9 @@ package struct FrameReader: Sendable {
         return false
     }
 
+    /// Puts back the last bytes of payload: the next input begins with them.
+    mutating func unread(_ count: Int) { remaining = (remaining ?? 0) + count }
+
     private mutating func readHeader(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int
     ) throws(ProtocolFailure) -> FrameHeader? {

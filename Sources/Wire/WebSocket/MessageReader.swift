@@ -29,6 +29,9 @@ package struct MessageReader: ~Copyable {
         case piece(MessageKind, Range<Int>, isFirst: Bool, isLast: Bool)
         /// A whole control frame; its payload is in `control`.
         case control(Opcode)
+        /// The bytes that `allow` granted are inflated. Call `allow` again, then continue with the
+        /// rest of the input, which may begin in the middle of a message.
+        case allowanceSpent
     }
 
     private enum State {
@@ -54,6 +57,8 @@ package struct MessageReader: ~Copyable {
     private var assembly = ByteBuffer()
     private var messageStart = 0
     private var controlBytes = ByteBuffer()
+    /// Bytes that may be inflated until the next `allow`.
+    private var allowance = Int.max
 
     /// From so many missing bytes on they are read into their place, instead of copied there.
     private static let directBytes = 32 << 10
@@ -84,6 +89,10 @@ package struct MessageReader: ~Copyable {
     /// The payload of the last control frame, at most 125 bytes; valid until the next call.
     package var control: UnsafeRawBufferPointer { controlBytes.readable }
 
+    /// Lets `next` inflate about this many bytes before it returns `allowanceSpent`. A read of
+    /// 256 KiB can inflate to 256 MiB, and the caller has other work to do. Default: no limit.
+    package mutating func allow(inflating bytes: Int) { allowance = bytes }
+
     /// Whole messages that were found and are going to be found again: they do not count yet.
     package mutating func giveBack(_ messages: UnsafeBufferPointer<rt_message>) {
         messageCount &-= UInt64(truncatingIfNeeded: messages.count)
@@ -103,6 +112,7 @@ package struct MessageReader: ~Copyable {
     package mutating func next(
         _ input: UnsafeRawBufferPointer, _ offset: inout Int
     ) throws(ProtocolFailure) -> Event {
+        if allowance <= 0, offset < input.count { return .allowanceSpent }
         if let event = try wholeCompressed(input, &offset) { return event }
         var message = rt_message()
         let isWhole = withUnsafeMutablePointer(to: &message) {
@@ -118,7 +128,7 @@ package struct MessageReader: ~Copyable {
             case .needMoreBytes: return .needMoreBytes
             case .header(let header): try begin(header)
             case .payload(let range, let isLast):
-                if let event = try take(input, range, isLast) { return event }
+                if let event = try take(input, range, isLast, &offset) { return event }
             }
         }
     }
@@ -189,7 +199,8 @@ package struct MessageReader: ~Copyable {
         offset = range.upperBound
         let start = assembly.count
         messageStart = start
-        try inflate(UnsafeRawBufferPointer(rebasing: input[range]), isFinal: true)
+        let left = try inflate(UnsafeRawBufferPointer(rebasing: input[range]), isFinal: true)
+        if left > 0 { return try suspend(kind, payload: range.count, left: left, &offset) }
         let text = UnsafeRawBufferPointer(rebasing: assembly.readable[start...])
         guard kind == .binary || UTF8Validator.isValid(text) else {
             throw MessageReader.invalidText
@@ -198,6 +209,23 @@ package struct MessageReader: ~Copyable {
         payloadBytes &+= UInt64(truncatingIfNeeded: text.count)
         messageStart = assembly.count
         return .assembledMessage(kind, start..<assembly.count)
+    }
+
+    /// The allowance ended inside a frame that `wholeCompressed` began. From here on the frame is
+    /// treated like one whose last bytes have not arrived.
+    private mutating func suspend(
+        _ kind: MessageKind, payload: Int, left: Int, _ offset: inout Int
+    ) throws(ProtocolFailure) -> Event {
+        offset -= left
+        frames.unread(left)
+        current = FrameHeader(
+            isFinal: true, isCompressed: true, opcode: kind == .text ? .text : .binary,
+            payloadLength: payload, size: 0)
+        state = .inMessage(kind, isCompressed: true)
+        utf8.reset()
+        isFirstPiece = true
+        _ = try took(kind, from: messageStart, false)
+        return .allowanceSpent
     }
 
     /// The payload of the frame at `start` when it is final data and whole, and compressed if
@@ -266,7 +294,7 @@ package struct MessageReader: ~Copyable {
 
     /// Takes a piece of the current frame's payload.
     private mutating func take(
-        _ input: UnsafeRawBufferPointer, _ range: Range<Int>, _ isLast: Bool
+        _ input: UnsafeRawBufferPointer, _ range: Range<Int>, _ isLast: Bool, _ offset: inout Int
     ) throws(ProtocolFailure) -> Event? {
         guard let current else { return nil }
         let piece = UnsafeRawBufferPointer(rebasing: input[range])
@@ -278,7 +306,13 @@ package struct MessageReader: ~Copyable {
         let endsMessage = isLast && current.isFinal
         let before = assembly.count
         if isCompressed {
-            try inflate(piece, isFinal: endsMessage)
+            let left = try inflate(piece, isFinal: endsMessage)
+            if left > 0 {
+                offset -= left
+                frames.unread(left)
+                // After a piece, the next call of `next` finds the allowance spent.
+                return try took(kind, from: before, false) ?? .allowanceSpent
+            }
         } else {
             assembly.append(piece)
         }
@@ -350,9 +384,12 @@ package struct MessageReader: ~Copyable {
         return 0
     }
 
+    /// - Returns: how many bytes of `piece` were not used because the allowance is spent.
     private mutating func inflate(
         _ piece: UnsafeRawBufferPointer, isFinal: Bool
-    ) throws(ProtocolFailure) {
+    ) throws(ProtocolFailure) -> Int {
+        let before = assembly.count
+        defer { allowance -= assembly.count - before }
         do throws(RealtimeError) {
             if inflater == nil, let deflate {
                 inflater = try Inflater(
@@ -363,9 +400,10 @@ package struct MessageReader: ~Copyable {
             throw ProtocolFailure(.internalError, error.message)
         }
         do throws(Inflater.Failure) {
-            try inflater?.inflate(
+            return try inflater?.inflate(
                 piece, isFinal: isFinal, into: &assembly,
-                messageLimit: streams ? 0 : limits.messageBytes, ratioLimit: limits.inflateRatio)
+                messageLimit: streams ? 0 : limits.messageBytes, ratioLimit: limits.inflateRatio,
+                allowance: allowance) ?? 0
         } catch {
             switch error {
             case .corrupt(let why):

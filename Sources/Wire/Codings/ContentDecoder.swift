@@ -1,0 +1,202 @@
+/// Decodes the body of an HTTP answer in the codings that its Content-Encoding lists (RFC 9110
+/// §8.4), piece by piece: never more at a time than the caller has room for. The input that is not
+/// decoded yet stays with the caller, so a bomb grows only as fast as it is asked for.
+package final class ContentDecoder {
+    package enum Failure: Error, Equatable {
+        /// The name of a coding that cannot be decoded here.
+        case unsupported(String)
+        /// More codings than `mostCodings`.
+        case tooMany(Int)
+        /// The text says which coding found what.
+        case damaged(String)
+        /// The body ended inside the data of this coding.
+        case cutShort(String)
+        case noMemory
+    }
+
+    package struct Step: Equatable {
+        package var consumed = 0
+        package var produced = 0
+    }
+
+    /// Codings on top of each other. Servers use one; a proxy may add another. Each may keep a
+    /// window of 16 MiB (br), and each can multiply what the one before it has multiplied.
+    package static let mostCodings = 3
+    /// The most that one coding consumes in a step.
+    private static let pieceBytes = 64 << 10
+    /// Bytes consumed and produced by all codings together above which `decode` returns.
+    private static let workPerCall = 128 << 10
+    /// Output of one coding that the next one has not consumed yet.
+    private static let betweenBytes = 16 << 10
+
+    /// What can be decoded here, for Accept-Encoding. The first use looks for the libraries.
+    package static var acceptedCodings: String { ContentCoding.available }
+
+    /// From Content-Encoding, in the order in which they were applied.
+    private let names: [String]
+    private var links: [Link] = []
+    /// There is output that `decode` returns without further input.
+    package private(set) var hasMore = false
+    private var failure: Failure?
+
+    /// One coding, and what waits for it.
+    private final class Link {
+        let coding: ContentCoding
+        let stream: any CodedStream
+        /// Output of the link before; the first link reads the caller's input instead.
+        var input = ByteBuffer()
+        /// Its last output filled the room it had.
+        var hasMore = false
+        var hasBegun = false
+        var fault: String?
+
+        init?(_ coding: ContentCoding) {
+            guard let stream = coding.makeStream() else { return nil }
+            self.coding = coding
+            self.stream = stream
+        }
+    }
+
+    /// nil when there is nothing to decode.
+    /// - Parameter contentEncoding: the values of all fields of that name. A coding that is not
+    ///   supported is reported by `decode`, since answers without a body may name any.
+    package init?(contentEncoding: [String]) {
+        var names: [String] = []
+        for value in contentEncoding {
+            for element in value.utf8.split(separator: UInt8(ascii: ",")) {
+                let name = String(Substring(element.trimmingBlanks))
+                // Some servers say that there is no coding by one of these words.
+                if name.isEmpty || name.equalsIgnoringASCIICase("identity")
+                    || name.equalsIgnoringASCIICase("none")
+                {
+                    continue
+                }
+                names.append(name)
+            }
+        }
+        if names.isEmpty { return nil }
+        self.names = names
+    }
+
+    /// Decodes some of the input. Call it again while `hasMore` is true, and with what was not
+    /// consumed and with what comes behind that. What was decoded before a failure is returned
+    /// first: the next call throws.
+    /// - Parameter output: not empty. It is full, or the input is used up, or it was much work.
+    package func decode(
+        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+    ) throws(Failure) -> Step {
+        if let failure { throw failure }
+        if links.isEmpty { try open() }
+        var step = Step()
+        var work = 0
+        hasMore = true
+        while step.produced < output.count, work < ContentDecoder.workPerCall {
+            let before = work
+            // The last one first: it makes room for the others.
+            for index in links.indices.reversed() {
+                work += run(index, input, output, &step)
+            }
+            if work > before { continue }
+            failure = fault
+            // The next call has to throw it.
+            hasMore = failure != nil
+            break
+        }
+        if step == Step(), let failure { throw failure }
+        return step
+    }
+
+    /// Has one coding consume and produce as much as there is and fits.
+    /// - Returns: how much work that was; 0 when it can do nothing now.
+    private func run(
+        _ index: Int, _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer,
+        _ step: inout Step
+    ) -> Int {
+        let link = links[index]
+        guard link.fault == nil else { return 0 }
+        let waiting =
+            index == 0
+            ? UnsafeRawBufferPointer(rebasing: input[step.consumed...]) : link.input.readable
+        let piece = UnsafeRawBufferPointer(rebasing: waiting.prefix(ContentDecoder.pieceBytes))
+        guard !piece.isEmpty || link.hasMore else { return 0 }
+        let isLast = index == links.count - 1
+        let room: UnsafeMutableRawBufferPointer
+        if isLast {
+            room = UnsafeMutableRawBufferPointer(rebasing: output[step.produced...])
+        } else {
+            let free = ContentDecoder.betweenBytes - links[index + 1].input.count
+            let space = links[index + 1].input.reserve(free)
+            room = UnsafeMutableRawBufferPointer(rebasing: space.prefix(free))
+        }
+        guard !room.isEmpty else { return 0 }
+        let done = link.stream.decode(piece, into: room)
+        link.fault = done.fault
+        link.hasBegun = true
+        link.hasMore = done.fault == nil && done.produced == room.count
+        if index == 0 { step.consumed += done.consumed } else { link.input.consume(done.consumed) }
+        if isLast {
+            step.produced += done.produced
+        } else {
+            links[index + 1].input.commit(done.produced)
+        }
+        let work = done.consumed + done.produced
+        if work == 0, !piece.isEmpty, link.fault == nil { link.fault = "data: no progress" }
+        return work
+    }
+
+    /// The first coding's failure that keeps the others from going on.
+    private var fault: Failure? {
+        for link in links {
+            if let fault = link.fault { return .damaged("\(link.coding.rawValue) \(fault)") }
+        }
+        return nil
+    }
+
+    private func open() throws(Failure) {
+        guard names.count <= ContentDecoder.mostCodings else { throw .tooMany(names.count) }
+        // The coding that was applied last is undone first.
+        var opened: [Link] = []
+        for name in names.reversed() {
+            guard let coding = ContentCoding(name: name) else { throw .unsupported(name) }
+            guard let link = Link(coding) else { throw .noMemory }
+            opened.append(link)
+        }
+        links = opened
+    }
+
+    /// The body ends here. Throws when it is not complete.
+    package func finish() throws(Failure) {
+        if let failure { throw failure }
+        for (index, link) in links.enumerated() where !link.stream.isWhole {
+            // A coding may be given nothing at all, which stands for an empty body.
+            if index > 0, !link.hasBegun { continue }
+            throw .cutShort(link.coding.rawValue)
+        }
+    }
+}
+
+extension ContentDecoder.Failure {
+    /// What a user is told.
+    /// - Parameter peer: the server's name, and the proxy's if there is one.
+    package func error(from peer: String) -> RealtimeError {
+        switch self {
+        case .unsupported(let name):
+            RealtimeError(
+                .protocolViolation,
+                "\(peer) answered with the content coding \(name.quoted(upTo: 60)), which is not"
+                    + " supported (\(ContentDecoder.acceptedCodings))")
+        case .tooMany(let count):
+            RealtimeError(
+                .protocolViolation,
+                "\(peer) answered with \(count) content codings on top of each other, at most"
+                    + " \(ContentDecoder.mostCodings) are decoded")
+        case .damaged(let what):
+            RealtimeError(.protocolViolation, "the body from \(peer) is damaged: \(what)")
+        case .cutShort(let coding):
+            RealtimeError(
+                .protocolViolation, "the body from \(peer) ended inside its \(coding) data")
+        case .noMemory:
+            RealtimeError(.system, "there is no memory to decode the body from \(peer)")
+        }
+    }
+}
