@@ -80,9 +80,12 @@ void rt_counter_drain(int fd) {
 }
 
 void rt_eventfd_signal(int fd) {
+  // A signal handler may be the caller: what it interrupted keeps its errno.
+  const int saved = errno;
   uint64_t one = 1;
   while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {
   }
+  errno = saved;
 }
 
 uint64_t rt_monotonic_nanoseconds(void) {
@@ -107,13 +110,58 @@ void rt_random_bytes(void *buffer, size_t length) {
 _Atomic uint32_t rt_fork_count;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void count_fork(void) {
+
+// Files that a forked child closes. In the child their `fd` is -1: it must not allocate or free.
+struct private_file {
+  struct private_file *next;
+  int fd;
+};
+static struct private_file *private_files;
+static pthread_mutex_t private_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void) { pthread_mutex_lock(&private_lock); }
+static void after_fork(void) { pthread_mutex_unlock(&private_lock); }
+
+static void in_child(void) {
   atomic_fetch_add_explicit(&rt_fork_count, 1, memory_order_relaxed);
+  for (struct private_file *file = private_files; file; file = file->next) {
+    if (file->fd >= 0) close(file->fd);
+    file->fd = -1;
+  }
+  pthread_mutex_unlock(&private_lock);
 }
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
 void rt_fork_watch(void) { pthread_once(&fork_once, watch_forks); }
+
+int rt_private_open(const char *path, int flags, mode_t mode) {
+  rt_fork_watch();
+  struct private_file *file = malloc(sizeof *file);
+  if (!file) return -1;
+  // Under the lock, so that no child can be forked between the two.
+  pthread_mutex_lock(&private_lock);
+  int fd = open(path, flags | O_CLOEXEC, mode), fault = errno;
+  *file = (struct private_file){.next = private_files, .fd = fd};
+  if (fd >= 0) private_files = file;
+  pthread_mutex_unlock(&private_lock);
+  if (fd < 0) free(file);
+  errno = fault;
+  return fd;
+}
+
+void rt_private_close(int fd) {
+  pthread_mutex_lock(&private_lock);
+  struct private_file **place = &private_files;
+  while (*place && (*place)->fd != fd) place = &(*place)->next;
+  struct private_file *file = *place;
+  if (file) {
+    *place = file->next;
+    close(fd);
+  }
+  pthread_mutex_unlock(&private_lock);
+  free(file);
+}
 
 struct start {
   void (*run)(void *user);
@@ -183,7 +231,8 @@ CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *
 }
 
 static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address) {
-  int bytes = (int)(uint32_t)(uintptr_t)user, probes = (int)((uintptr_t)user >> 32);
+  int bytes = (int)(uint32_t)(uintptr_t)user;
+  int probes = (int)((uintptr_t)user >> 32);
   curl_socket_t made = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   (void)purpose;
   // Before connect(), since the window's scale is agreed there. A wish: the kernel may cut it.
@@ -234,26 +283,33 @@ CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user) {
 }
 
 static int connected(void *user, char *address, char *own_address, int port, int own_port) {
-  (void)address, (void)own_address, (void)port, (void)own_port;
+  (void)own_address;
   rt_curl_notes *notes = user;
-  if (notes->is_connected && notes->goes_out_once && !notes->was_not_begun) {
+  if (notes->is_connected && notes->goes_out_once && !notes->was_not_begun && !notes->was_cut) {
     notes->was_kept_back = 1;
     return CURL_PREREQFUNC_ABORT;
   }
+  // Sending then fails, and libcurl sends the request on a fresh connection.
+  notes->was_cut =
+      notes->cut_if_dirty && notes->cut_if_dirty(notes->cut_user, address, port, own_port);
+  shim_tls_find(notes->easy, &notes->tls);
   notes->was_repeated = notes->is_connected;
   notes->is_connected = 1;
   return CURL_PREREQFUNC_OK;
 }
 
 CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes) {
+  notes->easy = easy;
   CURLcode result = curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, notes->error_text);
+  if (!result) result = shim_tls_watch(easy, &notes->tls);
   if (!result) result = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, connected);
   return result ? result : curl_easy_setopt(easy, CURLOPT_PREREQDATA, notes);
 }
 
 void rt_curl_clear_notes(rt_curl_notes *notes) {
+  shim_tls_forget(&notes->tls);
   notes->is_connected = notes->goes_out_once = notes->was_not_begun = 0;
-  notes->was_kept_back = notes->was_repeated = 0;
+  notes->was_cut = notes->was_kept_back = notes->was_repeated = 0;
   notes->error_text[0] = 0;
 }
 
@@ -280,6 +336,12 @@ bool rt_curl_kept_socket(CURL *easy, curl_socket_t *out) {
   long made = 0;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made);
   return made > 0 && !rt_curl_active_socket(easy, out) && *out != CURL_SOCKET_BAD;
+}
+
+int shim_curl_os_error(CURL *easy) {
+  long code = 0;
+  curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &code);
+  return (int)code;
 }
 
 int rt_curl_connect_status(CURL *easy) {

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "rt_tls.h"
+
 // The version script exports rt_*: these are the library's own, and stay inside.
 #pragma GCC visibility push(hidden)
 
@@ -58,6 +60,12 @@ static inline uint32_t rt_fork_generation(void) {
   return __c11_atomic_load(&rt_fork_count, __ATOMIC_RELAXED);
 }
 
+/// open() for a file that is locked by flock(2): a forked child closes its copy of the descriptor
+/// at once. The lock would otherwise outlive this process for as long as the child lives.
+int rt_private_open(const char *path, int flags, mode_t mode);
+/// Closes what `rt_private_open` opened. Only the process that opened it may call this.
+void rt_private_close(int fd);
+
 /// Starts `run(user)` on a detached-or-joinable thread with all signals blocked; 0 or an errno.
 int rt_thread_start(uintptr_t *out, void (*run)(void *user), void *user);
 void rt_thread_join(uintptr_t thread);
@@ -72,8 +80,8 @@ CURLcode rt_curl_set_pointer(CURL *easy, CURLoption option, void *value);
 CURLcode rt_curl_set_string(CURL *easy, CURLoption option, const char *value);
 typedef int (*rt_curl_close_socket_fn)(void *user, curl_socket_t socket);
 CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *user);
-/// Sockets that a program the host executes does not inherit; SO_RCVBUF is set before they connect,
-/// and TCP_KEEPCNT, each unless it is 0.
+/// Makes libcurl's sockets: with CLOEXEC, and before they connect with SO_RCVBUF and
+/// TCP_KEEPCNT, each unless it is 0.
 CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes);
 /// A share of its own for the names an easy handle resolves; NULL without memory.
 CURLSH *rt_curl_dns_share(void);
@@ -96,13 +104,27 @@ CURLcode rt_curl_set_debug(CURL *easy, rt_curl_debug_fn fn, void *user);
 uint64_t rt_curl_request_delay(CURL *easy);
 /// Bytes of the answer's body so far, as they came.
 uint64_t rt_curl_bytes_received(CURL *easy);
+/// The port of a socket's own address; 0 if it has none.
+int rt_socket_own_port(int socket);
+/// Shuts a connected socket down if it leads to this address and has input that nobody has read.
+bool rt_socket_cut_if_dirty(int socket, const char *address, int port);
+/// Shuts a kept connection down that has input before a request goes out on it; whether it did.
+typedef bool (*rt_curl_cut_fn)(void *user, const char *address, int port, int own_port);
 /// What libcurl writes while a handle works.
 typedef struct {
+  /// Called before each request goes out.
+  rt_curl_cut_fn cut_if_dirty;
+  void *cut_user;
+  /// The TLS connection it is on.
+  shim_tls_source tls;
+  CURL *easy;
   /// There is a connection, and the request goes out.
   _Bool is_connected;
   /// libcurl sends the request again by itself when a connection that was kept ends before an
   /// answer, on the next one kept: not this one, unless the server has said that it did not begin.
   _Bool goes_out_once, was_not_begun;
+  /// The last connection was cut before the request went out on it, so that it may go out again.
+  _Bool was_cut;
   /// It would have, and was kept from it.
   _Bool was_kept_back;
   /// libcurl has sent it again. It counts that over all exchanges of a handle, and fails at the
@@ -120,6 +142,8 @@ bool rt_curl_kept_socket(CURL *easy, curl_socket_t *out);
 bool rt_curl_was_reused(CURL *easy);
 /// 10, 11, 20, 30; 0 before the answer.
 int rt_curl_http_version(CURL *easy);
+/// The errno of the last failure to connect; 0 for none.
+int shim_curl_os_error(CURL *easy);
 /// What a proxy answered to CONNECT; 0 for nothing.
 int rt_curl_connect_status(CURL *easy);
 

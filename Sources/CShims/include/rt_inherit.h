@@ -1,0 +1,19 @@
+// What a program that the host executes must not inherit, and environment variables.
+#ifndef RT_INHERIT_H
+#define RT_INHERIT_H
+
+#include <curl/curl.h>
+
+#pragma GCC visibility push(hidden)
+
+/// Sets FD_CLOEXEC on the pair of sockets that libcurl (7.88) wakes a multi handle by. Call right
+/// after `curl_multi_init`. Does nothing if the pair is not found: later versions set the flag.
+void shim_curl_keep_wakeup_from_children(CURLM *multi);
+
+/// An environment variable; NULL if it is not set, empty, or if the process has more rights than
+/// its user (secure_getenv).
+const char *shim_environment(const char *name);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,13 @@
+// Storage that grows in place.
+#ifndef RT_MEMORY_H
+#define RT_MEMORY_H
+
+#include <stddef.h>
+
+/// realloc(), which ends the process when there is no memory, as every allocation of Swift's does.
+void *shim_grow(void *storage, size_t size);
+
+/// Frees what shim_grow() has made; NULL is accepted.
+void shim_free(void *storage);
+
+#endif

@@ -1,0 +1,75 @@
+// A guard below libcurl's TLS connections: how much each may read in a turn of the loop, whether a
+// peer sends bytes that carry nothing, and whether a connection ended without close_notify.
+#ifndef RT_TLS_H
+#define RT_TLS_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+struct shim_tls_guard;
+
+/// What the TLS connections of one loop share. It outlives them.
+typedef struct shim_tls_turn {
+  /// Counts the loop's turns. Each connection may read `SHIM_TLS_BYTES_PER_TURN` in each.
+  uint64_t number;
+  /// The connection that reads now; NULL for none.
+  struct shim_tls_guard *reading;
+  /// A connection is suspected of a flood: the owner must call `shim_tls_judge` for it.
+  bool has_suspects;
+} shim_tls_turn;
+
+/// One TLS connection. Everything that refers to it holds one reference.
+typedef struct shim_tls_guard {
+  uint32_t references;
+  shim_tls_turn *turn;
+  /// The TLS connection to a proxy that this one goes through; NULL for none.
+  struct shim_tls_guard *below;
+  /// What was reading when this one began to read.
+  struct shim_tls_guard *outer;
+  uint64_t turn_number;
+  /// Bytes that may still be read in this turn.
+  int64_t left;
+  /// Bytes received that have carried nothing so far. It decays with time, see tls.c.
+  uint64_t idle_bytes;
+  uint64_t idle_since_ns;
+  /// Too many such bytes: nothing is read until the owner has judged.
+  bool is_suspect;
+  /// Judged: nothing is read any more.
+  bool is_flood;
+  /// The peer closed the connection without close_notify (RFC 8446 §6.1, RFC 5246 §7.2.1).
+  bool is_cut;
+} shim_tls_guard;
+
+/// Bytes that one connection may receive in one turn. 29,000 empty frames of HTTP/2 fit into them:
+/// some milliseconds of work.
+enum { SHIM_TLS_BYTES_PER_TURN = 256 << 10 };
+/// Bytes that may carry nothing before a connection fails.
+enum { SHIM_TLS_IDLE_BYTES = 1 << 20 };
+
+/// What an easy handle makes connections for.
+typedef struct shim_tls_source {
+  shim_tls_turn *turn;
+  /// The guard of the connection that it made last or is on, with a reference; NULL for none.
+  shim_tls_guard *guard;
+} shim_tls_source;
+
+/// Has the TLS connections that an easy handle makes guarded. `source` must stay valid while the
+/// handle makes connections. Does nothing when libcurl's TLS library is not this OpenSSL.
+CURLcode shim_tls_watch(CURL *easy, shim_tls_source *source);
+/// Stores the guard of the connection that an easy handle is on now; NULL for none.
+void shim_tls_find(CURL *easy, shim_tls_source *source);
+/// Drops the reference.
+void shim_tls_forget(shim_tls_source *source);
+/// Says that received bytes carried so many bytes of headers, bodies or messages.
+void shim_tls_credit(shim_tls_guard *guard, uint64_t bytes);
+/// The suspicion ends: with the verdict that it is a flood, or without.
+void shim_tls_judge(shim_tls_guard *guard);
+/// The guard that reads from the socket.
+shim_tls_guard *shim_tls_lowest(shim_tls_guard *guard);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,81 @@
+#define _GNU_SOURCE
+#include "rt_inherit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/// A stream socket of the Unix domain without a name that programs would inherit.
+static bool may_be_wakeup(int fd) {
+  int flags = fcntl(fd, F_GETFD), type = 0;
+  struct sockaddr_un address;
+  socklen_t length = sizeof address, type_length = sizeof type;
+  return flags >= 0 && !(flags & FD_CLOEXEC) &&
+         !getsockname(fd, (struct sockaddr *)&address, &length) && address.sun_family == AF_UNIX &&
+         length == sizeof(sa_family_t) &&
+         !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_length) && type == SOCK_STREAM;
+}
+
+/// What waits to be read from a socket, and what its peer has not read.
+typedef struct {
+  int fd, unread, unsent;
+} queues;
+
+static queues queues_of(int fd) {
+  queues found = {.fd = fd};
+  if (ioctl(fd, SIOCINQ, &found.unread)) found.unread = -1;
+  if (ioctl(fd, SIOCOUTQ, &found.unsent)) found.unsent = -1;
+  return found;
+}
+
+enum { MOST_CANDIDATES = 1024 };
+
+/// libcurl does not say which sockets it uses, so we recognize them by what they do: each wake-up
+/// puts one byte into the pair, and a poll takes all bytes out.
+static void mark(CURLM *multi, queues *before, int count) {
+  for (int bytes = 1; bytes <= 2; bytes++) {
+    curl_multi_wakeup(multi);
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+      queues now = queues_of(before[i].fd);
+      bool is_reader = now.unread == bytes && now.unsent == 0;
+      bool is_writer = now.unread == 0 && now.unsent > before[i].unsent;
+      if (is_reader || is_writer) before[left++] = now;
+    }
+    count = left;
+  }
+  int ready = 0;
+  curl_multi_poll(multi, NULL, 0, 0, &ready);
+  for (int i = 0; i < count; i++) {
+    queues now = queues_of(before[i].fd);
+    if (now.unread == 0 && now.unsent == 0) fcntl(before[i].fd, F_SETFD, FD_CLOEXEC);
+  }
+}
+
+void shim_curl_keep_wakeup_from_children(CURLM *multi) {
+  DIR *folder = opendir("/proc/self/fd");
+  queues *candidates = calloc(MOST_CANDIDATES, sizeof *candidates);
+  if (folder && candidates) {
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(folder)) && count < MOST_CANDIDATES;) {
+      if (entry->d_name[0] == '.') continue;
+      int fd = atoi(entry->d_name);
+      if (!may_be_wakeup(fd)) continue;
+      queues found = queues_of(fd);
+      if (found.unread == 0 && found.unsent == 0) candidates[count++] = found;
+    }
+    mark(multi, candidates, count);
+  }
+  free(candidates);
+  if (folder) closedir(folder);
+}
+
+const char *shim_environment(const char *name) {
+  const char *value = secure_getenv(name);
+  return value && *value ? value : NULL;
+}

@@ -1,0 +1,11 @@
+#include "rt_memory.h"
+
+#include <stdlib.h>
+
+void *shim_grow(void *storage, size_t size) {
+  void *grown = realloc(storage, size);
+  if (!grown) abort();
+  return grown;
+}
+
+void shim_free(void *storage) { free(storage); }

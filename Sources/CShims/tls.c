@@ -1,0 +1,185 @@
+// libcurl (7.88) reads TLS until its caller has something to process: an HTTP/2 server that sends
+// frames without content keeps it in one call for as long as it likes. BIO callbacks below OpenSSL
+// limit what a call can read: when the budget of a turn is spent, they report "would block", and
+// the kernel, which still has the bytes, reports the socket again in the next turn of the loop.
+#include "rt_tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt_platform.h"
+
+enum {
+  /// So many bytes a second may carry nothing for ever: PINGs, WINDOW_UPDATEs, session tickets.
+  IDLE_BYTES_PER_SECOND = 16 << 10,
+  /// A byte of a body excuses so many received bytes: a DATA frame of one byte may be padded by 255
+  /// (RFC 9113 §6.1), and TLS adds a header and a tag.
+  RECEIVED_PER_BYTE = 256,
+  /// So many bytes sent excuse one received: the WINDOW_UPDATEs of an upload.
+  SENT_PER_BYTE = 16
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+/// Where an SSL_CTX keeps its guard; libcurl makes one for each connection.
+static int guard_index = -1;
+static bool is_supported;
+
+static void release(shim_tls_guard *guard) {
+  // A chain of two at most.
+  while (guard && --guard->references == 0) {
+    shim_tls_guard *below = guard->below;
+    free(guard);
+    guard = below;
+  }
+}
+
+static void hold(shim_tls_guard **place, shim_tls_guard *guard) {
+  if (guard) guard->references++;
+  release(*place);
+  *place = guard;
+}
+
+static void context_freed(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index,
+                          long argument, void *user) {
+  (void)parent, (void)data, (void)index, (void)argument, (void)user;
+  release(pointer);
+}
+
+static void initialize(void) {
+  const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
+  // Another library's contexts must not meet this one's functions.
+  char expected[24];
+  snprintf(expected, sizeof expected, "OpenSSL/%d.", OPENSSL_VERSION_MAJOR);
+  if (!info->ssl_version || strncmp(info->ssl_version, expected, strlen(expected))) return;
+  guard_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, context_freed);
+  is_supported = guard_index >= 0;
+}
+
+static void decay(shim_tls_guard *guard, uint64_t now) {
+  uint64_t spared = (now - guard->idle_since_ns) / (1000000000 / IDLE_BYTES_PER_SECOND);
+  // The rest of a byte's time is not lost.
+  if (!spared) return;
+  guard->idle_since_ns = now;
+  guard->idle_bytes -= spared < guard->idle_bytes ? spared : guard->idle_bytes;
+}
+
+/// Whether the budget of this turn, and the peer's conduct, allow another read.
+static bool may_read(shim_tls_guard *guard) {
+  if (guard->is_suspect) guard->turn->has_suspects = true;
+  if (guard->is_flood || guard->is_suspect) return false;
+  if (guard->turn_number != guard->turn->number) {
+    guard->turn_number = guard->turn->number;
+    guard->left = SHIM_TLS_BYTES_PER_TURN;
+    decay(guard, rt_monotonic_nanoseconds());
+  }
+  return guard->left > 0;
+}
+
+static void note_read(shim_tls_guard *guard, size_t count) {
+  guard->left -= (int64_t)count;
+  guard->idle_bytes += count;
+  if (guard->idle_bytes <= SHIM_TLS_IDLE_BYTES) return;
+  guard->is_suspect = guard->turn->has_suspects = true;
+}
+
+static long on_bio(BIO *bio, int operation, const char *data, size_t length, int argument,
+                   long other, int result, size_t *processed) {
+  shim_tls_guard *guard = (shim_tls_guard *)(void *)BIO_get_callback_arg(bio);
+  (void)data, (void)length, (void)argument, (void)other;
+  switch (operation) {
+    case BIO_CB_READ:
+      if (guard->turn->reading && guard->turn->reading != guard && !guard->turn->reading->below)
+        hold(&guard->turn->reading->below, guard);
+      // Only the connection that reads the socket may stop: epoll reports it again.
+      if (!guard->below && !may_read(guard)) {
+        BIO_clear_retry_flags(bio);
+        BIO_set_retry_read(bio);
+        return -1;
+      }
+      guard->outer = guard->turn->reading;
+      guard->turn->reading = guard;
+      break;
+    case BIO_CB_READ | BIO_CB_RETURN:
+      guard->turn->reading = guard->outer;
+      guard->outer = NULL;
+      if (result > 0 && !guard->below) note_read(guard, *processed);
+      if (result == 0) guard->is_cut = true;
+      break;
+    case BIO_CB_WRITE | BIO_CB_RETURN:
+      if (result > 0 && !guard->below) {
+        uint64_t excused = *processed / SENT_PER_BYTE;
+        guard->idle_bytes -= excused < guard->idle_bytes ? excused : guard->idle_bytes;
+      }
+      break;
+    default: break;
+  }
+  return result;
+}
+
+/// Called when a handshake begins: the first moment at which the connection's BIO is known.
+static void on_info(const SSL *ssl, int where, int result) {
+  (void)result;
+  if (where != SSL_CB_HANDSHAKE_START) return;
+  BIO *bio = SSL_get_rbio(ssl);
+  shim_tls_guard *guard = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), guard_index);
+  if (!bio || !guard || BIO_get_callback_ex(bio)) return;
+  BIO_set_callback_arg(bio, (char *)(void *)guard);
+  BIO_set_callback_ex(bio, on_bio);
+}
+
+/// libcurl has made an SSL_CTX for a new connection.
+static CURLcode on_context(CURL *easy, void *context, void *user) {
+  shim_tls_source *source = user;
+  shim_tls_guard *guard = calloc(1, sizeof *guard);
+  (void)easy;
+  if (!guard) return CURLE_OUT_OF_MEMORY;
+  guard->turn = source->turn;
+  guard->references = 1;
+  if (!SSL_CTX_set_ex_data(context, guard_index, guard)) {
+    release(guard);
+    return CURLE_OUT_OF_MEMORY;
+  }
+  SSL_CTX_set_info_callback(context, on_info);
+  hold(&source->guard, guard);
+  return CURLE_OK;
+}
+
+CURLcode shim_tls_watch(CURL *easy, shim_tls_source *source) {
+  pthread_once(&once, initialize);
+  if (!is_supported) return CURLE_OK;
+  CURLcode result = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, source);
+  return result ? result : curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, on_context);
+}
+
+void shim_tls_find(CURL *easy, shim_tls_source *source) {
+  struct curl_tlssessioninfo *session = NULL;
+  shim_tls_guard *guard = NULL;
+  if (is_supported && !curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) &&
+      session->backend == CURLSSLBACKEND_OPENSSL && session->internals)
+    guard = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session->internals), guard_index);
+  hold(&source->guard, guard);
+}
+
+void shim_tls_forget(shim_tls_source *source) { hold(&source->guard, NULL); }
+
+shim_tls_guard *shim_tls_lowest(shim_tls_guard *guard) {
+  while (guard && guard->below) guard = guard->below;
+  return guard;
+}
+
+void shim_tls_credit(shim_tls_guard *guard, uint64_t bytes) {
+  guard = shim_tls_lowest(guard);
+  if (!guard) return;
+  guard->idle_bytes -= bytes < guard->idle_bytes / RECEIVED_PER_BYTE ? bytes * RECEIVED_PER_BYTE
+                                                                     : guard->idle_bytes;
+}
+
+void shim_tls_judge(shim_tls_guard *guard) {
+  if (!guard->is_suspect) return;
+  guard->is_suspect = false;
+  guard->is_flood = guard->idle_bytes > SHIM_TLS_IDLE_BYTES;
+}
