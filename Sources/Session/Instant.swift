@@ -36,4 +36,7 @@ extension Duration {
         let milliseconds = Int128(seconds) * 1000 + Int128(attoseconds / 1_000_000_000_000_000)
         return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
     }
+
+    /// The same as a time to wait.
+    package var fromNow: String { self == .zero ? "at once" : "in \(readable)" }
 }

@@ -137,6 +137,19 @@ private func delays(
         #expect(decides(.normal, isReachable: false, 61) == .giveUp)
     }
 
+    @Test func aNormalCloseIsComeBackFromWhereThatIsWanted() {
+        let reconnection = Reconnection(BackoffConfiguration(), afterNormalClose: true)
+        func decides(_ code: CloseCode) -> Reconnection.Decision {
+            reconnection.opened(now: at(0))
+            return reconnection.ended(
+                code: code, error: nil, isReachable: true, now: at(60), wallClock: 0, random: 0)
+        }
+        #expect(decides(.normal) == retry)
+        #expect(decides(.goingAway) == retry)
+        #expect(decides(.policyViolation) == .giveUp)
+        #expect(decides(.protocolError) == .giveUp)
+    }
+
     @Test func failuresOfTheNetworkAreComeBackFrom() {
         for code in [RealtimeError.Code.connect, .resolve, .tls, .timeout, .connectionLost] {
             #expect(decides(nil, RealtimeError(code, "")) == retry)

@@ -49,6 +49,21 @@ private let validators = polledValidators
         #expect(poller.header("Last-Event-ID") == nil)
     }
 
+    @Test func aTagGoesBackByItsBytes() throws {
+        let tag = FieldText(bytes: [0x22, 0xE9, 0x22])
+        var poller = try Poller()
+        poller.begin()
+        let head = ResponseHead(status: 200, fields: [HeaderField(name: "ETag", content: tag)])
+        _ = poller.session.received(
+            head, requestStarted: nil, canAuthorize: false, now: poller.now)
+        _ = try poller.session.received(1, now: poller.now)
+        _ = poller.session.ended(nil, now: poller.now, wallClock: 0, random: 0)
+        poller.session.delivered(now: poller.now)
+        poller.begin()
+        let sent = poller.session.request.fields.filter { $0.name == "If-None-Match" }
+        #expect(sent.map(\.content.bytes) == [[0x22, 0xE9, 0x22]])
+    }
+
     @Test func onlyA200MovesTheCursor() throws {
         var poller = try Poller()
         _ = try poller.answer(200, validators, body: 1)
@@ -194,7 +209,7 @@ private let validators = polledValidators
 @Suite struct LongPollTimingTests {
     @Test func aMessageIsFollowedAtOnce() throws {
         var poller = try Poller()
-        #expect(try poller.answer(200, body: 1) == .message)
+        #expect(try poller.answer(200, validators, body: 1) == .message)
         #expect(poller.wait == nil)
         poller.session.delivered(now: poller.now)
         #expect(poller.wait == .zero)

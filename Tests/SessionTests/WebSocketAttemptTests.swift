@@ -35,7 +35,7 @@ private func configuration(
     }
 
     @Test(arguments: [
-        nil, "", "ftp://b.test/", "ws://", "http://b.test:0/", "/a b", "http://b.test:99999/",
+        nil, "", "ftp://b.test/", "ws://", "http://b.test:0/", "http://b.test:99999/",
         "javascript:alert(1)",
     ])
     func badLocationsAreErrors(_ location: String?) throws {

@@ -21,6 +21,8 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// Attempts in a row that may end before they are stable; 0 is no limit.
     package var maxReconnects = 0
     package var retryInitial: Duration = .seconds(3)
+    /// The shortest reconnection time that a server's `retry` can set.
+    package var minReconnectionTime: Duration = .milliseconds(500)
     package var maxDelay: Duration = .seconds(30)
     package var stableTime: Duration = .seconds(10)
 
@@ -35,8 +37,6 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
 
     /// Statuses that pass: for servers behind proxies that restart.
     package static let resilientStatuses = [408, 425, 429, 500, 502, 503, 504]
-
-    package var wholeAnswerLimit: Int? { nil }
 
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)

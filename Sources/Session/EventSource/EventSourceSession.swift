@@ -51,6 +51,10 @@ package struct EventSourceSession: HTTPSourceSession {
     package var lastEventID: String
     /// The server's wish, or the configured one.
     private var reconnectionTime: Duration
+    /// The server asked for less than the shortest reconnection time.
+    private var asksForTooMuch = false
+    /// The ceiling whatever the server answers and the delays are.
+    private var pacer = RequestPacer(burst: 50, interval: .milliseconds(250))
     /// Attempts in a row that ended before they were stable.
     private var failures = 0
     private var hasDispatched = false
@@ -125,6 +129,7 @@ package struct EventSourceSession: HTTPSourceSession {
 
     private mutating func connect(_ now: Instant) {
         redirects = Redirects()
+        pacer.sent(now: now)
         phase = .connecting(since: now)
         makeRequest()
     }
@@ -166,6 +171,7 @@ package struct EventSourceSession: HTTPSourceSession {
         let origin = configuration.url
         do throws(RealtimeError) {
             if try redirects.follow(head, &request, from: origin, configuration.redirects) {
+                pacer.sent(now: now)
                 phase = .connecting(since: now)
                 return .again
             }
@@ -237,9 +243,12 @@ package struct EventSourceSession: HTTPSourceSession {
     /// An event was dispatched.
     package mutating func dispatched() { hasDispatched = true }
 
-    /// The server sent a `retry` field, already within its bounds (P8).
+    /// The server sent a `retry` field, already within its bounds (P8). A time below the shortest
+    /// one is raised to it, as browsers do (Firefox: 500 ms).
     package mutating func setReconnectionTime(milliseconds: Int64) {
-        reconnectionTime = .milliseconds(milliseconds)
+        let asked = Duration.milliseconds(milliseconds)
+        asksForTooMuch = asked < configuration.minReconnectionTime
+        reconnectionTime = max(asked, configuration.minReconnectionTime)
         askedDelay = reconnectionTime
     }
 
@@ -253,7 +262,11 @@ package struct EventSourceSession: HTTPSourceSession {
             ?? RealtimeError(.closed, "\(name) ended the stream")
         // One that ended the stream itself meant this wait; one that was lost did not.
         let least = failure == nil ? askedDelay : .zero
-        var told = end(error, status: 0, now: now, random: random, least: least)
+        // The server answers polls: an event, then the end. At a sensible pace that does not fail.
+        let isPoll = failure == nil && hasDispatched && !asksForTooMuch
+        var told = end(
+            error, status: error.proxyRefusal, now: now, random: random, least: least,
+            isPoll: isPoll)
         told.precedesRequest = failure?.precedesRequest ?? false
         return told
     }
@@ -273,17 +286,18 @@ package struct EventSourceSession: HTTPSourceSession {
             status: head.status)
     }
 
-    /// C10.
+    /// C10, by time alone: a server that sends one event and drops the connection is not stable.
     private func wasStable(_ now: Instant) -> Bool {
         guard case .open(let since) = phase else { return false }
-        return hasDispatched || now - since >= configuration.stableTime
+        return now - since >= configuration.stableTime
     }
 
     /// C9 and C10.
     private mutating func end(
-        _ error: RealtimeError, status: Int, now: Instant, random: Double, least: Duration
+        _ error: RealtimeError, status: Int, now: Instant, random: Double, least: Duration,
+        isPoll: Bool = false
     ) -> HTTPSourceFailure {
-        if wasStable(now) {
+        if isPoll || wasStable(now) {
             failures = 0
         } else if isOnline {
             failures += 1
@@ -302,10 +316,10 @@ package struct EventSourceSession: HTTPSourceSession {
             return HTTPSourceFailure(
                 error: error, status: status, retryIn: nil, attempt: attempt, isFatal: false)
         }
-        let delay = max(delay(random), least)
-        phase = .waiting(until: now + delay)
+        let due = max(now + max(delay(random), least), pacer.earliest)
+        phase = .waiting(until: due)
         return HTTPSourceFailure(
-            error: error, status: status, retryIn: delay, attempt: attempt, isFatal: false)
+            error: error, status: status, retryIn: due - now, attempt: attempt, isFatal: false)
     }
 
     private func delay(_ random: Double) -> Duration {
@@ -378,7 +392,8 @@ package struct EventSourceSession: HTTPSourceSession {
         let comesBack = online && !isOnline
         isOnline = online
         guard comesBack, isWaiting else { return }
-        phase = .waiting(until: max(notBefore, now + .nanoseconds(Int64(random * 1e9))))
+        let soon = now + .nanoseconds(Int64(random * 1e9))
+        phase = .waiting(until: max(notBefore, soon, pacer.earliest))
     }
 
     /// What is there was dropped; the next attempt is due at once, and nothing counts (C13).

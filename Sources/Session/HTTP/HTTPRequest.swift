@@ -45,8 +45,13 @@ package struct HTTPRequest: Sendable {
 
     /// Sets a header in the place of all of its name; nil takes it away.
     package mutating func set(_ name: String, _ value: String?) {
+        set(name, content: value.map { FieldText($0) })
+    }
+
+    /// The same with bytes that a server sent.
+    package mutating func set(_ name: String, content: FieldText?) {
         fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
-        if let value { fields.append(HeaderField(name: name, value: value)) }
+        if let content { fields.append(HeaderField(name: name, content: content)) }
     }
 
     /// Lays these headers over others: each takes the place of all of its name.

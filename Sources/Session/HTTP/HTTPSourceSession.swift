@@ -33,8 +33,6 @@ package protocol HTTPSourceConfiguration: Sendable {
     var connectTimeout: Duration { get }
     var compression: Bool { get }
     var http2: Bool { get }
-    /// Bytes of an answer that is kept whole, 0 for no limit; nil for one that is a stream.
-    var wholeAnswerLimit: Int? { get }
 }
 
 /// What a user is told of an attempt that ended (sse-poll-rest.md, C12).
@@ -59,5 +57,12 @@ package struct HTTPSourceFailure: Sendable {
         self.retryIn = retryIn
         self.attempt = attempt
         self.isFatal = isFatal
+    }
+
+    /// For the log: what failed, and when the next attempt follows.
+    package var line: String {
+        guard !isFatal else { return error.message }
+        let when = retryIn.map(\.fromNow) ?? "when there is a network again"
+        return "\(error.message); attempt \(attempt) \(when)"
     }
 }

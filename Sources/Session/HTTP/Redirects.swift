@@ -26,6 +26,11 @@ package struct Redirects: Sendable {
         "Last-Event-ID", "User-Agent",
     ]
 
+    /// Whether a header may be shown to an origin that it was not meant for (G8).
+    package static func isHarmless(_ name: String, _ rules: Rules) -> Bool {
+        (harmlessNames + rules.safeNames).contains { $0.equalsIgnoringASCIICase(name) }
+    }
+
     package init() {}
 
     /// Follows a redirect, if the answer is one and they are followed.
@@ -56,11 +61,7 @@ package struct Redirects: Sendable {
         hops += 1
         if !next.hasSameOrigin(as: origin) {
             leftOrigin = true
-            fields.removeAll { field in
-                !(Redirects.harmlessNames + rules.safeNames).contains {
-                    $0.equalsIgnoringASCIICase(field.name)
-                }
-            }
+            fields.removeAll { !Redirects.isHarmless($0.name, rules) }
         }
         url = next.withCredentials(of: leftOrigin ? nil : origin)
         return true
@@ -90,7 +91,7 @@ package struct Redirects: Sendable {
     private static func place(
         _ head: ResponseHead, _ url: HTTPURL
     ) throws(RealtimeError) -> HTTPURL {
-        let locations = head.values("Location")
+        let locations = head.contents("Location").map(\.bytes)
         guard let location = locations.first, locations.count == 1, !location.isEmpty else {
             throw RealtimeError(
                 .redirect, "\(url.displayName) answered \(head.status) without one Location")

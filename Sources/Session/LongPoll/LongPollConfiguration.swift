@@ -27,7 +27,8 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     package private(set) var lastEventID: String?
     package private(set) var idQueryParameter = "last_event_id"
 
-    /// Between the beginnings of polls that the server answers at once with nothing.
+    /// Between the starts of polls that the server answers at once with nothing, or with a message
+    /// that leaves the cursor where it was.
     package var interval: Duration = .seconds(15)
     /// How long a poll may be held, and how long an answer's body may stand still.
     package var pollTimeout: Duration = .seconds(60)
@@ -44,8 +45,6 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var maxBodyBytes = 64 << 20
     package var compression = true
     package var http2 = true
-
-    package var wholeAnswerLimit: Int? { maxBodyBytes }
 
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)

@@ -3,8 +3,8 @@ package import Wire
 /// What a long poll has seen already (sse-poll-rest.md, L2 and L3).
 package struct LongPollCursor: Sendable, Equatable {
     /// As the latest answer had them, byte for byte; nil for one it did not have.
-    private var lastModified: String?
-    private var tag: String?
+    private var lastModified: FieldText?
+    private var tag: FieldText?
     /// What stands for the place on every transport; "" for none.
     package private(set) var id = ""
 
@@ -22,18 +22,18 @@ package struct LongPollCursor: Sendable, Equatable {
                 "the id \(id.quoted(upTo: 60)) is not made of a time and an ETag, which polls by"
                     + " validators begin with")
         }
-        lastModified = formatHTTPDate(seconds)
-        tag = String(parts[1])
+        lastModified = FieldText(formatHTTPDate(seconds))
+        tag = FieldText(String(parts[1]))
     }
 
     /// The place that an answer of 200 says it reaches; nil when it says none.
     package init?(_ head: ResponseHead) {
-        lastModified = head.values("Last-Modified").first.flatMap { $0.isEmpty ? nil : $0 }
-        tag = head.values("ETag").first.flatMap { $0.isEmpty ? nil : $0 }
+        lastModified = head.contents("Last-Modified").first.flatMap { $0.text.isEmpty ? nil : $0 }
+        tag = head.contents("ETag").first.flatMap { $0.text.isEmpty ? nil : $0 }
         if let named = head.values("Last-Event-ID").first, !named.isEmpty {
             id = named
-        } else if let lastModified, let tag, let seconds = parseHTTPDate(lastModified) {
-            id = "\(seconds):\(tag)"
+        } else if let lastModified, let tag, let seconds = parseHTTPDate(lastModified.text) {
+            id = "\(seconds):\(tag.text)"
         }
         if lastModified == nil, tag == nil, id.isEmpty { return nil }
     }
@@ -44,6 +44,20 @@ package struct LongPollCursor: Sendable, Equatable {
         guard var reached = LongPollCursor(head) else { return }
         if reached.id.isEmpty, mode != .validators { reached.id = id }
         self = reached
+    }
+
+    /// Whether a request from here differs from one from `other`, by what this configuration sends:
+    /// a server that is asked the same again may give the same answer for ever.
+    package func asksForMore(
+        than other: LongPollCursor, _ configuration: LongPollConfiguration
+    ) -> Bool {
+        let mode = configuration.cursorMode
+        if mode == .validators || configuration.sendsValidatorsToo {
+            if lastModified != other.lastModified || tag != other.tag { return true }
+        }
+        let sendsID =
+            mode == .headerID || mode == .queryID || configuration.secondIDParameter != nil
+        return sendsID && !HeaderField.haveSameBytes(id, other.id)
     }
 
     /// Says it to the server.
@@ -60,8 +74,8 @@ package struct LongPollCursor: Sendable, Equatable {
     }
 
     package func applyValidators(to request: inout HTTPRequest) {
-        request.set("If-Modified-Since", lastModified)
-        request.set("If-None-Match", tag)
+        request.set("If-Modified-Since", content: lastModified)
+        request.set("If-None-Match", content: tag)
     }
 
     /// Stands behind a message of the latest answer that has an id of its own.

@@ -49,8 +49,9 @@ package struct LongPollSession: HTTPSourceSession {
         case polling(begun: Instant, start: Instant?)
         /// The head has come, and bytes behind it until `last`.
         case reading(start: Instant, last: Instant)
-        /// The caller has the body.
-        case delivering(start: Instant)
+        /// The caller has the body, which came whole after the server had held the poll for so
+        /// long.
+        case delivering(start: Instant, held: Duration)
         case waiting(until: Instant)
         case offline
         case authorizing
@@ -74,6 +75,10 @@ package struct LongPollSession: HTTPSourceSession {
     private var isGood = false
     private var messageIDInside: String?
     private var bodyBytes = 0
+    /// The ceiling for a server that moves the cursor with each answer. A backlog of messages is
+    /// read without a pause up to the burst. Above it, a poll each 10 ms is more than a server in
+    /// another city can answer, and leaves a processor idle.
+    private var pacer = RequestPacer(burst: 1000, interval: .milliseconds(10))
     private var name: String { request.url.displayName }
 
     /// What a server may ask to wait, as for event sources.
@@ -126,6 +131,7 @@ package struct LongPollSession: HTTPSourceSession {
     private mutating func makeRequest(_ now: Instant) {
         redirects = Redirects()
         head = nil
+        pacer.sent(now: now)
         phase = .polling(begun: now, start: nil)
         request = HTTPRequest("GET", configuration.url, fields: configuration.fields)
         // An event stream is what an Accept that names one would bring.
@@ -150,6 +156,7 @@ package struct LongPollSession: HTTPSourceSession {
         do throws(RealtimeError) {
             let origin = configuration.url
             if try redirects.follow(head, &request, from: origin, configuration.redirects) {
+                pacer.sent(now: now)
                 phase = .polling(begun: begun, start: nil)
                 return .again
             }
@@ -212,7 +219,8 @@ package struct LongPollSession: HTTPSourceSession {
     ) -> Outcome {
         if let failure {
             if failure.isFinal { return .failed(fail(failure.error)) }
-            return .failed(retry(failure.error, now: now, random: random))
+            let error = failure.error
+            return .failed(retry(error, status: error.proxyRefusal, now: now, random: random))
         }
         guard let head, case .reading(let start, _) = phase else { return .nothing }
         switch head.status {
@@ -220,21 +228,21 @@ package struct LongPollSession: HTTPSourceSession {
             isGood = true
             if bodyBytes > 0 {
                 // It counts as good when it was delivered: its body may be none that can be.
-                phase = .delivering(start: start)
+                phase = .delivering(start: start, held: now - start)
                 return .message
             }
             failures = 0
             cursor.move(to: head, configuration.cursorMode)
-            cameEmpty(start, now)
+            cameEmpty(start, held: now - start, now)
         case 204, 304, 408:
             failures = 0
             isGood = true
-            pollAgain(start, now)
-        case 504 where !isHasty(start, now) || !configuration.countsGatewayTimeouts:
-            pollAgain(start, now)
+            pollAgain(start, held: now - start, now)
+        case 504 where !isHasty(now - start) || !configuration.countsGatewayTimeouts:
+            pollAgain(start, held: now - start, now)
         case 410 where !configuration.failsWhenGone:
             cursor = LongPollCursor()
-            phase = .waiting(until: now + configuration.interval)
+            wait(until: now + configuration.interval)
             let gone = RealtimeError(
                 .gone, "\(name) answered 410: what was polled is gone",
                 response: HTTPResponse(head, body: []))
@@ -270,22 +278,28 @@ package struct LongPollSession: HTTPSourceSession {
     /// The caller has had the whole answer: now the cursor moves (L4).
     /// - Parameter isEmpty: it was a batch without a message.
     package mutating func delivered(isEmpty: Bool = false, now: Instant) {
+        let before = cursor
         // Also when it was closed meanwhile: another run begins behind it.
         if let head { cursor.move(to: head, configuration.cursorMode) }
         failures = 0
         if let id = messageIDInside { cursor.move(to: id) }
         messageIDInside = nil
         head = nil
-        guard case .delivering(let begun) = phase else { return }
-        if isEmpty { return cameEmpty(begun, now) }
+        guard case .delivering(let begun, let held) = phase else { return }
+        if isEmpty { return cameEmpty(begun, held: held, now) }
         hastyAnswers = 0
-        start(now: now)
+        // The same request would bring the same answer, as from any static URL.
+        guard cursor.asksForMore(than: before, configuration) else {
+            return pollAgain(begun, held: held, now)
+        }
+        notBefore = now
+        if isOnline { wait(until: now) } else { phase = .offline }
     }
 
     /// An answer of 200 with nothing.
-    private mutating func cameEmpty(_ start: Instant, _ now: Instant) {
-        hastyAnswers = now - start < .milliseconds(100) ? hastyAnswers + 1 : 0
-        pollAgain(start, now)
+    private mutating func cameEmpty(_ start: Instant, held: Duration, _ now: Instant) {
+        hastyAnswers = held < .milliseconds(100) ? hastyAnswers + 1 : 0
+        pollAgain(start, held: held, now)
     }
 
     /// What came is not built as it says: it is asked for once more.
@@ -297,14 +311,17 @@ package struct LongPollSession: HTTPSourceSession {
     }
 
     /// It was not held.
-    private func isHasty(_ start: Instant, _ now: Instant) -> Bool {
-        now - start < configuration.minHold
+    private func isHasty(_ held: Duration) -> Bool { held < configuration.minHold }
+
+    /// L5 and L8, also for a message that leaves the cursor where it was.
+    private mutating func pollAgain(_ start: Instant, held: Duration, _ now: Instant) {
+        let isHasty = isHasty(held) || hastyAnswers >= 3
+        wait(until: isHasty ? max(now, start + configuration.interval) : now)
     }
 
-    /// L5 and L8.
-    private mutating func pollAgain(_ start: Instant, _ now: Instant) {
-        let isHasty = isHasty(start, now) || hastyAnswers >= 3
-        phase = .waiting(until: isHasty ? max(now, start + configuration.interval) : now)
+    /// Schedules the next poll, within the ceiling on requests.
+    private mutating func wait(until due: Instant) {
+        phase = .waiting(until: max(due, pacer.earliest))
     }
 
     private func refusal(_ head: ResponseHead) -> RealtimeError {
@@ -337,9 +354,10 @@ package struct LongPollSession: HTTPSourceSession {
         for _ in 0..<min(failures, 63) where delay < cap { delay = min(cap, delay * 2) }
         failures += 1
         let spread = Duration.nanoseconds(Int64(delay / 2 + random * delay / 2))
-        let wait = max(spread, least)
-        phase = .waiting(until: now + wait)
-        return HTTPSourceFailure(error: error, status: status, retryIn: wait, attempt: attempt)
+        let due = max(now + max(spread, least), pacer.earliest)
+        phase = .waiting(until: due)
+        return HTTPSourceFailure(
+            error: error, status: status, retryIn: due - now, attempt: attempt)
     }
 
     // MARK: Time
@@ -372,7 +390,7 @@ package struct LongPollSession: HTTPSourceSession {
             // Without a byte: nothing new (L5), as from a server that has nothing to say.
             failures = 0
             isGood = true
-            pollAgain(start, now)
+            pollAgain(start, held: now - start, now)
             return .held
         case .reading:
             let limit = configuration.pollTimeout
@@ -396,7 +414,7 @@ package struct LongPollSession: HTTPSourceSession {
         let comesBack = online && !isOnline
         isOnline = online
         guard comesBack else { return }
-        let soon = max(notBefore, now + .nanoseconds(Int64(random * 1e9)))
+        let soon = max(notBefore, now + .nanoseconds(Int64(random * 1e9)), pacer.earliest)
         switch phase {
         case .offline: phase = .waiting(until: soon)
         // What was waited for is what the network brought about.

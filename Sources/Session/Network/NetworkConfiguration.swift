@@ -49,7 +49,8 @@ package struct NetworkConfiguration: Sendable, Equatable {
 
     // The socket
     package var tcpNoDelay = true
-    /// Idle time before the kernel probes the peer, and between probes; zero does not probe.
+    /// Idle time before the kernel probes the peer, and between probes. Zero: a WebSocket is not
+    /// probed, other connections as `CurlHandle` says.
     package private(set) var tcpKeepAlive = Duration.zero
     /// SO_RCVBUF; 0 leaves it to the kernel.
     package private(set) var receiveBufferBytes = 0
@@ -148,7 +149,8 @@ package struct NetworkConfiguration: Sendable, Equatable {
     ) throws(RealtimeError) {
         guard !host.isEmpty, host.utf8.allSatisfy({ isHostByte($0) }) else {
             throw RealtimeError(
-                .invalidArgument, "the host \(host.quoted()) to resolve is no host name")
+                .invalidArgument, "the host \(HTTPURL.redacted(host)) to resolve is not a host name"
+            )
         }
         guard (1...65535).contains(port) else {
             throw RealtimeError(
@@ -156,7 +158,8 @@ package struct NetworkConfiguration: Sendable, Equatable {
         }
         guard !address.isEmpty, address.utf8.allSatisfy(isAddressByte) else {
             throw RealtimeError(
-                .invalidArgument, "the address \(address.quoted()) is neither IPv4 nor IPv6")
+                .invalidArgument,
+                "the address \(HTTPURL.redacted(address)) is neither IPv4 nor IPv6")
         }
         resolves.append("\(host):\(port):\(address)")
     }

@@ -42,9 +42,12 @@ package struct NoProxyList: Sendable, Equatable {
 
     private static func entry(_ word: Substring) throws(RealtimeError) -> Entry {
         func invalid(_ fault: String) -> RealtimeError {
-            RealtimeError(
+            // A URL, maybe, with a password.
+            let text = String(word)
+            let shown = text.contains("@") ? HTTPURL.redacted(text) : text.quoted(upTo: 100)
+            return RealtimeError(
                 .invalidArgument,
-                "the no-proxy list has \(String(word).quoted(upTo: 100)), \(fault)")
+                "the no-proxy list has \(shown), \(fault)")
         }
         if word == "*" { return .all }
         let parts = word.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)

@@ -4,15 +4,19 @@ package import Wire
 extension RESTSession {
     /// The head of an answer.
     /// - Parameters:
+    ///   - isShared: it came on a connection that other exchanges may use at the same time.
+    ///   - isNew: the connection was made for this exchange.
     ///   - wallClock: seconds since 1970, for a Retry-After that is a date (G9).
     ///   - random: uniform in [0, 1), asked when there is a delay to choose.
     package mutating func received(
-        _ head: ResponseHead, of id: ID, now: Instant, wallClock: Int64,
-        random: @autoclosure () -> Double
+        _ head: ResponseHead, of id: ID, isShared: Bool = false, isNew: Bool = false,
+        now: Instant, wallClock: Int64, random: @autoclosure () -> Double
     ) -> Reception {
         guard let entry = entries[id], case .running(isAnswered: false) = entry.state else {
             return .discard
         }
+        // A proxy's word, that of a tunnel too, says nothing about the origin.
+        if head.proxy == nil { learn(entry, isShared: isShared, isNew: isNew, now) }
         entry.head = head
         entry.retryAfter = Wire.retryAfter(head, wallClock: wallClock)
         do throws(RealtimeError) {
@@ -71,6 +75,26 @@ extension RESTSession {
     /// Bytes of a streamed request body were taken from the caller.
     package mutating func bodyUsed(_ id: ID) { entries[id]?.bodyIsUsed = true }
 
+    /// Bytes of the request's body were sent.
+    package mutating func sent(_ id: ID, now: Instant) { entries[id]?.movedAt = now }
+
+    /// Bytes of the answer's body came. Those of an answer that is kept whole must all come in the
+    /// attempt's time.
+    package mutating func receivedBytes(of id: ID, now: Instant) {
+        guard let entry = entries[id], entry.streamsAnswer,
+            case .running(isAnswered: true) = entry.state
+        else { return }
+        entry.movedAt = now
+    }
+
+    /// The caller does not take its answer now, or has no more of its request's body yet; or it
+    /// goes on. Meanwhile the attempt's time stands still.
+    package mutating func setHeld(_ id: ID, _ isHeld: Bool, now: Instant) {
+        guard let entry = entries[id], entry.isHeld != isHeld else { return }
+        entry.isHeld = isHeld
+        entry.movedAt = now
+    }
+
     /// An exchange is over.
     /// - Parameter failure: nil when the answer is whole, or what was left of it is not wanted.
     package mutating func ended(
@@ -78,14 +102,22 @@ extension RESTSession {
     ) {
         guard let entry = entries[id], entry.holdsPlace else { return }
         switch entry.state {
-        case .draining(let next) where !entry.isTimedOut: proceed(entry, next, now)
+        case .draining(.redirect) where entry.isTimedOut:
+            // The redirect shares the attempt's time, which is over.
+            failed(entry, failure ?? HTTPFailure(missing(entry)), now, random)
+        case .draining(let next):
+            // The rest of the answer does not matter, but its connection may be dead.
+            if entry.isTimedOut { entry.needsFreshConnection = true }
+            proceed(entry, next, now)
         case .running(isAnswered: true) where failure == nil:
             finish(entry, refusal(entry), hasBody: true, now: now)
-        case .running, .draining:
-            let missing = RealtimeError(.connectionLost, "\(entry.name) ended without an answer")
-            failed(entry, failure ?? HTTPFailure(missing), now, random)
+        case .running: failed(entry, failure ?? HTTPFailure(missing(entry)), now, random)
         case .queued, .waiting, .authorizing: return
         }
+    }
+
+    private func missing(_ entry: RESTEntry) -> RealtimeError {
+        RealtimeError(.connectionLost, "\(entry.name) ended without an answer")
     }
 
     /// An exchange cannot go on, by the caller's doing or a limit: no other follows.
@@ -129,6 +161,9 @@ extension RESTSession {
     private mutating func failed(
         _ entry: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: () -> Double
     ) {
+        if entry.policy.needsHeadAlone, let head = entry.head, (200..<300).contains(head.status) {
+            return finish(entry, nil, now: now)
+        }
         entry.lastError = failure.error
         // Its connection may be dead, and HTTP/2 would go on using it.
         if entry.isTimedOut { entry.needsFreshConnection = true }
@@ -138,7 +173,9 @@ extension RESTSession {
             if case .running(isAnswered: true) = entry.state { entry.streamsAnswer } else {
                 false
             }
-        guard !isTold, RetryRules.mayPass(failure), entry.canSendBody else {
+        guard !isTold, RetryRules.mayPass(failure), entry.canSendBody,
+            !RetryRules.isDone(entry.head, failure, entry.request, entry.policy)
+        else {
             return finish(entry, failure.error, now: now)
         }
         if failure.isStale, !entry.wasStale {
@@ -150,7 +187,9 @@ extension RESTSession {
             if entry.exchangeCounts { entry.attempts -= 1 } else { entry.isReplay = true }
             return requeue(entry, now)
         }
-        let repeats = failure.precedesRequest || RetryRules.repeats(entry.request, entry.policy)
+        let repeats =
+            failure.precedesRequest || entry.isRedirected
+            || RetryRules.repeats(entry.request, entry.policy)
         guard repeats, let delay = delay(entry, now, random) else {
             return finish(entry, failure.error, now: now)
         }

@@ -21,10 +21,12 @@ package struct RESTConfiguration: Sendable {
     package var network = NetworkConfiguration()
     package var queueCapacity = 100
     package var overflow = Overflow.rejectNew
-    /// Exchanges with one origin at a time.
+    /// Connections to one origin at a time: exchanges, unless they share connections (HTTP/2).
     package private(set) var perHost = 6
-    /// The client's credential is for the base's origin alone, whatever URL a request names.
-    package var confinesCredential = false
+    /// Where the client's credential and headers may go beside the base's origin.
+    package private(set) var credentialOrigins: [HTTPURL] = []
+    /// They may go anywhere.
+    private var trustsAllOrigins = false
     /// A query parameter that its bearer token is sent as, too.
     package var tokenParameter: String?
     /// Codings are offered, and decoded.
@@ -65,6 +67,39 @@ package struct RESTConfiguration: Sendable {
         perHost = count
     }
 
+    /// - Parameter origin: a URL of scheme, host and port alone, or "*" for all.
+    package mutating func addCredentialOrigin(_ origin: String) throws(RealtimeError) {
+        if origin == "*" { return trustsAllOrigins = true }
+        let url = try HTTPURL(parsing: origin, as: .http)
+        guard url.target == "/", url.basicAuthorization == nil,
+            !origin.utf8.contains(UInt8(ascii: "#"))
+        else {
+            throw RealtimeError(
+                .invalidURL,
+                "\(HTTPURL.redacted(origin)) is not an origin: a scheme, a host and maybe a port"
+                    + " are expected, such as https://api.example.org")
+        }
+        credentialOrigins.append(url)
+    }
+
+    /// Whether a request to `url` may carry the client's own credential and headers. Without a base
+    /// the caller has named each URL as a whole, and so chosen who gets them.
+    package func trusts(_ url: HTTPURL) -> Bool {
+        if trustsAllOrigins { return true }
+        guard let home = base.url else {
+            return credentialOrigins.isEmpty
+                || credentialOrigins.contains { $0.hasSameOrigin(as: url) }
+        }
+        return url.hasSameOrigin(as: home)
+            || credentialOrigins.contains { $0.hasSameOrigin(as: url) }
+    }
+
+    /// The client's headers that a request carries; the Authorization is the session's.
+    package func fields(isTrusted: Bool) -> [HeaderField] {
+        if isTrusted { return plainFields }
+        return plainFields.filter { Redirects.isHarmless($0.name, policy.redirects) }
+    }
+
     /// The Authorization among the headers.
     package var authorization: String? { fields.last(where: isAuthorization)?.value }
 }
@@ -101,13 +136,53 @@ package struct RESTBase: Sendable {
             return plain
         }
         guard let url, !isAbsolute(path) else { return try parse(path) }
+        let path = path.withoutFragment
         if path.isEmpty { return url }
         let rest = Substring(path.utf8.drop { $0 == UInt8(ascii: "/") })
         let isWhole = rest.utf8.first == UInt8(ascii: "?") && !root.isEmpty
         let target = root + (isWhole ? "" : "/") + rest
         if let plain = url.withPlainTarget(target) { return plain }
+        try checkBelowBase(rest, url)
         return try HTTPURL(parsing: url.connectURL + target, as: .http)
             .withCredentials(of: url)
+    }
+}
+
+/// A path that leads out of the base would reach what its caller did not mean (RFC 3986 §5.2.4).
+/// Servers differ on what they decode first, so that encoded dots and slashes count as well.
+package func checkBelowBase(_ path: Substring, _ base: HTTPURL) throws(RealtimeError) {
+    var depth = 0
+    var segment: [UInt8] = []
+    func leave() -> Bool {
+        switch segment {
+        case Array("..".utf8): depth -= 1
+        case [], Array(".".utf8): break
+        default: depth += 1
+        }
+        segment = []
+        return depth < 0
+    }
+    var isOutside = false
+    var rest = path.utf8[...]
+    while let byte = rest.popFirst(), byte != UInt8(ascii: "?"), byte != UInt8(ascii: "#") {
+        var byte = byte
+        if byte == UInt8(ascii: "%"),
+            let value = UInt8(String(Substring(rest.prefix(2))), radix: 16)
+        {
+            byte = value
+            rest = rest.dropFirst(2)
+        }
+        if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") {
+            isOutside = leave() || isOutside
+        } else {
+            segment.append(byte)
+        }
+    }
+    guard !leave(), !isOutside else {
+        throw RealtimeError(
+            .invalidURL,
+            "the path \(String(path).withoutQuery.quoted()) leads out of the base URL"
+                + " \(base.displayName)\(base.target)")
     }
 }
 

@@ -50,7 +50,12 @@ final class RESTEntry: @unchecked Sendable {
     private var timeLeft: Duration
     /// When `Alarms` wakes it.
     @exclusivity(unchecked) var alarmSet: Instant?
+    /// When the attempt's time is over, unless bytes move until then.
     @exclusivity(unchecked) var attemptEnd: Instant?
+    /// When bytes moved last that the attempt's time is counted from; nil for none.
+    @exclusivity(unchecked) var movedAt: Instant?
+    /// The caller itself holds up its request's body or its answer.
+    @exclusivity(unchecked) var isHeld = false
     /// The attempt was told to end; its end comes as any other.
     @exclusivity(unchecked) var isTimedOut = false
 
@@ -101,6 +106,17 @@ final class RESTEntry: @unchecked Sendable {
     }
 
     var isQueued: Bool { if case .queued = state { true } else { false } }
+
+    /// The server has redirected the request: what goes out next has not been sent before.
+    var isRedirected: Bool { if case .draining(.redirect) = state { true } else { false } }
+
+    /// The attempt's new end, when its time is not over after all: bytes moved, or the caller holds
+    /// them up.
+    func laterEnd(_ now: Instant) -> Instant? {
+        if isHeld { return now + policy.attemptTimeout }
+        guard let movedAt, movedAt + policy.attemptTimeout > now else { return nil }
+        return movedAt + policy.attemptTimeout
+    }
 
     /// A body that is the caller's stream can be sent now, or sent again.
     var canSendBody: Bool {

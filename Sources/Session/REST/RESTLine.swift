@@ -2,6 +2,26 @@ import Wire
 
 // Which request begins when (R10, R11).
 extension RESTSession {
+    /// Exchanges with one origin that share connections: as many streams as a server should allow
+    /// on one (RFC 9113 §6.5.2), and libcurl puts there.
+    private var mostStreams: Int { 100 }
+
+    /// An answer has told how an origin's connections are used.
+    /// - Parameters:
+    ///   - isShared: other exchanges may use the connection at the same time.
+    ///   - isNew: the connection was made for this exchange.
+    mutating func learn(_ entry: RESTEntry, isShared: Bool, isNew: Bool, _ now: Instant) {
+        let place = entry.line
+        let wasShared = lines[place].isShared
+        if lines[place].running <= 1 { lines[place].extraConnections = 0 }
+        if isShared, isNew, wasShared, lines[place].running > 1 {
+            // The server allows few streams on a connection: `max_per_host` counts connections.
+            lines[place].extraConnections += 1
+        }
+        lines[place].isShared = isShared && lines[place].extraConnections < perHost
+        if lines[place].isShared, !wasShared { pump(place, now) }
+    }
+
     /// A request is to begin as soon as it may, at its place among the others.
     mutating func requeue(_ entry: RESTEntry, _ now: Instant) {
         if entry.holdsPlace { lines[entry.line].running -= 1 }
@@ -39,7 +59,7 @@ extension RESTSession {
 
     private func next(_ place: RESTLines.Place, _ now: Instant) -> ID? {
         guard lines[place].isReachable, lines[place].resumeAt.map({ $0 <= now }) ?? true,
-            lines[place].running < perHost
+            lines[place].running < (lines[place].isShared ? max(perHost, mostStreams) : perHost)
         else { return nil }
         let plain = nextUnordered(place)
         guard let first = ordered.first, let entry = entries[first], entry.line == place,
@@ -82,7 +102,9 @@ extension RESTSession {
         entry.isTimedOut = false
         if entry.attemptEnd == nil, entry.policy.attemptTimeout > .zero {
             entry.attemptEnd = now + entry.policy.attemptTimeout
+            entry.movedAt = nil
         }
+        entry.isHeld = false
         if entry.usesCredential {
             entry.generation = generation
             if credential != nil || entry.request.has("Authorization") {

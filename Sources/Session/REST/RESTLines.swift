@@ -10,6 +10,10 @@ struct RESTLine: Sendable {
     var resumeAt: Instant?
     /// Exchanges under way.
     var running = 0
+    /// Exchanges share connections (HTTP/2), so that `max_per_host` does not limit them.
+    var isShared = false
+    /// Connections that were made although there was one to share.
+    var extraConnections = 0
     /// Requests of it that have not ended.
     var members = 0
     /// Unordered ones that wait to begin, first submitted first: those with the client's

@@ -3,7 +3,8 @@ package import Wire
 /// How often, how soon and how long a request is tried, and what it may bring; the C ABI's
 /// `rt_rest_set_*` and `rt_rest_request_set_*`, with the same defaults.
 package struct RESTPolicy: Sendable, Equatable {
-    /// From name resolution to the last byte of the answer; zero is no limit.
+    /// From name resolution to the last byte of the answer, counted anew with each byte of the
+    /// request's body, and of an answer that is streamed; zero is no limit.
     package var attemptTimeout = Duration.seconds(5)
     /// Whether it is an option of the caller's, which errors name then.
     package var namesTimeout = true
@@ -27,6 +28,9 @@ package struct RESTPolicy: Sendable, Equatable {
     package var retriesUnsafe = false
     /// Each attempt has a connection of its own: one that was kept may break unseen.
     package var usesFreshConnection = false
+    /// The head of an answer says all: after a 2xx the request has ended well, whatever becomes of
+    /// the body.
+    package var needsHeadAlone = false
     package var redirects = Redirects.Rules()
     /// Bytes of an answer that is kept whole, decoded; zero is no limit.
     package var bodyLimit = 64 << 20
@@ -62,6 +66,17 @@ package enum RetryRules {
     /// After an error that the server may have seen the request before.
     static func repeats(_ request: HTTPRequest, _ policy: RESTPolicy) -> Bool {
         isIdempotent(request.method) || isKeyed(request) || policy.retriesUnsafe
+    }
+
+    /// Whether the server has done what was asked, in an answer that cannot be read: it would be
+    /// done once more, and most likely be answered alike.
+    static func isDone(
+        _ head: ResponseHead?, _ failure: HTTPFailure, _ request: HTTPRequest, _ policy: RESTPolicy
+    ) -> Bool {
+        guard let head, (200..<300).contains(head.status), !policy.retriesUnsafe else {
+            return false
+        }
+        return failure.error.code == .protocolViolation && !isIdempotent(request.method)
     }
 
     /// After an answer; the request is looked at only where it matters.

@@ -10,16 +10,19 @@ package final class RESTRequest: Sendable {
     package let rewinds: Bool
     /// The caller is given the answer's body as it comes: once it has begun it is the last one.
     package let streamsAnswer: Bool
+    /// Its URL is where the client's own credential may go.
+    package let isTrusted: Bool
 
     package init(
         _ http: HTTPRequest, _ policy: RESTPolicy = RESTPolicy(), canRewind: Bool = false,
-        rewinds: Bool = false, streamsAnswer: Bool = false
+        rewinds: Bool = false, streamsAnswer: Bool = false, isTrusted: Bool = true
     ) {
         self.http = http
         self.policy = policy
         self.canRewind = canRewind
         self.rewinds = rewinds
         self.streamsAnswer = streamsAnswer
+        self.isTrusted = isTrusted
     }
 }
 

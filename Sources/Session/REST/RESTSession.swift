@@ -44,8 +44,6 @@ package struct RESTSession: Sendable {
     let perHost: Int
     private let queueCapacity: Int
     private let overflow: RESTConfiguration.Overflow
-    /// The only origin that sees the client's credential; nil for all.
-    private let home: HTTPURL?
     private let tokenParameter: String?
     var entries: [ID: RESTEntry] = [:]
     var lines = RESTLines()
@@ -92,7 +90,6 @@ package struct RESTSession: Sendable {
         perHost = configuration.perHost
         queueCapacity = configuration.queueCapacity
         overflow = configuration.overflow
-        home = configuration.confinesCredential ? configuration.base.url : nil
         tokenParameter = configuration.tokenParameter
     }
 
@@ -116,7 +113,7 @@ package struct RESTSession: Sendable {
         {
             entry.request.set("Idempotency-Key", key())
         }
-        if let home, !entry.origin.hasSameOrigin(as: home) { entry.usesCredential = false }
+        if !request.isTrusted { entry.usesCredential = false }
         guard !isClosed else {
             act(.finish(id, entry.outcome(RealtimeError(.closed, "the client is closed"))))
             lines.leave(line)
@@ -258,18 +255,25 @@ package struct RESTSession: Sendable {
             if time <= now {
                 act(.abort(entry.id))
                 return requeue(entry, now)
-            } else if let end = entry.attemptEnd, end <= now {
+            } else if let end = entry.attemptEnd, end <= now, !extend(entry, now) {
                 act(.abort(entry.id))
                 return proceed(entry, .retry(at: time), now)
             }
         case .running, .draining:
-            if let end = entry.attemptEnd, end <= now, !entry.isTimedOut {
+            if let end = entry.attemptEnd, end <= now, !entry.isTimedOut, !extend(entry, now) {
                 entry.isTimedOut = true
                 act(.timeOut(entry.id))
             }
         case .authorizing: break
         }
         alarms.set(entry, entry.alarm)
+    }
+
+    /// - Returns: whether the attempt has more time, from the last byte that moved.
+    private func extend(_ entry: RESTEntry, _ now: Instant) -> Bool {
+        guard let end = entry.laterEnd(now) else { return false }
+        entry.attemptEnd = end
+        return true
     }
 
     // MARK: Helpers

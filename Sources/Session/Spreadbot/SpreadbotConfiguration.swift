@@ -46,6 +46,9 @@ package struct SpreadbotConfiguration: Sendable {
 
     /// Attempts in a row on one leg after one that failed; none with 0.
     package var maxReconnects = 3
+    /// How often in a row the whole ladder may fail; 0 is no limit. Delays between two rounds grow
+    /// as those between the attempts on one leg do.
+    package var maxRounds = 1
     package var maxDelay: Duration = .seconds(30)
     /// How long a connection must stand for the count to begin anew.
     package var stableTime: Duration = .seconds(10)
@@ -140,6 +143,7 @@ package struct SpreadbotConfiguration: Sendable {
         while root.utf8.last == UInt8(ascii: "/") { root = root.dropLast() }
         let rest = path.drop { $0 == "/" }
         let joint = rest.utf8.first == UInt8(ascii: "?") ? "" : "/"
+        try checkBelowBase(rest, base)
         return try HTTPURL(parsing: root + joint + rest, as: .http).withCredentials(of: base)
     }
 

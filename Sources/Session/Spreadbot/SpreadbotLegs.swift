@@ -28,6 +28,7 @@ extension SpreadbotSession {
         if !gotMessage {
             gotMessage = true
             failures = 0
+            failedRounds = 0
             rungs[rung].shortLives = 0
         }
         return cursor.accepts(id)
@@ -44,6 +45,7 @@ extension SpreadbotSession {
     mutating func settle(since openedAt: Instant, _ now: Instant) -> Bool {
         guard gotMessage || now - openedAt >= configuration.stableTime else { return false }
         failures = 0
+        failedRounds = 0
         rungs[rung].shortLives = 0
         // A server that accepts and then refuses must not be asked for ever.
         if now - openedAt >= configuration.stableTime { wasRefreshed = false }
@@ -87,7 +89,8 @@ extension SpreadbotSession {
         switch outcome {
         case .unauthorized: reauthorize(failure, end, now, wallClock, random)
         case .refused: self.end(end.error, failure)
-        case .unsupported where isOnline: nextRung(now, failure)
+        case .unsupported where isOnline:
+            nextRung(now, failure, asked: asked(end, wallClock), random: random)
         case .unsupported, .unreachable, .dropped:
             retryOrWait(failure, end, now, wallClock, random)
         }
@@ -117,14 +120,21 @@ extension SpreadbotSession {
                 ? now + configuration.upgradeInterval : Instant(nanoseconds: .max)
             failures = configuration.maxReconnects
         }
-        guard failures < configuration.maxReconnects else { return nextRung(now, failure) }
+        let asked = asked(end, wallClock)
+        guard failures < configuration.maxReconnects else {
+            return nextRung(now, failure, asked: asked, random: random)
+        }
         failures += 1
-        let asked = end.error.response.flatMap { retryAfter($0, wallClock: wallClock) }
         let delay = delay(failures, random, asked: asked)
         failure.retryIn = delay
         failure.attempt = failures
         stage = .backoff(until: now + delay)
         act(.failed(failure))
+    }
+
+    /// The server's Retry-After.
+    private func asked(_ end: SpreadbotLegEnd, _ wallClock: Int64) -> Duration? {
+        end.error.response.flatMap { retryAfter($0, wallClock: wallClock) }
     }
 
     /// Connections on one leg that each end at once and without a message, before it counts as one

@@ -57,6 +57,11 @@ enum SpreadbotOutcome: Equatable {
             }
             return
         }
+        // A proxy that opens no tunnel for this one does not open it at the next attempt either.
+        if end.error.proxyRefusal != 0 {
+            self = wasOpen ? .dropped : .unsupported
+            return
+        }
         switch end.status {
         // What was open ends by its connection, whatever its status was.
         case 101 where wasOpen, 200 where wasOpen && end.error.code != .contentType:

@@ -41,7 +41,7 @@ package struct SpreadbotSend: Sendable, Equatable {
     package var isDurable: Bool { entry != nil }
     /// A message that goes wherever the connection is.
     var isBoundToConnection: Bool { isMessage && path == nil }
-    var isMessage: Bool { kind == .text || kind == .binary }
+    package var isMessage: Bool { kind == .text || kind == .binary }
 
     /// Whether it can go out as a frame of a WebSocket to this path.
     func isFrame(on path: String) -> Bool { isMessage && (self.path ?? path) == path }

@@ -47,6 +47,13 @@ package struct SpreadbotSession: Sendable {
         /// Of those in a row on this leg, 0 for one that is not counted.
         package var attempt = 0
         package var isFatal = false
+
+        /// For the log: where it failed, how, and when the next attempt follows.
+        package var line: String {
+            let leg = transport.map { "\($0.name): " } ?? ""
+            let next = retryIn.map { "; the next attempt \($0.fromNow)" } ?? ""
+            return leg + error.message + next
+        }
     }
 
     package enum Action: Sendable {
@@ -116,6 +123,8 @@ package struct SpreadbotSession: Sendable {
     var rung = 0
     var rungs: [Rung]
     var failures = 0
+    /// Rounds over the whole ladder that failed in a row.
+    var failedRounds = 0
     var attachedCursor = ""
     var attachedGeneration: UInt64 = 0
     var gotMessage = false
@@ -195,9 +204,10 @@ package struct SpreadbotSession: Sendable {
             giveUpMessages()
         }
         wasRefreshed = false
-        for index in rungs.indices { rungs[index] = Rung() }
         upgrade.reset(configuration)
-        climb(now)
+        failedRounds = 0
+        backToTop()
+        dial(now)
         pump()
     }
 
@@ -229,23 +239,47 @@ package struct SpreadbotSession: Sendable {
 
     // MARK: The ladder
 
-    /// From the top.
-    mutating func climb(_ now: Instant) {
+    /// Makes the first leg the next one to try, and forgets what is known of each leg.
+    mutating func backToTop() {
         rung = 0
         failures = 0
-        dial(now)
+        for index in rungs.indices { rungs[index] = Rung() }
     }
 
-    /// This leg is left. When it was the last one the end is told, and not its failure too.
-    mutating func nextRung(_ now: Instant, _ failure: Failure) {
+    /// Leaves this leg for the next one. After the last leg the round has failed: the application
+    /// gets one `reconnectsExhausted`, and not the failure of that leg too.
+    mutating func nextRung(
+        _ now: Instant, _ failure: Failure, asked: Duration?, random: Double
+    ) {
         rung += 1
         failures = 0
         skipUnsupported(now)
-        guard rung < rungs.count else { return end(exhausted, failure) }
+        guard rung < rungs.count else {
+            return endRound(now, failure, asked: asked, random: random)
+        }
         var failure = failure
         failure.retryIn = .zero
         act(.failed(failure))
         dial(now)
+    }
+
+    /// All legs have failed: another round over the ladder follows after a delay, or the end.
+    private mutating func endRound(
+        _ now: Instant, _ failure: Failure, asked: Duration?, random: Double
+    ) {
+        failedRounds += 1
+        let error = exhausted
+        guard configuration.maxRounds == 0 || failedRounds < configuration.maxRounds else {
+            return end(error, failure)
+        }
+        let delay = delay(failedRounds, random, asked: asked)
+        backToTop()
+        stage = .backoff(until: now + delay)
+        act(
+            .failed(
+                Failure(
+                    error: error, transport: failure.transport, status: failure.status,
+                    retryIn: delay)))
     }
 
     private mutating func skipUnsupported(_ now: Instant) {
@@ -365,9 +399,8 @@ package struct SpreadbotSession: Sendable {
         let soon = now + .nanoseconds(Int64(random * 1e9))
         switch stage {
         case .offline where comesBack:
-            rung = 0
-            failures = 0
-            for index in rungs.indices { rungs[index] = Rung() }
+            failedRounds = 0
+            backToTop()
             stage = .backoff(until: soon)
         case .backoff where !isOnline: stage = .offline
         case .open where isOnline: upgrade.bringForward(soon)

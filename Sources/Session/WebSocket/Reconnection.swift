@@ -13,6 +13,7 @@ package final class Reconnection {
     }
 
     private var backoff: Backoff
+    private let comesBackAfterNormalClose: Bool
 
     /// Answers of a server that another attempt may change (RFC 9110 §15.5, §15.6, RFC 6585 §4);
     /// other 4xx say that this request will never do.
@@ -27,7 +28,11 @@ package final class Reconnection {
     /// What a server may ask to wait.
     private static let longestAsked = Duration.seconds(300)
 
-    package init(_ configuration: BackoffConfiguration) { backoff = Backoff(configuration) }
+    /// - Parameter afterNormalClose: whether to reconnect after close code 1000, too.
+    package init(_ configuration: BackoffConfiguration, afterNormalClose: Bool = false) {
+        backoff = Backoff(configuration)
+        comesBackAfterNormalClose = afterNormalClose
+    }
 
     package func opened(now: Instant) { backoff.succeeded(now: now) }
 
@@ -41,7 +46,7 @@ package final class Reconnection {
         code: CloseCode?, error: RealtimeError?, isReachable: Bool, now: Instant,
         wallClock: Int64, random: Double
     ) -> Decision {
-        if let code, Reconnection.finalCodes.contains(code) { return .giveUp }
+        if let code, isFinal(code) { return .giveUp }
         if let error, Reconnection.isFinal(error) { return .giveUp }
         if !isReachable { return .waitForNetwork(attempt: backoff.interrupted(now: now)) }
         let asked = error?.response.flatMap { retryAfter($0, wallClock: wallClock) } ?? .zero
@@ -49,6 +54,11 @@ package final class Reconnection {
             now: now, random: random, least: min(asked, Reconnection.longestAsked))
         guard let delay else { return .giveUp }
         return .retry(after: delay, attempt: backoff.failures)
+    }
+
+    private func isFinal(_ code: CloseCode) -> Bool {
+        if code == .normal { return !comesBackAfterNormalClose }
+        return Reconnection.finalCodes.contains(code)
     }
 
     private static func isFinal(_ error: RealtimeError) -> Bool {

@@ -19,6 +19,9 @@ package struct WebSocketConfiguration: Sendable, Equatable {
         set { reconnectBox = newValue.map { Box($0) } }
     }
     private var reconnectBox: Box<BackoffConfiguration>?
+    /// Whether the peer's close code 1000 is followed by a reconnection, too. Some servers send it
+    /// when they restart.
+    package var reconnectsAfterNormalClose = false
     /// Messages that may wait for the next connection; 0 refuses them.
     package var offlineQueueLimit = 0
 

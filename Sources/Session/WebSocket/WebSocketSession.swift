@@ -18,6 +18,9 @@ package struct WebSocketSession: ~Copyable {
         case pong(Duration, number: UInt64)
         /// Something that concerns nobody outside: go on.
         case nothing
+        /// The bytes that `allow` granted are inflated. Deliver what is assembled, call `allow`
+        /// again in a later turn, then continue with the rest of the input.
+        case allowanceSpent
         /// The end came behind assembled messages that were not handed on: hand them on, call
         /// `discardDelivered` and then `next` again. Until then the connection is still open, so
         /// that those messages can be answered.
@@ -144,6 +147,9 @@ package struct WebSocketSession: ~Copyable {
 
     // MARK: Receiving
 
+    /// Lets `next` inflate about this many bytes before it returns `allowanceSpent`.
+    package mutating func allow(inflating bytes: Int) { reader.allow(inflating: bytes) }
+
     /// Reads on from `offset`, which it moves, up to the next thing to know. Messages that arrive
     /// after we began to close are read and dropped.
     package mutating func next(
@@ -186,6 +192,7 @@ package struct WebSocketSession: ~Copyable {
     ) throws(ProtocolFailure) -> Step {
         switch event {
         case .needMoreBytes: return .needMoreBytes
+        case .allowanceSpent: return .allowanceSpent
         case .message(let kind, let range):
             return state == .open ? .message(kind, range) : .nothing
         case .assembledMessage(let kind, let range):

@@ -43,6 +43,23 @@ import Wire
         }
     }
 
+    /// A proxy that opens no tunnel; 407 asks for credentials.
+    @Test(arguments: SpreadbotTransport.allCases) func refusedTunnelsAreUnsupported(
+        _ transport: SpreadbotTransport
+    ) {
+        for (status, expected) in [
+            (403, SpreadbotOutcome.unsupported), (405, .unsupported), (502, .unsupported),
+            (407, .unauthorized),
+        ] {
+            let refusal = HTTPResponse(ResponseHead(status: status), body: [])
+            let end = SpreadbotLegEnd(
+                error: RealtimeError(.proxy, "x", response: refusal), status: status)
+            let outcome = SpreadbotOutcome(
+                end, of: transport, wasOpen: false, isLast: false, goesElsewhere: false)
+            #expect(outcome == expected, "\(status)")
+        }
+    }
+
     @Test(arguments: SpreadbotTransport.allCases) func forbiddenOnTheLastLegIsRefused(
         _ transport: SpreadbotTransport
     ) {

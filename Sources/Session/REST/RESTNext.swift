@@ -1,0 +1,28 @@
+import Wire
+
+/// What follows an attempt that failed, for the log.
+package enum RESTNext: Sendable {
+    /// Another attempt: its number, how many there may be in all, and the delay before it.
+    case attempt(Int, of: Int, in: Duration, because: String)
+    case network
+}
+
+extension RESTSession {
+    /// What request `id` waits for after an exchange has ended; nil when it does not wait.
+    package func next(of id: ID, now: Instant) -> RESTNext? {
+        guard let entry = entries[id] else { return nil }
+        switch entry.state {
+        case .waiting(let time):
+            let cause =
+                entry.lastError?.message ?? entry.head.map { "the answer was \($0.status)" } ?? ""
+            return .attempt(
+                entry.attempts + 1, of: entry.policy.attempts, in: max(time - now, .zero),
+                because: cause)
+        case .queued where !lines[entry.line].isReachable: return .network
+        default: return nil
+        }
+    }
+
+    /// The number of the attempt under way.
+    package func attempt(of id: ID) -> Int { entries[id]?.attempts ?? 0 }
+}

@@ -1,0 +1,31 @@
+/// A ceiling on the requests that a server's answers can cause: a token bucket. `burst` requests
+/// may follow one another without a pause; after that, one request per `interval`.
+///
+/// Every request counts, also redirects and requests that are repeated with fresh credentials. Only
+/// the start of an attempt waits, so one attempt may exceed the ceiling by its redirects.
+package struct RequestPacer: Sendable {
+    private let interval: UInt64
+    /// How far ahead of the clock `paidUntil` may be: the burst, as time.
+    private let tolerance: UInt64
+    /// Each request adds `interval` to this time. While it is in the past, the bucket is full.
+    private var paidUntil: UInt64 = 0
+
+    /// - Parameter burst: at least 1.
+    package init(burst: UInt64, interval: Duration) {
+        precondition(burst > 0, "a burst of none would never begin")
+        self.interval = interval.clampedNanoseconds
+        tolerance = (burst - 1) * self.interval
+    }
+
+    /// Counts a request that goes out now.
+    package mutating func sent(now: Instant) {
+        paidUntil =
+            (max(Instant(nanoseconds: paidUntil), now) + .nanoseconds(Int64(interval)))
+            .nanoseconds
+    }
+
+    /// The earliest time for the next attempt; may be in the past.
+    package var earliest: Instant {
+        Instant(nanoseconds: paidUntil > tolerance ? paidUntil - tolerance : 0)
+    }
+}

@@ -1,0 +1,88 @@
+import Session
+import Testing
+import Wire
+
+private typealias Driver = EventSourceDriver
+
+private func configuration(
+    _ change: (inout EventSourceConfiguration) throws -> Void = { _ in }
+) throws -> EventSourceConfiguration {
+    var configuration = try EventSourceConfiguration(url: "http://a.test/events")
+    try change(&configuration)
+    return configuration
+}
+
+private func head(_ status: Int, _ name: String, _ value: String) -> ResponseHead {
+    ResponseHead(status: status, fields: [HeaderField(name: name, value: value)])
+}
+
+private let good = head(200, "Content-Type", "text/event-stream")
+private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
+
+/// How often a server is asked, whatever it answers.
+@Suite struct EventSourcePacingTests {
+    /// As browsers do (Firefox); a shorter time of the caller's own stays.
+    @Test func theServersTimeHasAFloor() throws {
+        for (asked, used) in [(0, 500), (499, 500), (500, 500), (2000, 2000)] {
+            var driver = Driver(try configuration())
+            driver.session.setReconnectionTime(milliseconds: Int64(asked))
+            driver.begin()
+            #expect(driver.end(lost).retryIn == .milliseconds(used))
+            #expect(driver.session.reconnectionMilliseconds == used)
+        }
+        var own = Driver(
+            try configuration {
+                $0.retryInitial = .milliseconds(20)
+                $0.minReconnectionTime = .milliseconds(10)
+            })
+        own.begin()
+        #expect(own.end(lost).retryIn == .milliseconds(20))
+        own.session.setReconnectionTime(milliseconds: 0)
+        #expect(own.session.reconnectionMilliseconds == 10)
+    }
+
+    /// One event and the end: a server that asks for a sensible pace is polled at it, one that asks
+    /// for a storm is not, and one that drops the connection has failed.
+    @Test(
+        arguments: [
+            (2000, nil, [2000, 2000, 2000, 2000]), (0, nil, [500, 500, 1000, 2000]),
+            (2000, lost, [2000, 2000, 4000, 8000]),
+        ] as [(Int64, HTTPFailure?, [Int])])
+    func anEventAloneDoesNotMakeAConnectionStable(
+        _ asked: Int64, _ end: HTTPFailure?, _ delays: [Int]
+    ) throws {
+        var driver = Driver(try configuration())
+        for delay in delays {
+            driver.begin()
+            _ = driver.answer(good)
+            driver.session.setReconnectionTime(milliseconds: asked)
+            driver.session.dispatched()
+            #expect(driver.end(end).retryIn == .milliseconds(delay))
+        }
+    }
+
+    /// Whatever the delays are: 50 requests at once, then four a second.
+    @Test func requestsHaveACeiling() throws {
+        var driver = Driver(
+            try configuration {
+                $0.retryInitial = .zero
+                $0.minReconnectionTime = .zero
+                $0.maxDelay = .zero
+            })
+        let began = driver.now
+        for number in 1...70 {
+            driver.begin()
+            let due = Duration.milliseconds(250 * max(0, number - 50))
+            #expect(driver.now - began == due, "attempt \(number)")
+            _ = driver.answer(good)
+            driver.session.dispatched()
+            // Its delay is told, too.
+            #expect(driver.end().retryIn == .milliseconds(number < 50 ? 0 : 250))
+        }
+        // A second later there are four, and redirects count.
+        driver.now = try #require(driver.session.wakeUp) + .milliseconds(750)
+        driver.begin()
+        for _ in 0..<3 { _ = driver.answer(head(302, "Location", "/x")) }
+        #expect(driver.end(lost).retryIn == .milliseconds(250))
+    }
+}

@@ -1,0 +1,123 @@
+import Session
+import Testing
+import Wire
+
+/// The attempt's time limits standstill where bytes flow: in a request's body, and in an answer
+/// that is streamed to its caller.
+@Suite struct RESTStandstillTests {
+    @Test func aStreamedAnswerMayTakeLongerThanAnAttempt() throws {
+        let client = RESTClientModel()
+        let id = try client.submit(streamsAnswer: true) { $0.deadline = .zero }
+        _ = client.done()
+        #expect(client.head(id, 200) == .deliver)
+        for _ in 0..<100 {
+            #expect(client.pass(.milliseconds(4999)) == [])
+            client.session.receivedBytes(of: id, now: client.now)
+        }
+        #expect(client.pass(.milliseconds(4999)) == [])
+        #expect(client.pass(.milliseconds(1)) == ["time out 1"])
+        #expect(client.fail(id, .timeout) == ["finish 1 timeout 200 (1)"])
+    }
+
+    @Test func anAnswerThatIsKeptMustEndInTime() throws {
+        let client = RESTClientModel()
+        let id = try client.submit()
+        _ = client.done()
+        #expect(client.head(id, 200) == .deliver)
+        #expect(client.pass(.seconds(4)) == [])
+        client.session.receivedBytes(of: id, now: client.now)
+        #expect(client.pass(.seconds(1)) == ["time out 1"])
+    }
+
+    @Test func aRequestsBodyMayTakeLongerThanAnAttempt() throws {
+        let client = RESTClientModel()
+        let id = try client.submit("PUT", body: .stream(length: nil)) { $0.deadline = .zero }
+        _ = client.done()
+        for _ in 0..<100 {
+            #expect(client.pass(.milliseconds(4999)) == [])
+            client.session.sent(id, now: client.now)
+        }
+        #expect(client.pass(.milliseconds(5000)) == ["time out 1"])
+    }
+
+    @Test func theDeadlineHoldsAllTheSame() throws {
+        let client = RESTClientModel()
+        let id = try client.submit(streamsAnswer: true)
+        _ = client.done()
+        _ = client.head(id, 200)
+        for _ in 0..<9 {
+            #expect(client.pass(.seconds(3)) == [])
+            client.session.receivedBytes(of: id, now: client.now)
+        }
+        #expect(client.pass(.seconds(3)) == ["abort 1", "finish 1 deadline 200 (1)"])
+    }
+
+    @Test func aPauseIsNoStandstill() throws {
+        let client = RESTClientModel()
+        let id = try client.submit(streamsAnswer: true) { $0.deadline = .zero }
+        _ = client.done()
+        _ = client.head(id, 200)
+        client.session.setHeld(id, true, now: client.now)
+        for _ in 0..<20 { #expect(client.pass(.seconds(4)) == []) }
+        client.session.setHeld(id, false, now: client.now)
+        #expect(client.pass(.milliseconds(4999)) == [])
+        #expect(client.pass(.milliseconds(1)) == ["time out 1"])
+    }
+
+    @Test func theNextAttemptHasItsOwnTime() throws {
+        let client = RESTClientModel()
+        let id = try client.submit("PUT", body: .bytes([1])) { $0.deadline = .zero }
+        _ = client.done()
+        _ = client.pass(.seconds(4))
+        client.session.sent(id, now: client.now)
+        #expect(client.answer(id, 503) == [])
+        #expect(client.pass(.milliseconds(500)) == ["start 1 PUT http://h/"])
+        #expect(client.pass(.milliseconds(4999)) == [])
+        #expect(client.pass(.milliseconds(1)) == ["time out 1"])
+    }
+
+    // MARK: A 2xx whose body is damaged
+
+    @Test(arguments: [("POST", false), ("POST", true), ("PATCH", true)])
+    func whatWasDoneIsNotSentAgain(method: String, isKeyed: Bool) throws {
+        let client = RESTClientModel()
+        let fields = isKeyed ? [HeaderField(name: "Idempotency-Key", value: "k")] : []
+        let id = try client.submit(method, fields: fields)
+        _ = client.done()
+        #expect(client.head(id, 201) == .deliver)
+        #expect(client.fail(id, .protocolViolation) == ["finish 1 protocolViolation 201 (1)"])
+    }
+
+    @Test func whatMayBeRepeatedIs() throws {
+        for (method, status, code) in [
+            ("GET", 200, .protocolViolation), ("PUT", 200, .protocolViolation),
+            ("POST", 200, .connectionLost), ("POST", 404, .protocolViolation),
+        ] as [(String, Int, RealtimeError.Code)] {
+            let client = RESTClientModel()
+            let key = HeaderField(name: "Idempotency-Key", value: "k")
+            let id = try client.submit(method, fields: [key])
+            _ = client.done()
+            _ = client.head(id, status)
+            #expect(client.fail(id, code) == [], "\(method) \(status) \(code)")
+            #expect(client.pass(.milliseconds(500)).count == 1)
+        }
+    }
+
+    @Test func aHeadIsEnoughWhereNobodyWantsTheBody() throws {
+        for code in [.protocolViolation, .connectionLost, .timeout] as [RealtimeError.Code] {
+            let client = RESTClientModel()
+            let id = try client.submit("POST") {
+                $0.needsHeadAlone = true
+                $0.addsIdempotencyKey = true
+            }
+            _ = client.done()
+            _ = client.head(id, 204)
+            #expect(client.fail(id, code) == ["finish 1 ok 204 (1)"])
+        }
+        let client = RESTClientModel()
+        let id = try client.submit("POST") { $0.needsHeadAlone = true }
+        _ = client.done()
+        _ = client.head(id, 400)
+        #expect(client.fail(id, .connectionLost) == ["finish 1 connectionLost 400 (1)"])
+    }
+}
