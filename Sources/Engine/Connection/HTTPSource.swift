@@ -122,10 +122,11 @@ extension HTTPSource {
         options.connectTimeout = configuration.connectTimeout
         options.decodes = configuration.compression
         options.offersHTTP2 = configuration.http2
-        if let limit = configuration.wholeAnswerLimit { options.limitAnswer(limit) }
         options.takesFreshConnection = upkeep.needsFreshConnection
         upkeep.needsFreshConnection = false
-        Log.write(.debug, "\(request.url.displayName): \(Self.purpose)")
+        Log.write(
+            .debug,
+            "\(request.url.displayName): \(Self.purpose), attempt \(session?.attempt ?? 0)")
         do throws(RealtimeError) {
             let multi = try loop.curl()
             let handle = try CurlHandle(configuration.network, to: request.url, on: multi)
@@ -202,7 +203,7 @@ extension HTTPSource {
     func tell(_ failure: HTTPSourceFailure) {
         guard !isClosed else { return }
         note(failure)
-        Log.write(failure.isFatal ? .error : .warning, failure.error.message)
+        Log.write(failure.isFatal ? .error : .warning, failure.line)
         updateTimer()
         handlers.failed?(failure)
         guard !isClosed else { return }
@@ -230,6 +231,7 @@ extension HTTPSource {
     /// Nothing more is told.
     func finish() {
         setClosed()
+        Log.write(.info, "\(configuration.url.displayName) is closed")
         _ = options.take()
         loop.disarm(timer)
         upkeep.reachability?.remove(self)

@@ -26,8 +26,10 @@ final class CurlConnect: CurlUser {
     let way: CurlWay
     private let errorText: UnsafeMutablePointer<CChar>
     private let socketKeeper = SocketKeeper()
+    private let tls: UnsafeMutablePointer<shim_tls_source>
     private var network: CurlNetwork?
     private var isOpen = true
+    private var tunnelAnswer = TunnelAnswer()
     /// The bytes of a TLS write that must be repeated: OpenSSL wants the same ones at the same
     /// place.
     private var staged: UnsafeMutableRawBufferPointer?
@@ -50,6 +52,8 @@ final class CurlConnect: CurlUser {
         keepsCurl = url.isSecure || way.isProxySecure
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        tls = .allocate(capacity: 1)
+        tls.initialize(to: shim_tls_source(turn: multi.tls, guard: nil))
         configure(url, time)
         self.network = try CurlNetwork(network, on: easy)
         way.set(on: easy)
@@ -72,6 +76,16 @@ final class CurlConnect: CurlUser {
         let limit = time.map { min($0.clampedNanoseconds / 1_000_000 + 1000, most) } ?? most
         _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(limit))
         _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+        _ = shim_tls_watch(easy, tls)
+        if way.proxyURL != nil {
+            _ = rt_curl_set_progress(
+                easy,
+                { user, _, _, _, _ in
+                    guard let user else { return 0 }
+                    let me = Unmanaged<CurlConnect>.fromOpaque(user).takeUnretainedValue()
+                    return me.tunnelAnswer.isTooLong() ? 1 : 0
+                }, Unmanaged.passUnretained(self).toOpaque())
+        }
         _ = rt_curl_set_close_socket(
             easy, { SocketKeeper.close($0, $1) },
             Unmanaged.passUnretained(socketKeeper).toOpaque())
@@ -88,6 +102,8 @@ final class CurlConnect: CurlUser {
         curl_easy_cleanup(easy)
         network = nil
         errorText.deallocate()
+        shim_tls_forget(tls)
+        tls.deallocate()
         staged?.deallocate()
     }
 
@@ -126,7 +142,24 @@ final class CurlConnect: CurlUser {
     }
 
     private func error(_ result: CURLcode) -> RealtimeError {
-        CurlFailure.error(result, errorText, on: way, isConnecting: true)
+        if result == CURLE_ABORTED_BY_CALLBACK { return TunnelAnswer.error(on: way) }
+        return CurlFailure.error(result, errorText, of: easy, on: way, isConnecting: true)
+    }
+
+    // MARK: Floods
+
+    var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? {
+        isOpen ? tls.pointee.guard : nil
+    }
+
+    /// It does so with each read.
+    func creditTLS() {}
+
+    /// Of one that is connected, the next read says so.
+    func flooded() {
+        guard let owner else { return }
+        self.owner = nil
+        owner.connectFailed(CurlFailure.flood(on: way))
     }
 
     // MARK: TLS
@@ -136,6 +169,8 @@ final class CurlConnect: CurlUser {
         guard isOpen else { return .failed("the loop was freed", isTLS: false) }
         // One TLS record a call: fill the buffer, since epoll does not see what OpenSSL holds.
         var total = 0
+        multi.tls.pointee.number &+= 1
+        defer { shim_tls_credit(tls.pointee.guard, UInt64(total)) }
         while total < buffer.count {
             var count = 0
             let result = curl_easy_recv(
@@ -149,7 +184,12 @@ final class CurlConnect: CurlUser {
             }
             total += count
         }
-        if total == 0 { return .wouldBlock }
+        if total == 0 {
+            guard let lowest = shim_tls_lowest(tls.pointee.guard) else { return .wouldBlock }
+            shim_tls_judge(lowest)
+            guard lowest.pointee.is_flood else { return .wouldBlock }
+            return .failed(CurlFailure.flood(on: way).message, isTLS: false)
+        }
         return .bytes(total, isDrained: total < buffer.count)
     }
 

@@ -12,9 +12,11 @@ enum CurlFailure {
 
     /// - Parameters:
     ///   - errorText: libcurl's error buffer.
+    ///   - easy: what has failed.
     ///   - isConnecting: no request has been sent, so no other answer than a proxy's was read.
     static func error(
-        _ result: CURLcode, _ errorText: UnsafePointer<CChar>, on way: CurlWay, isConnecting: Bool
+        _ result: CURLcode, _ errorText: UnsafePointer<CChar>, of easy: UnsafeMutableRawPointer,
+        on way: CurlWay, isConnecting: Bool
     ) -> RealtimeError {
         let detail = withoutURL(String(cString: errorText))
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
@@ -27,7 +29,10 @@ enum CurlFailure {
         }
         if isConnecting {
             let code = connectingCode(result, isProxied: way.proxyURL != nil)
-            return RealtimeError(code, "cannot connect to \(way): \(cause)")
+            let status = Int(rt_curl_connect_status(easy))
+            if code == .proxy, status >= 300 { return refusal(status, on: way) }
+            let why = reason(result, cause, code, shim_curl_os_error(easy), way)
+            return RealtimeError(code, "cannot connect to \(way): \(why)")
         }
         let code = exchangeCode(result, errorText)
         let what =
@@ -36,10 +41,83 @@ enum CurlFailure {
         return RealtimeError(code, "\(what): \(cause)")
     }
 
+    /// A proxy does not open the tunnel: what it says instead is the error's response.
+    private static func refusal(_ status: Int, on way: CurlWay) -> RealtimeError {
+        let proxy = way.proxyName
+        var head = ResponseHead(status: status)
+        head.proxy = proxy
+        return RealtimeError(
+            .proxy, "the proxy \(proxy ?? "") answered \(status) to CONNECT \(way.target)",
+            response: HTTPResponse(head, body: []))
+    }
+
+    /// Why there is no connection, without naming the host once more.
+    private static func reason(
+        _ result: CURLcode, _ cause: String, _ code: RealtimeError.Code, _ systemError: Int32,
+        _ way: CurlWay
+    ) -> String {
+        switch result {
+        case CURLE_COULDNT_CONNECT where systemError != 0:
+            return String(cString: strerror(systemError)).withLowercasedFirst
+        case CURLE_COULDNT_RESOLVE_HOST: return "its name cannot be resolved"
+        case CURLE_COULDNT_RESOLVE_PROXY: return "the proxy's name cannot be resolved"
+        case CURLE_OPERATION_TIMEDOUT: return "timed out"
+        case CURLE_SSL_CACERT_BADFILE: return cause + CurlAuthorities.variables(in: cause)
+        default: break
+        }
+        guard code == .tls else { return cause }
+        // What OpenSSL says of an answer in plain text to its first message.
+        let isPlain = cause.withCString {
+            strstr($0, "wrong version number") != nil || strstr($0, "packet length too long") != nil
+                || strstr($0, "http request") != nil
+        }
+        guard isPlain else { return "TLS: \(cause)" }
+        return way.isProxySecure
+            ? "the proxy or the server does not speak TLS at this port"
+            : "the server does not speak TLS at this port: use http:// or ws:// for plain text"
+    }
+
+    /// What is wrong with an answer's head or trailers; nil for nothing.
+    static func head(
+        _ head: CurlHead, _ result: CURLcode, _ errorText: UnsafePointer<CChar>, on way: CurlWay
+    ) -> RealtimeError? {
+        if let fault = head.fault { return RealtimeError(.protocolViolation, "\(way) \(fault)") }
+        if head.isTooLarge {
+            let what = head.isDone ? "headers and trailers" : "headers"
+            return RealtimeError(
+                .tooLarge, "\(way) answered with more than \(CurlHead.limit) bytes of \(what)")
+        }
+        // libcurl's own limits (7.88): 1 MiB for a line, 300 KiB for heads, 128 KiB for those of
+        // HTTP/2, 4 KiB for a trailer. It has no code for them.
+        let isLineTooLong = result == CURLE_OUT_OF_MEMORY && !head.isDone
+        let isTrailerTooLong = strstr(errorText, "Out of memory in chunked") != nil
+        let isHeadTooLong =
+            isTrailerTooLong || strstr(errorText, "Too large response headers") != nil
+            || strstr(errorText, "returned -902") != nil
+        guard isLineTooLong || result == CURLE_RECV_ERROR && isHeadTooLong else { return nil }
+        let what = isTrailerTooLong ? "a trailer that is too long" : "headers that are too long"
+        return RealtimeError(.tooLarge, "\(way) answered with \(what)")
+    }
+
+    /// Bytes that carried nothing came, and too many of them.
+    static func flood(on way: CurlWay) -> RealtimeError {
+        RealtimeError(
+            .protocolViolation,
+            "\(way) sent more than \(SHIM_TLS_IDLE_BYTES) bytes of TLS records or HTTP/2 frames"
+                + " that carry nothing")
+    }
+
+    /// The end of the connection ended the answer.
+    static func cut(on way: CurlWay) -> RealtimeError {
+        RealtimeError(
+            .connectionLost,
+            "the connection to \(way) ended without TLS close_notify: the body may be cut short")
+    }
+
     /// libcurl shows a proxy's URL that it cannot use, with whatever password is in it.
     private static func withoutURL(_ text: String) -> String {
         guard let start = text.utf8.firstIndex(of: UInt8(ascii: "'")),
-            text.utf8.contains(UInt8(ascii: "@"))
+            text.hasPrefix("Unsupported proxy") || text.utf8.contains(UInt8(ascii: "@"))
         else { return text }
         return text[..<start] + "'***'"
     }
@@ -65,14 +143,15 @@ enum CurlFailure {
         return switch result {
         // Without a word, the connection was closed in order (GOAWAY).
         case CURLE_HTTP2 where errorText.pointee == 0: .connectionLost
-        // No status line, a header that is none, framing of HTTP/2, a coding that is damaged or
-        // that libcurl does not know; what is behind the end of a compressed body is an error in
-        // writing to it.
+        // No status line, a header that is none, framing of HTTP/2.
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2,
             CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR:
             .protocolViolation
         // It has no code of its own.
-        case CURLE_RECV_ERROR where strstr(errorText, "chunk") != nil: .protocolViolation
+        case CURLE_RECV_ERROR
+        where strstr(errorText, "chunk") != nil
+            || strstr(errorText, "nghttp2_session_mem_recv() returned") != nil:
+            .protocolViolation
         default: .connectionLost
         }
     }
@@ -89,5 +168,13 @@ enum CurlFailure {
         case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: .system
         default: nil
         }
+    }
+}
+
+extension String {
+    /// As it reads behind a colon: "connection refused".
+    fileprivate var withLowercasedFirst: String {
+        guard let first else { return self }
+        return first.lowercased() + dropFirst()
     }
 }

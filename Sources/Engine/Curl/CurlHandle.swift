@@ -29,9 +29,7 @@ final class CurlHandle {
     /// GET without a body.
     @exclusivity(unchecked) private var isPlain = true
 
-    /// One read of libcurl's. What a small read does not touch costs no memory. Of a stream that is
-    /// held libcurl keeps what is left of a read, decoded, and fails above 64 MiB: by gzip this is
-    /// less (1,032 times as long, RFC 1951).
+    /// One read of libcurl's. What a small read does not touch costs no memory.
     private static let readBytes = 60 << 10
 
     init(
@@ -48,12 +46,15 @@ final class CurlHandle {
         hasOwnAddresses = !configuration.resolves.isEmpty
         notes = .allocate(capacity: 1)
         notes.initialize(to: rt_curl_notes())
+        notes.pointee.tls.turn = multi.tls
         network = try CurlNetwork(configuration, on: easy)
         origin.set(on: easy)
         way.set(on: easy)
         _ = rt_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
         _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+        notes.pointee.cut_if_dirty = CurlSockets.cutIfDirty
+        notes.pointee.cut_user = Unmanaged.passUnretained(multi.sockets).toOpaque()
         _ = rt_curl_set_notes(easy, notes)
         _ = rt_curl_set_close_socket(
             easy, CurlSockets.closed, Unmanaged.passUnretained(multi.sockets).toOpaque())
@@ -78,16 +79,20 @@ final class CurlHandle {
         curl_easy_cleanup(easy)
         curl_slist_free_all(list)
         curl_slist_free_all(proxyList)
+        shim_tls_forget(&notes.pointee.tls)
         notes.deallocate()
     }
 
-    /// The kernel's probes: a stream of events may stand still for long, and come later on the
-    /// connection of a request.
+    /// By default the kernel finds a link that is dead without a word: it probes a connection that
+    /// has been idle for 20 s, every 5 s, and gives it up after three probes without an answer. All
+    /// connections have it, as an event stream may come later on one that was made for a request.
+    /// TCP_USER_TIMEOUT would also end an upload to a server that is alive and reads nothing for a
+    /// while: Linux counts it while the peer's window is closed, though every probe is answered.
     private func keepAlive(_ configuration: NetworkConfiguration) {
         _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 30)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 15)
-        _ = rt_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 4)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 20)
+        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 5)
+        _ = rt_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 3)
     }
 
     /// There is a connection, and the request goes out.
@@ -111,6 +116,9 @@ final class CurlHandle {
     /// libcurl has sent a request again by itself. It counts how often a handle has: the count of
     /// one that goes from exchange to exchange would end one that has nothing to do with it.
     var wasRepeated: Bool { notes.pointee.was_repeated }
+
+    /// The TLS connection it is on, or was; nil for none.
+    var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { notes.pointee.tls.guard }
 
     /// No connection was made for the exchange that is over.
     var wasReused: Bool { rt_curl_was_reused(easy) }
@@ -148,6 +156,10 @@ final class CurlHandle {
         try setFields(request, decodes: wanted.decodes)
     }
 
+    /// Content codings were offered, and are decoded here: libcurl would decode a read as a whole,
+    /// whatever it grows to. A caller who sends an Accept-Encoding decodes the answer, too.
+    var decodes: Bool { settings?.decodes ?? false }
+
     /// What a request wants of libcurl beside where it goes and what it says.
     private struct Settings: Equatable {
         var offersHTTP2: Bool
@@ -155,7 +167,8 @@ final class CurlHandle {
         var decodes: Bool
         var waitsForShare: Bool
         var isFresh: Bool
-        var reportsProgress: Bool
+        /// For those who want it; and to limit what a proxy answers to CONNECT.
+        var hasProgress: Bool
         /// For what the server says of requests that it has not begun with; others are sent again
         /// either way.
         var isWatched: Bool
@@ -173,8 +186,8 @@ final class CurlHandle {
             connectMilliseconds = Int(min(connectTime, UInt64(Int32.max)))
             decodes = options.decodes && !request.has("Accept-Encoding")
             waitsForShare = options.prefersSharing && offersHTTP2
-            isFresh = hasOwnAddresses || options.takesFreshConnection
-            reportsProgress = options.reportsProgress
+            isFresh = options.takesFreshConnection || hasOwnAddresses
+            hasProgress = options.reportsProgress || isTunnel
             isWatched =
                 offersHTTP2 && request.url.isSecure && !RetryRules.isIdempotent(request.method)
         }
@@ -183,11 +196,9 @@ final class CurlHandle {
             let version = offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
             _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(version))
             _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
-            // The header is one of ours; libcurl decodes when it could make one.
-            _ = rt_curl_set_string(easy, CURLOPT_ACCEPT_ENCODING, decodes ? "" : nil)
             _ = rt_curl_set_long(easy, CURLOPT_PIPEWAIT, waitsForShare ? 1 : 0)
             _ = rt_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
-            _ = rt_curl_set_long(easy, CURLOPT_NOPROGRESS, reportsProgress ? 0 : 1)
+            _ = rt_curl_set_long(easy, CURLOPT_NOPROGRESS, hasProgress ? 0 : 1)
             _ = rt_curl_set_long(easy, CURLOPT_VERBOSE, isWatched ? 1 : 0)
         }
     }
@@ -226,16 +237,16 @@ final class CurlHandle {
             wanted.isTunnel && field.name.equalsIgnoringASCIICase("Proxy-Authorization")
         }
         var lines = request.fields.filter { !isForProxy($0) }.map(CurlHandle.line)
+        func add(_ line: String) { lines.append(Array(line.utf8)) }
         // libcurl looks at the first: it must not wait for a 100 itself, as it would answer a 417
         // by the same request again, without end.
-        if wanted.sendsBody { lines.insert("Expect:", at: 0) }
-        if let host = wanted.host { lines.append("Host: \(host)") }
-        if let basic = wanted.basic { lines.append("Authorization: \(basic)") }
-        if !request.has("User-Agent") { lines.append("User-Agent: \(ClientHandshake.userAgent)") }
-        // libcurl would make it anew, and write it twice, for each exchange.
-        if decodes, let codings = CurlHandle.codings { lines.append("Accept-Encoding: \(codings)") }
+        if wanted.sendsBody { lines.insert(Array("Expect:".utf8), at: 0) }
+        if let host = wanted.host { add("Host: \(host)") }
+        if let basic = wanted.basic { add("Authorization: \(basic)") }
+        if !request.has("User-Agent") { add("User-Agent: \(ClientHandshake.userAgent)") }
+        if decodes { add("Accept-Encoding: \(ContentDecoder.acceptedCodings)") }
         // libcurl's own would name the type of a form.
-        if wanted.sendsBody, !request.has("Content-Type") { lines.append("Content-Type:") }
+        if wanted.sendsBody, !request.has("Content-Type") { add("Content-Type:") }
         listed = nil
         try CurlHandle.set(&list, to: lines)
         try CurlHandle.set(&proxyList, to: request.fields.filter(isForProxy).map(CurlHandle.line))
@@ -244,32 +255,20 @@ final class CurlHandle {
         listed = wanted
     }
 
-    /// What libcurl decodes, as it would say it itself; nil for nothing.
-    private static let codings: String? = {
-        guard let features = curl_version_info(CURLVERSION_FIRST)?.pointee.features else {
-            return nil
-        }
-        let known = [
-            (CURL_VERSION_LIBZ, "deflate, gzip"), (CURL_VERSION_BROTLI, "br"),
-            (CURL_VERSION_ZSTD, "zstd"),
-        ]
-        let codings = known.filter { features & $0.0 != 0 }.map(\.1)
-        return codings.isEmpty ? nil : codings.joined(separator: ", ")
-    }()
-
     /// A value of blanks would take the header away, as none does: the semicolon sends it without.
-    private static func line(_ field: HeaderField) -> String {
+    private static func line(_ field: HeaderField) -> [UInt8] {
         field.value.utf8.trimmingBlanks.isEmpty
-            ? "\(field.name);" : "\(field.name): \(field.value)"
+            ? Array("\(field.name);".utf8) : Array("\(field.name): ".utf8) + field.content.bytes
     }
 
     private static func set(
-        _ list: inout UnsafeMutablePointer<curl_slist>?, to lines: [String]
+        _ list: inout UnsafeMutablePointer<curl_slist>?, to lines: [[UInt8]]
     ) throws(RealtimeError) {
         curl_slist_free_all(list)
         list = nil
         for line in lines {
-            guard let longer = curl_slist_append(list, line) else {
+            let text = line.map { CChar(bitPattern: $0) } + [0]
+            guard let longer = curl_slist_append(list, text) else {
                 throw RealtimeError(.system, "libcurl could not keep a header")
             }
             list = longer

@@ -2,39 +2,44 @@ import Glibc
 import Wire
 
 /// Puts an answer's head together from the lines libcurl hands over: HTTP/1 and HTTP/2 alike, as
-/// libcurl writes HTTP/2's in the manner of HTTP/1. Interim answers are skipped, trailers ignored.
+/// libcurl writes HTTP/2's in the manner of HTTP/1. Interim answers are skipped, trailers ignored;
+/// both count against the limit, as libcurl (7.88) keeps every line of theirs in memory.
 struct CurlHead {
-    /// Bytes of one head.
+    /// Bytes of one answer's heads: the interim ones, the final one and the trailers.
     static let limit = 256 << 10
     /// What most heads have at most.
     private static let usual = 400
 
     private(set) var isTooLarge = false
+    /// Why the head must be refused, such as "answered with two values of Content-Length".
+    private(set) var fault: String?
     /// A byte of an answer has come, of an interim one too.
     private(set) var hasBegun = false
     /// An interim answer has said so.
     private(set) var saysContinue = false
     /// Of the head that comes: the status line, and the others with their ends.
     private var status = 0
-    private var reason = ""
+    private var reason = FieldText("")
     private var minorVersion = 1
     private var lines: [UInt8] = []
     private var nameLengths = ResponseHead.NameLengths()
-    private var bytes = 0
-    private var isDone = false
+    private(set) var bytes = 0
+    private var isFirstLine = true
+    private(set) var isDone = false
 
     /// Takes one line with its end.
     /// - Returns: the final head, at its last line.
     mutating func read(_ line: UnsafeRawBufferPointer) -> ResponseHead? {
-        guard !isDone else { return nil }
         hasBegun = true
         bytes += line.count
         if bytes > CurlHead.limit {
             isTooLarge = true
             return nil
         }
+        guard !isDone else { return nil }
         if line.count <= 2, line.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) { return end() }
-        if bytes == line.count, CurlHead.isStatus(line) {
+        defer { isFirstLine = false }
+        if isFirstLine, CurlHead.isStatus(line) {
             readStatus(line)
         } else {
             if lines.isEmpty { lines.reserveCapacity(CurlHead.usual) }
@@ -51,17 +56,21 @@ struct CurlHead {
     }
 
     private mutating func end() -> ResponseHead? {
-        bytes = 0
         defer {
+            isFirstLine = true
             lines = []
             nameLengths = ResponseHead.NameLengths()
         }
         if status == 100 { saysContinue = true }
+        // libcurl would take all that follows for the body.
+        if status == 101 { fault = "answered 101: it changes to a protocol that nobody asked for" }
         guard status >= 200 else { return nil }
         isDone = true
-        return ResponseHead(
+        let head = ResponseHead(
             status: status, reason: reason, lines: lines, nameLengths: nameLengths,
             minorVersion: minorVersion)
+        fault = head.lengthFault
+        return fault == nil ? head : nil
     }
 
     /// `HTTP/1.1 200 OK` or `HTTP/2 200`; libcurl has checked it.
@@ -80,6 +89,28 @@ struct CurlHead {
             at += 1
         }
         at += 1
-        reason = at < end ? String(decoding: line[at..<end], as: UTF8.self) : ""
+        reason = at < end ? FieldText(bytes: line[at..<end]) : FieldText("")
+    }
+}
+
+extension ResponseHead {
+    /// What is wrong with its Content-Length (RFC 9110 §8.6): a value that is not a number, is too
+    /// large to be one, or differs from another. Equal ones count as one; beside Transfer-Encoding
+    /// none of them counts (RFC 9112 §6.3).
+    fileprivate var lengthFault: String? {
+        let lengths = values("Content-Length")
+        guard !lengths.isEmpty, values("Transfer-Encoding").isEmpty else { return nil }
+        var first: Int64?
+        for value in lengths.lazy.flatMap({ $0.utf8.split(separator: UInt8(ascii: ",")) }) {
+            let digits = Substring(value.trimmingBlanks)
+            guard !digits.isEmpty, digits.utf8.allSatisfy(\.isASCIIDigit),
+                let length = Int64(digits)
+            else { return "answered with the Content-Length \(String(digits).quoted(upTo: 40))" }
+            if let first, first != length {
+                return "answered with two different Content-Lengths, \(first) and \(length)"
+            }
+            first = length
+        }
+        return nil
     }
 }

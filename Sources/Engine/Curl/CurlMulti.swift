@@ -9,6 +9,12 @@ protocol CurlUser: AnyObject {
     var seat: Int? { get set }
     /// Its connection is there.
     var isConnected: Bool { get }
+    /// The TLS connection it is on; nil for none.
+    var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { get }
+    /// Tells its TLS connection how much it has carried for this user.
+    func creditTLS()
+    /// Its TLS connection receives a flood of bytes that carry nothing: the user must leave it.
+    func flooded()
     /// libcurl is done with it; told in the multi handle's turn.
     func finished(_ result: CURLcode)
     /// What libcurl handed over meanwhile can be told: no call of libcurl's is under way.
@@ -31,12 +37,15 @@ final class CurlMulti: TimerTarget {
     /// When libcurl wants to be called.
     @exclusivity(unchecked) private var dueAt: Instant?
     let sockets: CurlSockets
+    /// What its TLS connections share.
+    let tls: UnsafeMutablePointer<shim_tls_turn>
     /// By their seats; libcurl keeps each one's number for us.
     @exclusivity(unchecked) private var users: [(any CurlUser)?] = []
     @exclusivity(unchecked) private var freeSeats: [Int] = []
     @exclusivity(unchecked) private var news: [any CurlUser] = []
     /// Seats of those who lost a connection that was not made.
     @exclusivity(unchecked) private var stranded: [Int] = []
+    let decoding = DecodingTurns()
     /// Storage for what comes, lent to one user after the other.
     @exclusivity(unchecked) private var spare = ByteBuffer()
     private static let spareBytes = 512 << 10
@@ -47,6 +56,9 @@ final class CurlMulti: TimerTarget {
     @exclusivity(unchecked) private var isDue = false
     /// How often it is in a turn of the loop, before others have theirs.
     private static let roundsPerTurn = 16
+    /// And for how long. libcurl reads up to 6 MB of a connection in a round, and a server can fill
+    /// them with bytes that deliver nothing, such as chunk extensions.
+    private static let turnTime = Duration.milliseconds(5)
     /// Bytes of answers that were told since it last had its turn.
     @exclusivity(unchecked) private var told = 0
     @exclusivity(unchecked) private var isOpen = true
@@ -57,15 +69,22 @@ final class CurlMulti: TimerTarget {
         guard code == CURLE_OK, let multi = curl_multi_init() else {
             throw RealtimeError(.system, "libcurl could not be initialised")
         }
+        shim_curl_keep_wakeup_from_children(multi)
         self.multi = multi
         self.loop = loop
         sockets = CurlSockets(epoll: loop.descriptor)
+        tls = .allocate(capacity: 1)
+        tls.initialize(to: shim_tls_turn())
         let me = Unmanaged.passUnretained(self).toOpaque()
         _ = rt_curl_multi_set_socket(multi, CurlMulti.socketChanged, me)
         _ = rt_curl_multi_set_timer(multi, CurlMulti.timerChanged, me)
     }
 
-    deinit { close() }
+    deinit {
+        close()
+        // A forked child's connections still refer to it.
+        if !isForked { tls.deallocate() }
+    }
 
     func add(_ user: any CurlUser) throws(RealtimeError) {
         let code = curl_multi_add_handle(multi, user.easy)
@@ -121,6 +140,7 @@ final class CurlMulti: TimerTarget {
         for seat in users.indices { users[seat]?.multiClosed() }
         users = []
         news = []
+        decoding.removeAll()
         isOpen = false
         curl_multi_cleanup(multi)
     }
@@ -198,21 +218,45 @@ final class CurlMulti: TimerTarget {
     /// would cost a turn of the loop and three system calls.
     func turn() {
         isInTurn = true
+        let start = Loop.now()
         var rounds = 0
         while true {
             deliverNews()
+            decoding.serve()
             finish()
             guard isOpen, isDue, rounds < CurlMulti.roundsPerTurn,
-                rounds == 0 || told < Loop.bytesPerTurn
+                rounds == 0
+                    || told < Loop.bytesPerTurn && Loop.now() - start < CurlMulti.turnTime
             else { break }
             isDue = false
             rounds += 1
             act(CURL_SOCKET_BAD, 0)
         }
+        if isOpen, tls.pointee.has_suspects { judge() }
         isInTurn = false
         told = 0
+        let hasMoreToDecode = decoding.endTurn()
+        tls.pointee.number &+= 1
         sockets.settle()
-        if isOpen, isDue || !news.isEmpty { schedule() }
+        if isOpen, isDue || !news.isEmpty || hasMoreToDecode { schedule() }
+    }
+
+    /// Decides about TLS connections that have received many bytes. Only here: libcurl keeps what
+    /// comes for a user that is paused, and says nothing of it.
+    private func judge() {
+        tls.pointee.has_suspects = false
+        for user in users { user?.creditTLS() }
+        for user in users {
+            if let lowest = shim_tls_lowest(user?.tlsGuard) { shim_tls_judge(lowest) }
+        }
+        for seat in users.indices {
+            // A user that is notified may remove itself or others, or end everything.
+            guard isOpen else { return }
+            guard let user = users[seat], let lowest = shim_tls_lowest(user.tlsGuard),
+                lowest.pointee.is_flood
+            else { continue }
+            user.flooded()
+        }
     }
 
     private func schedule() {

@@ -31,14 +31,15 @@ final class CurlNetwork {
     }()
 
     private func setTLS(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
+        let trusted = CurlAuthorities(network)
         // A proxy that is spoken to by TLS is verified by the same authorities.
-        if let caFile = network.caFile {
+        if let caFile = trusted.file {
             _ = rt_curl_set_string(easy, CURLOPT_CAINFO, caFile)
             _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAINFO, caFile)
             // A directory of the system's would still be trusted beside the file.
-            _ = rt_curl_set_string(easy, CURLOPT_CAPATH, network.caPath)
-            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAPATH, network.caPath)
-        } else if let caPath = network.caPath {
+            _ = rt_curl_set_string(easy, CURLOPT_CAPATH, trusted.folder)
+            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAPATH, trusted.folder)
+        } else if let caPath = trusted.folder {
             _ = rt_curl_set_string(easy, CURLOPT_CAPATH, caPath)
             _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAPATH, caPath)
             _ = rt_curl_set_string(easy, CURLOPT_CAINFO, nil)

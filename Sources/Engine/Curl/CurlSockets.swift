@@ -20,6 +20,8 @@ final class CurlSockets {
     @exclusivity(unchecked) private var entries: [Entry] = []
     /// Those libcurl has let go of in this turn.
     @exclusivity(unchecked) private var released: [Int32] = []
+    /// Kept connections of HTTP/1.1, by their own ports.
+    @exclusivity(unchecked) private var alternating: [Int32: [Int32]] = [:]
 
     private struct Entry {
         /// Its end will be told.
@@ -34,15 +36,41 @@ final class CurlSockets {
         var isConnecting = false
         /// epoll has told of it since.
         var isTold = false
+        /// Its own port, if it is in `alternating`.
+        var port: Int32?
     }
 
     init(epoll: Int32) { self.epoll = epoll }
 
     /// The connection of a socket was made by an exchange, and outlives it.
-    func keep(_ socket: Int32) {
+    /// - Parameter isAlternating: the server sends only when it was asked, as in HTTP/1.1.
+    func keep(_ socket: Int32, isAlternating: Bool = false) {
         makeRoom(for: socket)
         entries[Int(socket)].isKept = true
         entries[Int(socket)].events = 0
+        forgetPort(of: socket)
+        guard isAlternating else { return }
+        let port = rt_socket_own_port(socket)
+        guard port > 0 else { return }
+        entries[Int(socket)].port = port
+        alternating[port, default: []].append(socket)
+    }
+
+    private func forgetPort(of socket: Int32) {
+        guard let port = entries[Int(socket)].port else { return }
+        entries[Int(socket)].port = nil
+        alternating[port]?.removeAll { $0 == socket }
+        if alternating[port]?.isEmpty ?? false { alternating[port] = nil }
+    }
+
+    /// For libcurl to call before a request goes out. What has come on a kept connection of
+    /// HTTP/1.1 would be taken for the answer to the next request (RFC 9112 §9.2), and libcurl
+    /// (7.88) does not look. Returns whether the connection was shut down.
+    static let cutIfDirty: rt_curl_cut_fn = { user, address, port, ownPort in
+        guard let user, let address else { return false }
+        let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()
+        guard let sockets = me.alternating[Int32(ownPort)] else { return false }
+        return sockets.contains { rt_socket_cut_if_dirty($0, address, port) }
     }
 
     private func makeRoom(for socket: Int32) {
@@ -145,6 +173,7 @@ final class CurlSockets {
             let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()
             if socket < me.entries.count {
                 me.leave(socket)
+                me.forgetPort(of: socket)
                 me.entries[Int(socket)].isKept = false
                 me.entries[Int(socket)].isConnecting = false
             }

@@ -46,5 +46,7 @@ struct CurlWay {
 }
 
 extension CurlWay: CustomStringConvertible {
+    /// Host and port that it leads to.
+    var target: String { host }
     var description: String { host + detour }
 }

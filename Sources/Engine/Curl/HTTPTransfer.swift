@@ -3,35 +3,13 @@ import Glibc
 import Session
 import Wire
 
-/// Who waits for an exchange. All are called on the loop's thread, outside of libcurl, in this
-/// order: head once, body any number of times, ended once.
-protocol HTTPTransferOwner: AnyObject {
-    /// The final answer's head has come.
-    func received(_ head: ResponseHead, by transfer: HTTPTransfer)
-    /// Bytes of the body, decoded; valid until this returns.
-    func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer)
-    /// It is over; nil when the answer is whole.
-    func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer)
-    /// How far it has come, for those who asked.
-    func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer)
-    /// More of a streamed request body is wanted: `HTTPTransfer.upload`.
-    func wantsBody(of transfer: HTTPTransfer)
-    /// The loop is over.
-    func loopClosed()
-}
-
-extension HTTPTransferOwner {
-    func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {}
-    func wantsBody(of transfer: HTTPTransfer) {}
-}
-
 /// One HTTP exchange by libcurl, HTTP/1.1 or 2: a request, its answer's head and body. Redirects,
 /// credentials and retries are not its business.
 final class HTTPTransfer: CurlUser, TimerTarget {
     var easy: UnsafeMutableRawPointer { handle.easy }
     var isConnected: Bool { handle.isConnected }
     @exclusivity(unchecked) var seat: Int?
-    private let handle: CurlHandle
+    let handle: CurlHandle
     /// Where the handle goes when the exchange is over.
     private let handles: CurlHandles?
     private let multi: CurlMulti
@@ -48,11 +26,16 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     @exclusivity(unchecked) private var wantsBody = false
     @exclusivity(unchecked) private var result: CURLcode?
     @exclusivity(unchecked) private var isAnswered = false
-    /// What comes may be decoded by libcurl.
-    @exclusivity(unchecked) private var isCoded = false
-    /// Bytes of the body in the first read, as they came.
-    @exclusivity(unchecked) private var firstRead: UInt64 = 0
-    @exclusivity(unchecked) private var refusal = HTTP2Refusal()
+    private let isHead: Bool
+    /// The answer's body lasts until its connection ends.
+    @exclusivity(unchecked) private var isEndedByClose = false
+    /// Decodes the body if the answer names a content coding; `body` then holds what came.
+    @exclusivity(unchecked) private var decoder: ContentDecoder?
+    /// Queued in the multi handle's `decoding`.
+    @exclusivity(unchecked) var waitsToDecode = false
+    /// Why the answer cannot be read on.
+    @exclusivity(unchecked) private var fault: RealtimeError?
+    @exclusivity(unchecked) var refusal = HTTP2Refusal()
 
     @exclusivity(unchecked) private var isDelivering = false
     /// The owner wants no body now.
@@ -68,11 +51,13 @@ final class HTTPTransfer: CurlUser, TimerTarget {
 
     /// Undelivered bytes above which libcurl is told to wait.
     private static let heldBytes = 256 << 10
-    /// What is decoded and not told may grow to this.
-    private let mostUndelivered: Int
-    private let decodes: Bool
-    private let limitName: String
-    @exclusivity(unchecked) private var hasOverflown = false
+    /// What an exchange that ends counts for its TLS connection.
+    private static let exchangeBytes: UInt64 = 64
+    let reportsProgress: Bool
+    @exclusivity(unchecked) var tunnelAnswer = TunnelAnswer()
+    /// Bytes that its TLS connection has been credited with.
+    @exclusivity(unchecked) private var credited: UInt64 = 0
+    @exclusivity(unchecked) private var isFlooded = false
 
     /// - Parameters:
     ///   - handle: made for the network that is meant.
@@ -82,9 +67,8 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         backTo handles: CurlHandles? = nil, multi: CurlMulti, owner: any HTTPTransferOwner
     ) throws(RealtimeError) {
         self.handle = handle
-        mostUndelivered = options.mostUndelivered
-        decodes = options.decodes
-        limitName = options.limitName
+        reportsProgress = options.reportsProgress
+        isHead = request.method == "HEAD"
         requestBody = RequestBody(request)
         self.handles = handles
         self.multi = multi
@@ -98,6 +82,9 @@ final class HTTPTransfer: CurlUser, TimerTarget {
 
     /// 10, 11, 20 or 30; 0 before the answer.
     var httpVersion: Int { isOpen ? Int(rt_curl_http_version(easy)) : 0 }
+
+    /// Its connection was made for it.
+    var madeConnection: Bool { isOpen && !handle.wasReused }
 
     /// Bytes of the body as they came, before they are decoded.
     var bytesReceived: UInt64 { isOpen ? handle.bytesReceived : 0 }
@@ -113,6 +100,8 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     /// - Parameter connectionToo: it may be dead: it is not used any more once nobody is on it.
     func close(connectionToo: Bool = false) {
         guard isOpen, !multi.isForked else { return }
+        // Bytes of this exchange do not count as a flood against others on its connection.
+        creditTLS()
         isOpen = false
         owner = nil
         if let wordTimer, wordTimer.isArmed { multi.loop.disarm(wordTimer) }
@@ -123,6 +112,9 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         // One that was broken off may have something left.
         if result == CURLE_OK, !handle.wasRepeated { handles?.giveBack(handle) }
     }
+
+    /// Delivers the rest of the body as it comes: for an answer whose body is not wanted.
+    func stopDecoding() { decoder = nil }
 
     /// Stops, or goes on, handing the body over.
     func pause(_ paused: Bool) {
@@ -174,8 +166,12 @@ final class HTTPTransfer: CurlUser, TimerTarget {
 
     func finished(_ result: CURLcode) {
         self.result = result
+        creditTLS()
+        shim_tls_credit(handle.tlsGuard, HTTPTransfer.exchangeBytes)
         var socket: curl_socket_t = CURL_SOCKET_BAD
-        if rt_curl_kept_socket(easy, &socket) { multi.sockets.keep(socket) }
+        if rt_curl_kept_socket(easy, &socket) {
+            multi.sockets.keep(socket, isAlternating: httpVersion < 20)
+        }
         // What a proxy said instead of opening a tunnel; libcurl keeps its answer to itself.
         if result != CURLE_OK, head == nil, !isAnswered, rt_curl_connect_status(easy) == 407 {
             var refusal = ResponseHead(status: 407, reason: "Proxy Authentication Required")
@@ -184,6 +180,25 @@ final class HTTPTransfer: CurlUser, TimerTarget {
             self.result = CURLE_OK
         }
         // Behind what is still to be told.
+        deliver()
+    }
+
+    var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { isOpen ? handle.tlsGuard : nil }
+
+    func creditTLS() {
+        guard let tlsGuard else { return }
+        let carried = handle.bytesReceived + UInt64(headReader.bytes)
+        if carried > credited { shim_tls_credit(tlsGuard, carried - credited) }
+        credited = max(credited, carried)
+    }
+
+    func flooded() {
+        guard isOpen, result == nil else { return }
+        isFlooded = true
+        result = CURLE_RECV_ERROR
+        // What its owner does not take yet must not keep it on the connection.
+        handle.abandonConnection()
+        multi.remove(self)
         deliver()
     }
 
@@ -218,6 +233,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
             owner?.received(head, by: self)
         }
         deliverBody()
+        if let fault, isOpen { return end(HTTPFailure(fault)) }
         holdBack()
         if let progress, isOpen {
             self.progress = nil
@@ -227,16 +243,19 @@ final class HTTPTransfer: CurlUser, TimerTarget {
             wantsBody = false
             owner?.wantsBody(of: self)
         }
-        guard isOpen, body.isEmpty else { return }
+        guard isOpen, isBodyTold else { return }
         if let result {
-            let owner = owner
-            let failure = failure(result)
-            close()
-            owner?.ended(failure, by: self)
+            end(failure(result))
         } else if isHeld, !isPaused {
             // Its write callback is called in here, and notes what comes.
             letGo()
         }
+    }
+
+    private func end(_ failure: HTTPFailure?) {
+        let owner = owner
+        close()
+        owner?.ended(failure, by: self)
     }
 
     /// What its owner does not take now stays in the kernel, and slows the server down.
@@ -249,10 +268,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
 
     /// libcurl reads a hundred times before it returns, as long as there is something.
     private var hasEnough: Bool {
-        guard body.count >= HTTPTransfer.heldBytes, !isLettingGo else { return false }
-        // It keeps what is left of this read, decoded, and fails above 64 MiB: the first is taken
-        // whole, as most answers that grow so much are short.
-        return !isCoded || handle.bytesReceived != firstRead
+        body.count >= HTTPTransfer.heldBytes && !isLettingGo
     }
 
     /// Has libcurl read no more; not in its callbacks, where it would read once more first.
@@ -263,8 +279,12 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         _ = curl_easy_pause(easy, CURLPAUSE_RECV | (requestBody.isAwaited ? CURLPAUSE_SEND : 0))
     }
 
+    /// Everything that came was delivered.
+    private var isBodyTold: Bool { body.isEmpty && decoder?.hasMore != true }
+
     private func deliverBody() {
-        while isOpen, !isPaused, !body.isEmpty {
+        if let decoder { deliver(by: decoder) }
+        while decoder == nil, isOpen, !isPaused, !body.isEmpty {
             // Taken out, since more may be written while it is told.
             var chunk = ByteBuffer()
             swap(&chunk, &body)
@@ -278,31 +298,48 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         multi.takeBack(&body)
     }
 
+    /// Decodes and delivers what came, as far as the loop's turn allows.
+    private func deliver(by decoder: ContentDecoder) {
+        let turns = multi.decoding
+        guard isOpen, !isPaused, !isBodyTold, turns.admits(self) else { return }
+        var left = DecodingTurns.bytesPerTransfer
+        while isOpen, !isPaused, self.decoder != nil, !isBodyTold {
+            guard left > 0, turns.hasRoom else { return turns.enqueue(self) }
+            let step: ContentDecoder.Step
+            do throws(ContentDecoder.Failure) {
+                step = try decoder.decode(body.readable, into: turns.space)
+            } catch {
+                fault = error.error(from: "\(handle.way)")
+                return
+            }
+            body.consume(step.consumed)
+            left -= step.consumed + step.produced
+            turns.count(step.consumed + step.produced)
+            guard step.produced > 0 else { continue }
+            multi.hasTold(step.produced)
+            let piece = UnsafeRawBufferPointer(rebasing: turns.space[..<step.produced])
+            owner?.received(piece, by: self)
+        }
+    }
+
     private func failure(_ result: CURLcode) -> HTTPFailure? {
-        if result == CURLE_OK { return nil }
+        if result == CURLE_OK {
+            return isCut ? HTTPFailure(CurlFailure.cut(on: handle.way)) : unfinishedCoding
+        }
         let isConnecting = handle.requestDelay == 0
         let way = handle.way
-        if headReader.isTooLarge {
-            return HTTPFailure(
-                RealtimeError(
-                    .tooLarge,
-                    "\(way) answered with more than \(CurlHead.limit) bytes of headers"))
+        if isFlooded {
+            return HTTPFailure(CurlFailure.flood(on: way), precedesRequest: isConnecting)
+        }
+        if isConnecting, result == CURLE_ABORTED_BY_CALLBACK {
+            return HTTPFailure(TunnelAnswer.error(on: way), precedesRequest: true)
+        }
+        if let error = CurlFailure.head(headReader, result, handle.errorText, on: way) {
+            return HTTPFailure(error)
         }
         if let what = requestBody.failure {
             return HTTPFailure(
                 RealtimeError(what.code, "the body of the request to \(way) \(what.text)"))
-        }
-        if hasOverflown {
-            return HTTPFailure(
-                RealtimeError(
-                    .tooLarge,
-                    "\(way) answered with more than \(mostUndelivered) bytes"
-                        + (limitName.isEmpty ? decodedAtOnce : " (\(limitName))")), isFinal: true)
-        }
-        if result == CURLE_OUT_OF_MEMORY, isCoded, isHeld {
-            return HTTPFailure(
-                RealtimeError(.tooLarge, "\(way) answered with more than 64 MiB\(decodedAtOnce)"),
-                isFinal: true)
         }
         if handle.wasKeptBack || isStale(result) {
             let text = "\(way) ended its connection before an answer"
@@ -315,11 +352,26 @@ final class HTTPTransfer: CurlUser, TimerTarget {
                 precedesRequest: true)
         }
         return HTTPFailure(
-            CurlFailure.error(result, handle.errorText, on: way, isConnecting: isConnecting),
+            CurlFailure.error(
+                result, handle.errorText, of: easy, on: way, isConnecting: isConnecting),
             precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
     }
 
-    private var decodedAtOnce: String { " at once, decoded: without compression it can be taken" }
+    private var unfinishedCoding: HTTPFailure? {
+        do throws(ContentDecoder.Failure) {
+            try decoder?.finish()
+            return nil
+        } catch {
+            return HTTPFailure(error.error(from: "\(handle.way)"))
+        }
+    }
+
+    /// The end of its connection ended the answer, and may be a forged one: TLS says the end of the
+    /// data itself, by close_notify (RFC 9112 §9.8). HTTP/2 says the end of each stream.
+    private var isCut: Bool {
+        guard let tlsGuard = handle.tlsGuard, tlsGuard.pointee.is_cut else { return false }
+        return isEndedByClose && httpVersion < 20
+    }
 
     /// Whether a connection that was kept was found dead (R6): libcurl sends again by itself what
     /// it has, unless it was sending it still.
@@ -334,57 +386,19 @@ final class HTTPTransfer: CurlUser, TimerTarget {
 
     // MARK: What libcurl calls
 
-    /// Without a retain for each line: libcurl's multi handle holds who it works for.
-    private static func with(
-        _ user: UnsafeMutableRawPointer?, _ body: (HTTPTransfer) -> Int
-    ) -> Int {
-        guard let user,
-            let worker = Unmanaged<CurlHandle>.fromOpaque(user)._withUnsafeGuaranteedRef({
-                $0.worker
-            })
-        else { return 0 }
-        return worker._withUnsafeGuaranteedRef(body)
-    }
-
-    static let headerCame: rt_curl_data_fn = { data, _, count, user in
-        with(user) { me in me.take(header: UnsafeRawBufferPointer(start: data, count: count)) }
-    }
-
-    static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in
-        guard kind == CURLINFO_TEXT else { return 0 }
-        return Int32(
-            with(user) { me in
-                me.refusal.read(UnsafeRawBufferPointer(start: text, count: count))
-                me.handle.setNotBegun(me.refusal.holds)
-                return 0
-            })
-    }
-
-    static let bodyCame: rt_curl_data_fn = { data, _, count, user in
-        with(user) { me in me.take(body: UnsafeRawBufferPointer(start: data, count: count)) }
-    }
-
-    static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
-        with(user) { me in
-            me.give(UnsafeMutableRawBufferPointer(start: data, count: capacity))
-        }
-    }
-
-    static let progressCame: rt_curl_progress_fn = {
-        user, toReceive, received, toSend, sent in
-        let progress = Progress(
-            sent: UInt64(max(0, sent)), toSend: UInt64(max(0, toSend)),
-            received: UInt64(max(0, received)), toReceive: UInt64(max(0, toReceive)))
-        return Int32(
-            with(user) { me in
-                me.take(progress)
-                return 0
-            })
-    }
-
-    private func take(header line: UnsafeRawBufferPointer) -> Int {
+    func take(header line: UnsafeRawBufferPointer) -> Int {
         if let head = headReader.read(line) {
-            isCoded = decodes && !head.values("Content-Encoding").isEmpty
+            if handle.decodes {
+                decoder = ContentDecoder(contentEncoding: head.values("Content-Encoding"))
+            }
+            if let coding = head.unaskedTransferCoding {
+                fault = RealtimeError(
+                    .protocolViolation,
+                    "\(handle.way) answered with the transfer coding \(coding.quoted(upTo: 60)),"
+                        + " which was not asked for")
+                return 0
+            }
+            isEndedByClose = handle.tlsGuard != nil && !isHead && head.hasBodyUntilClose
             self.head = head
             note()
         }
@@ -393,26 +407,21 @@ final class HTTPTransfer: CurlUser, TimerTarget {
             // libcurl cannot be called in here.
             if requestBody.isAwaited { awaitWord(for: .zero) }
         }
-        return headReader.isTooLarge ? 0 : line.count
+        return headReader.isTooLarge || headReader.fault != nil ? 0 : line.count
     }
 
-    private func take(body bytes: UnsafeRawBufferPointer) -> Int {
+    func take(body bytes: UnsafeRawBufferPointer) -> Int {
         if hasEnough {
             isHeld = true
             return Int(CURL_WRITEFUNC_PAUSE)
         }
-        guard bytes.count <= mostUndelivered - body.count else {
-            hasOverflown = true
-            return 0
-        }
         if body.isEmpty { multi.lend(&body) }
-        if isCoded, firstRead == 0 { firstRead = handle.bytesReceived }
         body.append(bytes)
         note()
         return bytes.count
     }
 
-    private func give(_ space: UnsafeMutableRawBufferPointer) -> Int {
+    func give(_ space: UnsafeMutableRawBufferPointer) -> Int {
         switch requestBody.take(into: space) {
         case .bytes(let count): return count
         case .failed: return Int(CURL_READFUNC_ABORT)
@@ -427,7 +436,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         }
     }
 
-    private func take(_ progress: Progress) {
+    func take(_ progress: Progress) {
         guard progress != self.progress, progress != toldProgress else { return }
         self.progress = progress
         toldProgress = progress

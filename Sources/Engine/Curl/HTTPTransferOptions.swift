@@ -2,7 +2,7 @@ extension HTTPTransfer {
     struct Options {
         /// From the start to a connection that is ready, TLS included; zero for none.
         var connectTimeout: Duration = .zero
-        /// Offers every coding that libcurl knows, and decodes.
+        /// Offers the content codings that can be decoded, and decodes the answer.
         var decodes = true
         /// Over TLS, where the server agrees to it.
         var offersHTTP2 = true
@@ -12,18 +12,6 @@ extension HTTPTransfer {
         /// A request that may not be repeated is not sent again by libcurl either.
         var goesOutOnce = false
         var reportsProgress = false
-        /// Bytes of the answer that are taken before its owner is asked whether it wants them: what
-        /// the first read decodes to.
-        var mostUndelivered = 256 << 20
-        /// What sets that; "" for the library.
-        private(set) var limitName = ""
-
-        /// For an answer that is kept whole: a read may decode to all of it, and to no more.
-        /// - Parameter bytes: 0 for no limit.
-        mutating func limitAnswer(_ bytes: Int) {
-            mostUndelivered = bytes > 0 ? bytes : .max
-            limitName = "max_body_bytes"
-        }
     }
 
     struct Progress: Equatable {

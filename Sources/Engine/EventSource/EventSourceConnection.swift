@@ -17,6 +17,7 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// The loop's thread is about to look whether it is paused.
     let isPauseNoted = Atomic<Bool>(false)
     private let sharedHandlers = SharedHandlers(EventSourceHandlers())
+    let listeners = EventSourceListeners()
     private let shared = Mutex(Shared())
     /// Ids are kept when the caller confirms them.
     private let confirms = Atomic<Bool>(false)
@@ -29,7 +30,6 @@ package final class EventSourceConnection: @unchecked Sendable {
     @exclusivity(unchecked) var onMessage: EventSourceHandlers.Event?
     @exclusivity(unchecked) var onAny: EventSourceHandlers.Event?
     @exclusivity(unchecked) var onEvent: EventSourceHandlers.Event?
-    @exclusivity(unchecked) var hasListeners = false
     /// Grows with each change of them.
     @exclusivity(unchecked) var handlersAge = 0
     @exclusivity(unchecked) var session: EventSourceSession?
@@ -210,18 +210,35 @@ package final class EventSourceConnection: @unchecked Sendable {
         try changeOptions { $0.reachability = reachability }
     }
 
-    /// Changes handlers and listeners, at any time.
-    package func setHandlers<Result>(
-        _ change: (inout EventSourceHandlers) -> Result
-    ) throws(RealtimeError) -> Result {
+    /// Changes handlers, at any time.
+    package func setHandlers(_ change: (inout EventSourceHandlers) -> Void) throws(RealtimeError) {
         try loop.checkUsable()
-        let result = sharedHandlers.change(change)
+        sharedHandlers.change(change)
         loop.perform { [self] in handlersChanged() }
-        return result
+    }
+
+    /// Adds a listener for events of one type, at any time.
+    /// - Returns: what `removeListener` takes.
+    package func addListener(
+        _ type: [UInt8], _ handle: @escaping EventSourceHandlers.Event
+    ) throws(RealtimeError) -> UInt64 {
+        try loop.checkUsable()
+        return listeners.add(type, handle)
+    }
+
+    /// - Returns: whether there was one.
+    package func removeListener(_ token: UInt64) throws(RealtimeError) -> Bool {
+        try loop.checkUsable()
+        return listeners.remove(token)
+    }
+
+    package func removeListeners(_ type: [UInt8]) throws(RealtimeError) {
+        try loop.checkUsable()
+        listeners.removeAll(of: type)
     }
 
     /// Types with a listener, each once, sorted bytewise.
-    package var listenedTypes: [[UInt8]] { sharedHandlers.current.types }
+    package var listenedTypes: [[UInt8]] { listeners.types }
 
     /// The handlers as they are now, for the loop's thread.
     func takeHandlers() {
@@ -230,7 +247,6 @@ package final class EventSourceConnection: @unchecked Sendable {
         onMessage = handlers.message
         onAny = handlers.any
         onEvent = handlers.sink
-        hasListeners = !handlers.listeners.isEmpty
         handlersAge += 1
     }
 
@@ -238,6 +254,7 @@ package final class EventSourceConnection: @unchecked Sendable {
     func dropHandlers() {
         let old = handlers
         sharedHandlers.change { $0 = EventSourceHandlers() }
+        listeners.removeAll()
         takeHandlers()
         withExtendedLifetime(old) {}
     }

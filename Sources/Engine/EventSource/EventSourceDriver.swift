@@ -143,7 +143,8 @@ extension EventSourceConnection: HTTPSource {
                 case .comment(let text): handlers.comment?(text)
                 case .retry(let milliseconds):
                     session?.setReconnectionTime(milliseconds: milliseconds)
-                    publish { $0.reconnectionTime = milliseconds }
+                    let used = session?.reconnectionMilliseconds ?? milliseconds
+                    publish { $0.reconnectionTime = used }
                     handlers.retry?(milliseconds)
                 }
             }
@@ -159,7 +160,7 @@ extension EventSourceConnection: HTTPSource {
         _ input: UnsafeRawBufferPointer, _ used: inout Int
     ) throws(RealtimeError) -> EventStreamParser.Step {
         // Retained once for all of them.
-        guard hasDispatched, !hasListeners, onAny == nil, onEvent == nil, let onMessage else {
+        guard hasDispatched, listeners.isEmpty, onAny == nil, onEvent == nil, let onMessage else {
             return try parser.pointee.next(input, &used)
         }
         let (attempt, age) = (attemptNumber, handlersAge)
@@ -168,7 +169,9 @@ extension EventSourceConnection: HTTPSource {
             guard case .event(let event) = step, !isClosed else { return step }
             if event.isMessage { onMessage(event) }
             guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
-            guard age == handlersAge else { return try parser.pointee.next(input, &used) }
+            guard age == handlersAge, listeners.isEmpty else {
+                return try parser.pointee.next(input, &used)
+            }
         }
     }
 
@@ -178,19 +181,17 @@ extension EventSourceConnection: HTTPSource {
             session?.dispatched()
         }
         if let onMessage, event.isMessage { onMessage(event) }
-        if hasListeners { tellListeners(event) }
+        if !listeners.isEmpty { tellListeners(event) }
         if let onAny, !isClosed { onAny(event) }
         if let onEvent, !isClosed { onEvent(event) }
     }
 
     private func tellListeners(_ event: StreamEvent) {
-        for listener in handlers.listeners where event.type.elementsEqual(listener.type) {
+        for listener in listeners.of(event.type) {
             guard !isClosed else { return }
             // One that was removed meanwhile, by itself or another, is not called.
-            guard handlers.listeners.contains(where: { $0.token == listener.token }) else {
-                continue
-            }
-            listener.handle(event)
+            guard listeners.contains(listener.token) else { continue }
+            listener.handle?(event)
         }
     }
 

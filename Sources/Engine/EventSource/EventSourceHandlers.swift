@@ -19,13 +19,6 @@ package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     /// Called with one event, whose texts are valid until it returns.
     package typealias Event = (StreamEvent) -> Void
 
-    /// A listener for events of one type.
-    package struct Listener {
-        package let token: UInt64
-        package let type: [UInt8]
-        package let handle: Event
-    }
-
     package var open: (() -> Void)?
     /// Events of the type "message", named or not.
     package var message: Event?
@@ -44,39 +37,6 @@ package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     package var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
     /// An id is to be kept under a key; "" takes it away.
     package var storeID: ((_ key: String, _ id: String) -> Void)?
-    /// In the order they were added.
-    package private(set) var listeners: [Listener] = []
-    private var lastToken: UInt64 = 0
 
     package init() {}
-
-    package mutating func addListener(_ type: [UInt8], _ handle: @escaping Event) -> UInt64 {
-        lastToken += 1
-        listeners.append(Listener(token: lastToken, type: type, handle: handle))
-        return lastToken
-    }
-
-    /// - Returns: whether there was one.
-    package mutating func removeListener(_ token: UInt64) -> Bool {
-        let count = listeners.count
-        listeners.removeAll { $0.token == token }
-        return listeners.count < count
-    }
-
-    /// - Returns: how many there were.
-    package mutating func removeListeners(_ type: [UInt8]) -> Int {
-        let count = listeners.count
-        listeners.removeAll { $0.type == type }
-        return count - listeners.count
-    }
-
-    /// Types with a listener, each once, sorted bytewise.
-    package var types: [[UInt8]] {
-        var types: [[UInt8]] = []
-        for listener in listeners.sorted(by: { $0.type.lexicographicallyPrecedes($1.type) })
-        where types.last != listener.type {
-            types.append(listener.type)
-        }
-        return types
-    }
 }

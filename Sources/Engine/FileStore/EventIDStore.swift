@@ -4,22 +4,27 @@ import Wire
 
 /// Last event ids in a file, for any number of sources and processes (C14): each change reads the
 /// file under a lock, and replaces it whole. The lock is a file of its own beside it, since a file
-/// that is replaced cannot be held. What is no regular file is left alone.
+/// that is replaced cannot be held.
+///
+/// Files that are not ours are refused and left as they are: those with other content, of another
+/// user, or writable by others, and whatever is not a regular file, a link included.
 struct EventIDStore {
     let path: String
     private static let mode: mode_t = 0o600
-    /// As many as the kernel follows (path_resolution(7)).
-    private static let mostLinks = 40
+    private static let readBytes = 64 << 10
 
-    /// - Throws: `.store` for a file that is damaged or cannot be read; none at all is no error.
-    func load(_ key: String) throws(RealtimeError) -> String? {
-        try parse(try read(try target()))[key]
-    }
+    /// - Throws: `.store` for a file that is not ours, damaged or cannot be read; none at all is no
+    ///   error.
+    func load(_ key: String) throws(RealtimeError) -> String? { try parse(try read())[key] }
 
     /// Whether ids can be stored at all, as far as that can be known before.
-    func check() throws(RealtimeError) { _ = close(try openLock(try target())) }
+    func check() throws(RealtimeError) {
+        // First: a file that is not ours gets no lock beside it.
+        _ = try read()
+        _ = close(try openLock())
+    }
 
-    /// Stores ids; "" takes the key away. A damaged file gives way to a fresh one.
+    /// Stores ids; "" takes the key away. A damaged file of ours gives way to a fresh one.
     /// - Parameter patience: how long others may hold the lock, each for as long as the disk takes;
     ///   what is left of it.
     /// - Parameter ids: asked for when the lock could be had.
@@ -27,11 +32,11 @@ struct EventIDStore {
     @discardableResult func save(
         _ patience: inout Duration, _ ids: () -> [(key: String, id: String)]
     ) throws(RealtimeError) -> Set<Int> {
-        let target = try target()
-        let lock = try lock(target, &patience)
+        _ = try read()
+        let lock = try lock(&patience)
         // Closing it gives the lock back.
         defer { _ = close(lock) }
-        let bytes = try read(target)
+        let bytes = try read()
         var file: EventIDFile
         do throws(RealtimeError) {
             file = try parse(bytes)
@@ -54,7 +59,7 @@ struct EventIDStore {
             count += growth
             isChanged = true
         }
-        if isChanged { try replace(target, file.bytes) }
+        if isChanged { try replace(file.bytes) }
         return refused
     }
 
@@ -64,62 +69,66 @@ struct EventIDStore {
             .store, "the id file \(path) has no room: it may have \(EventIDFile.limit) bytes")
     }
 
-    /// The file itself, which may be there yet or not: a link to it is not to be replaced.
-    private func target() throws(RealtimeError) -> String {
-        var target = path
-        for _ in 0..<EventIDStore.mostLinks {
-            let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) {
-                space -> String? in
-                guard let base = space.baseAddress else { return nil }
-                let count = readlink(target, base, space.count)
-                guard count >= 0 else { return nil }
-                return String(
-                    decoding: UnsafeRawBufferPointer(start: base, count: count), as: UTF8.self)
-            }
-            // No link, or nothing at all.
-            guard let text else { return target }
-            let folder = target.utf8.lastIndex(of: UInt8(ascii: "/")).map { target[...$0] } ?? ""
-            target = text.utf8.first == UInt8(ascii: "/") ? text : folder + text
-        }
-        errno = ELOOP
-        throw failure("cannot be opened")
-    }
-
-    /// A device, or a pipe, is not to be replaced, and gets no lock beside it.
-    private func checkKind(_ target: String) throws(RealtimeError) {
-        var status = stat()
-        if stat(target, &status) == 0 { try checkKind(status) }
-    }
-
-    private func checkKind(_ status: stat) throws(RealtimeError) {
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw RealtimeError(.store, "the id file \(path) is no regular file")
-        }
-    }
-
     /// Its bytes; nil when there is none.
-    private func read(_ target: String) throws(RealtimeError) -> [UInt8]? {
-        // A pipe would wait for its other end.
-        let descriptor = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        if descriptor < 0, errno == ENOENT { return nil }
-        guard descriptor >= 0 else { throw failure("cannot be opened") }
+    private func read() throws(RealtimeError) -> [UInt8]? {
+        guard let descriptor = try openOurs(path) else { return nil }
         defer { _ = close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure("cannot be read") }
-        try checkKind(status)
         var bytes: [UInt8] = []
         while bytes.count <= EventIDFile.limit {
             let known = bytes.count
-            let room = 64 << 10
+            let room = EventIDStore.readBytes
             bytes.append(contentsOf: repeatElement(0, count: room))
             let count = bytes.withUnsafeMutableBytes {
                 Glibc.read(descriptor, $0.baseAddress.map { $0 + known }, room)
             }
             bytes.removeLast(room - max(0, count))
             if count < 0 { throw failure("cannot be read") }
+            // Of someone else's file no more is read than shows it.
+            guard EventIDFile.isOurs(bytes) else {
+                throw refusal(
+                    "was not written by librealtime: it does not begin with"
+                        + " \"\(EventIDFile.firstLine)\"")
+            }
             if count == 0 { break }
         }
         return bytes
+    }
+
+    /// Opens a file that this user alone can have written; nil when there is none.
+    private func openOurs(_ place: String) throws(RealtimeError) -> Int32? {
+        // A pipe would wait for its other end.
+        let descriptor = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
+        if descriptor < 0, errno == ENOENT { return nil }
+        guard descriptor >= 0 else { throw openFailure() }
+        do throws(RealtimeError) {
+            try checkOurs(descriptor)
+        } catch {
+            _ = close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
+    private func openFailure() -> RealtimeError {
+        errno == ELOOP
+            ? refusal("is a symbolic link, or has one as its lock, which is not followed")
+            : failure("cannot be opened")
+    }
+
+    private func checkOurs(_ descriptor: Int32) throws(RealtimeError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure("cannot be read") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is not a regular file") }
+        guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
+        guard status.st_mode & 0o022 == 0 else {
+            throw refusal(
+                "can be written by other users (mode \(String(status.st_mode & 0o777, radix: 8)))")
+        }
+    }
+
+    /// For a file that is not ours, and stays as it is.
+    private func refusal(_ fault: String) -> RealtimeError {
+        RealtimeError(.store, "the id file \(path) \(fault); it is left as it is")
     }
 
     private func parse(_ bytes: [UInt8]?) throws(RealtimeError) -> EventIDFile {
@@ -131,18 +140,24 @@ struct EventIDStore {
         }
     }
 
-    private func openLock(_ target: String) throws(RealtimeError) -> Int32 {
-        try checkKind(target)
-        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-        let descriptor = open(target + ".lock", flags, EventIDStore.mode)
-        guard descriptor >= 0 else { throw failure("has a lock that cannot be opened") }
+    private func openLock() throws(RealtimeError) -> Int32 {
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+        let descriptor = open(path + ".lock", flags, EventIDStore.mode)
+        guard descriptor >= 0 else {
+            throw errno == ELOOP ? openFailure() : failure("has a lock that cannot be opened")
+        }
+        // Another user's could be held for ever.
+        do throws(RealtimeError) {
+            try checkOurs(descriptor)
+        } catch {
+            _ = close(descriptor)
+            throw RealtimeError(.store, "the lock of \(error.message)")
+        }
         return descriptor
     }
 
-    private func lock(
-        _ target: String, _ patience: inout Duration
-    ) throws(RealtimeError) -> Int32 {
-        let descriptor = try openLock(target)
+    private func lock(_ patience: inout Duration) throws(RealtimeError) -> Int32 {
+        let descriptor = try openLock()
         let end = Loop.now() + patience
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
@@ -156,11 +171,11 @@ struct EventIDStore {
     }
 
     /// A new file in the place of the old: whoever reads sees the one or the other.
-    private func replace(_ target: String, _ bytes: [UInt8]) throws(RealtimeError) {
-        let fresh = target + ".new"
-        // Under the lock nobody else writes it; what is left of a crash may have any mode.
-        _ = unlink(fresh)
-        let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, EventIDStore.mode)
+    private func replace(_ bytes: [UInt8]) throws(RealtimeError) {
+        let fresh = path + ".new"
+        try removeLeftover(fresh)
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let descriptor = open(fresh, flags, EventIDStore.mode)
         guard descriptor >= 0 else { throw failure("cannot be written") }
         var isWritten = true
         var written = 0
@@ -176,9 +191,22 @@ struct EventIDStore {
         let cause = errno
         _ = close(descriptor)
         guard isWritten else { throw failure("cannot be written", without: fresh, cause) }
-        guard rename(fresh, target) == 0 else {
+        guard rename(fresh, path) == 0 else {
             throw failure("cannot be replaced", without: fresh, errno)
         }
+    }
+
+    /// What a crash left. Under the lock nobody else of ours writes it.
+    private func removeLeftover(_ fresh: String) throws(RealtimeError) {
+        let descriptor = open(fresh, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
+        if descriptor < 0, errno == ENOENT { return }
+        var head = [UInt8](repeating: 0, count: EventIDFile.firstLine.utf8.count + 1)
+        let count = descriptor < 0 ? -1 : Glibc.read(descriptor, &head, head.count)
+        if descriptor >= 0 { _ = close(descriptor) }
+        guard count >= 0, EventIDFile.isOurs(head.prefix(count)) else {
+            throw refusal("cannot be replaced, as \(fresh) is in the way and not its own")
+        }
+        _ = unlink(fresh)
     }
 
     /// What could not take the file's place would fill a disk that is full.

@@ -1,3 +1,4 @@
+import CShims
 import Glibc
 import Wire
 
@@ -17,7 +18,7 @@ struct OutboxStorage: ~Copyable {
     private let realPath: String
     private let disk: OutboxDisk
     private var descriptor: Int32
-    /// A child of the fork must not give away its parent's lock.
+    /// A forked child must not give away its parent's lock. Its copy of the descriptor is closed.
     private let process = getpid()
     /// Behind the last record.
     private(set) var end = 0
@@ -30,7 +31,8 @@ struct OutboxStorage: ~Copyable {
     private static let copyBytes = 1 << 20
 
     /// Opens, or makes, and locks a file.
-    /// - Throws: `.busy` while someone has it, `.store`, `.invalidArgument` for no path.
+    /// - Throws: `.busy` while someone has it; `.store` also for a file that another user may have
+    ///   written, or may read; `.invalidArgument` for no path.
     init(path: String, disk: OutboxDisk) throws(RealtimeError) {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw RealtimeError(.invalidArgument, "the outbox's path is empty or has a NUL in it")
@@ -38,7 +40,7 @@ struct OutboxStorage: ~Copyable {
         let descriptor = try OutboxStorage.openLocked(path)
         guard let real = realpath(path, nil) else {
             let error = OutboxStorage.failure(path, "cannot be found")
-            _ = Glibc.close(descriptor)
+            rt_private_close(descriptor)
             throw error
         }
         defer { free(real) }
@@ -57,9 +59,9 @@ struct OutboxStorage: ~Copyable {
     }
 
     private func release() {
-        guard descriptor >= 0 else { return }
-        if process == getpid() { _ = flock(descriptor, LOCK_UN) }
-        _ = Glibc.close(descriptor)
+        guard descriptor >= 0, process == getpid() else { return }
+        _ = flock(descriptor, LOCK_UN)
+        rt_private_close(descriptor)
     }
 
     /// Everything in the file, which has its first line afterwards. What the caller cannot use at
@@ -119,7 +121,7 @@ struct OutboxStorage: ~Copyable {
         let fresh = realPath + ".new"
         // One that is left of a crash. Nobody else makes one while the lock is ours.
         _ = unlink(fresh)
-        let target = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, OutboxStorage.mode)
+        let target = rt_private_open(fresh, O_RDWR | O_CREAT | O_EXCL, OutboxStorage.mode)
         guard target >= 0 else { throw failure("cannot be compacted") }
         do throws(RealtimeError) {
             var moved: [Range<Int>?] = []
@@ -130,7 +132,7 @@ struct OutboxStorage: ~Copyable {
             guard flock(target, LOCK_EX | LOCK_NB) == 0, disk.sync(target) == 0,
                 rename(fresh, realPath) == 0
             else { throw failure("cannot be replaced") }
-            _ = Glibc.close(descriptor)
+            rt_private_close(descriptor)
             descriptor = target
             end = size
             hasExcess = false
@@ -139,7 +141,7 @@ struct OutboxStorage: ~Copyable {
             if OutboxStorage.sync(nil, folder, disk) == nil { owesFolder = false }
             return moved
         } catch {
-            _ = Glibc.close(target)
+            rt_private_close(target)
             _ = unlink(fresh)
             throw error
         }
@@ -163,36 +165,62 @@ struct OutboxStorage: ~Copyable {
 }
 
 extension OutboxStorage {
-    /// The file under the path, and nobody else's: what was replaced while we waited is not it.
+    /// The file under the path, and not one that was replaced while we waited.
     private static func openLocked(_ path: String) throws(RealtimeError) -> Int32 {
         for _ in 0..<16 {
-            let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK
-            let descriptor = open(path, flags, mode)
-            guard descriptor >= 0 else { throw failure(path, "cannot be opened") }
+            let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK
+            let descriptor = rt_private_open(path, flags, mode)
+            guard descriptor >= 0 else {
+                guard errno == ELOOP else { throw failure(path, "cannot be opened") }
+                throw RealtimeError(
+                    .store,
+                    "the outbox \(path) is a symbolic link, which is not followed: name the file"
+                        + " itself")
+            }
             do throws(RealtimeError) {
-                if try isOurs(descriptor, path) { return descriptor }
+                try checkPrivate(descriptor, path)
+                if try lock(descriptor, path) { return descriptor }
             } catch {
-                _ = Glibc.close(descriptor)
+                rt_private_close(descriptor)
                 throw error
             }
-            _ = Glibc.close(descriptor)
+            rt_private_close(descriptor)
         }
         throw RealtimeError(.busy, "the outbox \(path) is being replaced by someone else")
     }
 
-    private static func isOurs(_ descriptor: Int32, _ path: String) throws(RealtimeError) -> Bool {
+    /// What others can write, they can have us send; what they can read is not secret.
+    private static func checkPrivate(_ descriptor: Int32, _ path: String) throws(RealtimeError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(path, "cannot be read") }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw RealtimeError(.store, "the outbox \(path) is no regular file")
+            throw RealtimeError(.store, "the outbox \(path) is not a regular file")
         }
+        guard status.st_uid == geteuid() else {
+            throw RealtimeError(
+                .store,
+                "the outbox \(path) belongs to the user \(status.st_uid), and this process runs as"
+                    + " \(geteuid()): use a file of its own")
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            let mode = String(status.st_mode & 0o777, radix: 8)
+            throw RealtimeError(
+                .store,
+                "the outbox \(path) has the mode \(mode), which lets other users at it: use"
+                    + " chmod 600 \(path)")
+        }
+    }
+
+    /// - Returns: false when the path names another file by now.
+    private static func lock(_ descriptor: Int32, _ path: String) throws(RealtimeError) -> Bool {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             guard errno == EWOULDBLOCK else { throw failure(path, "cannot be locked") }
             throw RealtimeError(.busy, "the outbox \(path) is in use, here or by another process")
         }
+        var own = stat()
         var named = stat()
-        return stat(path, &named) == 0 && named.st_ino == status.st_ino
-            && named.st_dev == status.st_dev
+        return fstat(descriptor, &own) == 0 && lstat(path, &named) == 0
+            && named.st_ino == own.st_ino && named.st_dev == own.st_dev
     }
 
     private var folder: String {

@@ -3,8 +3,12 @@ import Session
 import Wire
 
 /// An answer on its way to the caller: one message, or a batch of them (sse-poll-rest.md, L7).
+/// A batch is checked as a whole before its first message is delivered. Both passes go a step at a
+/// time, because 64 MiB can hold millions of parts.
 struct LongPollDelivery: ~Copyable {
     private var body: ByteBuffer
+    /// The check of a batch; nil once it has passed.
+    private var rehearsal: Multipart?
     /// nil for a body that is one message.
     private var batch: Multipart?
     private var isOver = false
@@ -16,7 +20,7 @@ struct LongPollDelivery: ~Copyable {
     /// - Parameters:
     ///   - id: of the answer; "" for none.
     ///   - before: the id that messages without one carry.
-    /// - Throws: `.protocolViolation` for a batch that is cut or not built as one.
+    /// - Throws: `.protocolViolation` for a batch without a boundary.
     init(
         _ body: consuming ByteBuffer, contentType: String, id: String, before: String
     ) throws(RealtimeError) {
@@ -24,13 +28,10 @@ struct LongPollDelivery: ~Copyable {
         hadID = !id.isEmpty
         let type = MediaType(contentType)
         if let type, type.matches("multipart/mixed") {
-            // Whole, before a part of it is told.
-            var rehearsal = try Multipart(type)
-            while try rehearsal.next(body.readable) != nil {}
-            var batch = try Multipart(type)
-            next = try batch.next(body.readable)
-            self.batch = consume batch
+            rehearsal = try Multipart(type)
+            batch = try Multipart(type)
         } else {
+            rehearsal = nil
             batch = nil
         }
         body.append(0)
@@ -39,16 +40,36 @@ struct LongPollDelivery: ~Copyable {
 
     private let hadID: Bool
 
-    /// Whether everything is told.
-    var isEmpty: Bool { batch == nil ? isOver : next == nil }
+    /// The bytes of the answer, without the NUL behind them.
+    private var content: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: body.readable.dropLast())
+    }
+
+    /// Whether messages may be delivered.
+    var isChecked: Bool { rehearsal == nil }
+
+    /// Checks the next parts of a batch, `parts` of them at most.
+    /// - Throws: `.protocolViolation` for a batch that is cut short or malformed.
+    mutating func check(parts: Int) throws(RealtimeError) {
+        let bytes = content
+        var left = parts
+        while rehearsal != nil, left > 0 {
+            left -= 1
+            if try rehearsal?.next(bytes) != nil { continue }
+            rehearsal = nil
+            next = try batch?.next(bytes)
+        }
+    }
+
+    /// Whether everything was delivered.
+    var isEmpty: Bool { batch == nil ? isOver : isChecked && next == nil }
 
     /// Tells one message.
     mutating func tell(_ handle: (LongPollMessage) -> Void) {
-        let bytes = body.readable
+        let bytes = content
         guard batch != nil else {
             isOver = true
-            let data = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count - 1)])
-            return tell(data, texts[0], isLast: true, handle)
+            return tell(bytes, texts[0], isLast: true, handle)
         }
         guard let part = next else { return }
         // It was whole before: it does not fail now.

@@ -40,7 +40,9 @@ extension LongPollConnection: HTTPSource {
             canAuthorize: handlers.credentials != nil, now: Loop.now())
         switch answer {
         case nil: return
-        case .read: updateTimer()
+        case .read:
+            if session?.keepsBody == false { transfer.stopDecoding() }
+            updateTimer()
         case .again:
             Log.write(.debug, "redirected by \(head.status)")
             send()
@@ -75,12 +77,11 @@ extension LongPollConnection: HTTPSource {
             failure, now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
         transfer?.close()
         transfer = nil
-        if case .message? = outcome, !prepareDelivery() { return }
+        if case .message? = outcome { return prepareDelivery() }
         noteState(before)
         guard !isClosed else { return }
         switch outcome {
-        case nil: return
-        case .message: deliver()
+        case nil, .message: return
         case .nothing: dropTransfer()
         case .failed(let failure):
             dropTransfer()
@@ -99,9 +100,11 @@ extension LongPollConnection: HTTPSource {
 
     // MARK: Messages
 
-    /// - Returns: false for what is not built as it says, which is told.
-    private func prepareDelivery() -> Bool {
-        guard let session else { return false }
+    /// Messages of a batch that are checked, or delivered, in one turn of the loop.
+    private static let messagesPerTurn = 1024
+
+    private func prepareDelivery() {
+        guard let session else { return }
         var whole = ByteBuffer()
         swap(&whole, &body)
         told = 0
@@ -109,32 +112,54 @@ extension LongPollConnection: HTTPSource {
             delivery = try LongPollDelivery(
                 whole, contentType: session.contentType, id: session.messageID,
                 before: session.lastEventID)
+            deliver()
         } catch {
-            let failure = self.session?.rejected(
-                error, now: Loop.now(), random: randomFraction())
-            if let failure { tell(failure) }
-            return false
+            reject(error)
         }
-        return true
     }
 
-    /// Tells what has come, until it is closed or paused; then the cursor moves.
+    /// The answer is malformed: it is asked for once more.
+    private func reject(_ error: RealtimeError) {
+        let failure = session?.rejected(error, now: Loop.now(), random: randomFraction())
+        if let failure { tell(failure) }
+    }
+
+    /// Delivers what has come, some of it in each turn, until the poll is closed or paused. Then
+    /// the cursor moves.
     func deliver() {
         guard delivery != nil, !isDelivering else { return }
         isDelivering = true
         var current = delivery.take()
-        while current?.isEmpty == false, mayDeliver {
-            told += 1
-            current?.tell { handlers.message?($0) }
+        var left = LongPollConnection.messagesPerTurn
+        do throws(RealtimeError) {
+            try prepare(&current)
+            while current?.isChecked == true, current?.isEmpty == false, mayDeliver, left > 0 {
+                left -= 1
+                told += 1
+                current?.tell { handlers.message?($0) }
+            }
+        } catch {
+            isDelivering = false
+            return reject(error)
         }
         isDelivering = false
         if current?.isEmpty == false {
-            if !isClosed { delivery = consume current }
+            guard !isClosed else { return }
+            delivery = consume current
+            // In the next turn, so that others have theirs in between.
+            if mayDeliver { loop.enqueue { [weak self] in self?.deliver() } }
             return
         }
         session?.delivered(isEmpty: told == 0, now: Loop.now())
         if let id = session?.lastEventID { publish(id: id) }
         updateTimer()
+    }
+
+    /// Checks what has come. Once it is known to be whole, the server counts as open.
+    private func prepare(_ current: inout LongPollDelivery?) throws(RealtimeError) {
+        guard told == 0 else { return }
+        try current?.check(parts: LongPollConnection.messagesPerTurn)
+        if current?.isChecked == true { noteState(state) }
     }
 
     // MARK: Telling

@@ -47,7 +47,7 @@ package final class Loop: @unchecked Sendable {
     private let forkGeneration: UInt32
     let counters = LoopCounters()
     /// Owner only.
-    private var isTornDown = false
+    private(set) var isTornDown = false
     /// Inside the call of `close` that tears down: what is told at the end may be told still.
     private var isEnding = false
 

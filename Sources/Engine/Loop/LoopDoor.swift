@@ -84,7 +84,9 @@ extension Loop {
         switch enter() {
         case .inside: work()
         case .claimed:
-            work()
+            // Another thread may have freed the loop after the caller checked. Work that begins on
+            // it now would never end, and would keep itself and the loop alive.
+            if !isTornDown { work() }
             endCall()
         case .elsewhere: enqueue(work)
         }

@@ -28,9 +28,17 @@ private final class LoopThreadStart {
 extension Loop {
     /// Makes `run` return after the current turn. Any thread.
     package func stop() throws(RealtimeError) {
-        try checkUsable()
+        if requestStop() != nil { try checkUsable() }
+    }
+
+    /// The same inside a signal handler, too: it takes no lock, allocates nothing and keeps errno,
+    /// so it returns a code where others throw an error with a text.
+    package func requestStop() -> RealtimeError.Code? {
+        if isForked { return .forked }
+        if isClosed.load(ordering: .acquiring) { return .closed }
         stopRequested.store(true, ordering: .releasing)
         wake()
+        return nil
     }
 
     /// Runs the loop on a thread of its own. Any thread.

@@ -8,16 +8,19 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     let number: UInt64
     @exclusivity(unchecked) var id: RESTSession.ID = 0
     let request: RESTRequest
-    private let client: RESTClient
+    let client: RESTClient
     @exclusivity(unchecked) private var handlers: RESTHandlers
     @exclusivity(unchecked) private var transfer: HTTPTransfer?
-    @exclusivity(unchecked) private var body: [UInt8] = []
+    @exclusivity(unchecked) private var body = ByteBuffer()
     @exclusivity(unchecked) private var isDiscarding = false
     @exclusivity(unchecked) private var discarded = 0
     @exclusivity(unchecked) private var isPaused = false
     @exclusivity(unchecked) private var httpVersion = 0
     @exclusivity(unchecked) private var isAnswered = false
     @exclusivity(unchecked) private var wantsBody = false
+    /// Of the request's body, where that is long enough to take its time.
+    @exclusivity(unchecked) private var sentBytes: UInt64 = 0
+    @exclusivity(unchecked) private var bytesToSend: UInt64 = 0
     /// Where it goes now.
     @exclusivity(unchecked) private(set) var url: HTTPURL
 
@@ -42,21 +45,20 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         let error = RealtimeError(.closed, "the loop was freed")
         done(
             RESTResult(
-                outcome: RESTOutcome(error: error, url: url), body: [],
-                httpVersion: 0))
+                outcome: RESTOutcome(error: error, url: url), body: .empty, httpVersion: 0))
     }
 
     // MARK: For the driver
 
     func start(_ request: HTTPRequest, isFresh: Bool, rewinds: Bool) {
         drop()
-        body = []
+        body.removeAll(keeping: 0)
         isDiscarding = false
         discarded = 0
         wantsBody = false
         isAnswered = false
         url = request.url
-        Log.write(.debug, "REST \(number): \(request.method) \(request.url.text.withoutQuery)")
+        logStart()
         if rewinds, case .stream = request.body, !mayCall || handlers.rewind?() != true {
             let error = RealtimeError(.cancelled, "the request's body cannot be had again")
             return client.session.failed(id, error, now: Loop.now())
@@ -69,8 +71,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         options.prefersSharing = options.offersHTTP2 && request.url.isSecure
         options.takesFreshConnection = isFresh
         options.goesOutOnce = true
-        if handlers.body == nil { options.limitAnswer(policy.bodyLimit) }
-        options.reportsProgress = handlers.progress != nil
+        options.reportsProgress = handlers.progress != nil || RESTCall.isLong(request.body)
+        (sentBytes, bytesToSend) = (0, 0)
         do throws(RealtimeError) {
             let multi = try client.loop.curl()
             let transfer = try HTTPTransfer(
@@ -93,32 +95,53 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         let precedes = transfer?.requestStarted == nil
         drop(connectionToo: true)
         let time = request.policy.attemptTimeout.readable
-        let what = isAnswered ? "did not end its answer" : "did not answer"
+        let what =
+            if isAnswered {
+                handlers.body == nil
+                    ? "did not end its answer within" : "sent nothing more of its answer for"
+            } else {
+                sentBytes < bytesToSend
+                    ? "took nothing more of the request's body for" : "did not answer within"
+            }
         let error = RealtimeError(
             .timeout,
-            "\(url.displayName) \(what) within \(time)"
+            "\(url.displayName) \(what) \(time)"
                 + (request.policy.namesTimeout ? " (attempt_timeout)" : ""))
         end(HTTPFailure(error, precedesRequest: precedes))
     }
 
     func finish(_ outcome: RESTOutcome) {
         drop()
-        Log.write(
-            .debug,
-            "REST \(number): "
-                + (outcome.error?.message ?? "\(outcome.head?.status ?? 0)"))
+        logEnd(outcome)
         let done = handlers.done
         handlers = RESTHandlers()
-        let result = RESTResult(
-            outcome: outcome, body: outcome.hasBody ? body : [],
-            httpVersion: outcome.head == nil ? 0 : httpVersion)
-        body = []
-        done?(result)
+        var whole = ByteBuffer()
+        swap(&whole, &body)
+        done?(
+            RESTResult(
+                outcome: outcome, body: outcome.hasBody ? RESTBody(whole) : .empty,
+                httpVersion: outcome.head == nil ? 0 : httpVersion))
     }
 
     func pause(_ isPaused: Bool) {
         self.isPaused = isPaused
+        tellHeld()
         transfer?.pause(isPaused)
+    }
+
+    /// The attempt's time stands still while the caller holds up the exchange.
+    private func tellHeld() {
+        let isHeld = wantsBody || isPaused && isAnswered && handlers.body != nil
+        client.session.setHeld(id, isHeld, now: Loop.now())
+    }
+
+    /// A short body is in the kernel at once.
+    private static func isLong(_ body: HTTPRequest.Body) -> Bool {
+        switch body {
+        case .none: false
+        case .bytes(let bytes): bytes.count > 16 << 10
+        case .stream: true
+        }
     }
 
     func resumeBody() {
@@ -131,6 +154,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     private func end(_ failure: HTTPFailure?) {
         client.session.ended(id, failure, now: Loop.now(), random: randomFraction())
+        logNext()
     }
 
     private func fail(_ error: RealtimeError) {
@@ -144,11 +168,14 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         guard mayCall else { return drop() }
         httpVersion = transfer.httpVersion
         isAnswered = true
+        if isPaused { tellHeld() }
         let reception = client.session.received(
-            head, of: id, now: Loop.now(), wallClock: Loop.wallClock(),
-            random: randomFraction())
+            head, of: id, isShared: httpVersion >= 20, isNew: transfer.madeConnection,
+            now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
         switch reception {
-        case .discard: isDiscarding = true
+        case .discard:
+            isDiscarding = true
+            transfer.stopDecoding()
         case .deliver:
             if let handle = handlers.head, let outcome = client.session.outcome(of: id) {
                 handle(RESTHead(outcome: outcome, head: head, httpVersion: httpVersion))
@@ -166,7 +193,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             end(nil)
             return client.act()
         }
-        if let handle = handlers.body { return handle(body) }
+        if let handle = handlers.body {
+            client.session.receivedBytes(of: id, now: Loop.now())
+            return handle(body)
+        }
         let limit = request.policy.bodyLimit
         guard limit == 0 || body.count <= limit - self.body.count else {
             return fail(
@@ -175,7 +205,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
                     "the answer of \(url.displayName) has more than \(limit) bytes"
                         + " (max_body_bytes)"))
         }
-        self.body += body
+        self.body.append(body)
     }
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
@@ -187,6 +217,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {
         guard mayCall else { return }
+        if progress.sent > sentBytes { client.session.sent(id, now: Loop.now()) }
+        sentBytes = progress.sent
+        bytesToSend = progress.toSend
         handlers.progress?(
             RESTProgress(
                 sent: progress.sent, toSend: progress.toSend, received: progress.received,
@@ -196,6 +229,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func wantsBody(of transfer: HTTPTransfer) {
         guard mayCall else { return }
         wantsBody = false
+        tellHeld()
         client.session.bodyUsed(id)
         // Not the loop's buffer: this may be inside a callback that was given a part of it.
         withUnsafeTemporaryAllocation(byteCount: RESTCall.sourceBytes, alignment: 16) { space in
@@ -214,7 +248,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             guard count > 0, count <= space.count else { return transfer.endUpload(failed: true) }
             transfer.upload(UnsafeRawBufferPointer(rebasing: space.prefix(count)))
         case .end: transfer.endUpload()
-        case .wait: wantsBody = true
+        case .wait:
+            wantsBody = true
+            tellHeld()
         case .fail: transfer.endUpload(failed: true)
         }
     }

@@ -6,8 +6,9 @@ package import Wire
 /// Requests with retries on a loop: the hands to `RESTSession`'s brain. Calls come from any thread;
 /// the client's own work (RESTDriver.swift) happens on the loop's.
 ///
-/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and the
-/// configuration to the caller until the first request is sent.
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`). Until the
+/// first request is sent, any thread changes options, reachability and the credentials handler
+/// while it holds `setting`. After that they never change, and are read without that lock.
 package final class RESTClient: @unchecked Sendable {
     package let loop: Loop
     /// In memory of its own, where threads read it side by side: as a property it would be copied
@@ -15,6 +16,8 @@ package final class RESTClient: @unchecked Sendable {
     let configuration: UnsafeMutablePointer<RESTConfiguration>
 
     // Any thread.
+    /// Every setter holds it, and so does the first request, after which setters fail.
+    private let setting = Mutex<Void>(())
     private let isStarted = Atomic<Bool>(false)
     private let isClosed = Atomic<Bool>(false)
     private let initialCredential = Mutex(InitialCredential())
@@ -58,23 +61,49 @@ package final class RESTClient: @unchecked Sendable {
     // MARK: Options, before the first request
 
     package func configure(_ change: (inout RESTConfiguration) throws -> Void) throws {
-        try checkNew("an option")
-        try change(&configuration.pointee)
+        try setting.withLock { _ in
+            try checkNew("an option")
+            try change(&configuration.pointee)
+        }
+    }
+
+    /// Reads options on any thread. The pointer avoids a copy for each request.
+    func readOptions<Result: Sendable>(
+        _ body: (UnsafePointer<RESTConfiguration>) throws(RealtimeError) -> Result
+    ) throws(RealtimeError) -> Result {
+        let options = UnsafePointer(configuration)
+        if isStarted.load(ordering: .acquiring) { return try body(options) }
+        return try setting.withLock { _ throws(RealtimeError) in try body(options) }
     }
 
     package func setReachability(_ reachability: Reachability) throws(RealtimeError) {
-        try checkNew("a reachability")
         guard reachability.loop === loop else {
             throw RealtimeError(.invalidArgument, "the reachability is on another loop")
         }
-        self.reachability = reachability
+        // Here and below, what is replaced is released outside the lock: the destroy function of
+        // its user data may call us.
+        var old: Reachability?
+        defer { withExtendedLifetime(old) {} }
+        try setting.withLock { _ throws(RealtimeError) in
+            try checkNew("a reachability")
+            old = exchange(&self.reachability, with: reachability)
+        }
     }
 
     package func setCredentialsHandler(
         _ handler: (() throws -> CredentialsAnswer)?
     ) throws(RealtimeError) {
-        try checkNew("a callback")
-        credentials = handler
+        var old: (() throws -> CredentialsAnswer)?
+        defer { withExtendedLifetime(old) {} }
+        try setting.withLock { _ throws(RealtimeError) in
+            try checkNew("a callback")
+            old = exchange(&credentials, with: handler)
+        }
+    }
+
+    /// The monitor that was set; nil if none was.
+    func currentReachability() -> Reachability? {
+        isStarted.load(ordering: .acquiring) ? reachability : setting.withLock { _ in reachability }
     }
 
     private func checkNew(_ what: String) throws(RealtimeError) {
@@ -89,11 +118,13 @@ package final class RESTClient: @unchecked Sendable {
     /// Where a request goes. Of an absolute URL to where the one before went only the target is
     /// looked at: parsing costs a sixth of a short request.
     func url(of path: String) throws(RealtimeError) -> HTTPURL {
-        try configuration.pointee.base.url(of: path) { text throws(RealtimeError) in
-            if let url = lastParsed.withLock({ $0 })?.sibling(text) { return url }
-            let url = try HTTPURL(parsing: text, as: .http)
-            lastParsed.withLock { $0 = url }
-            return url
+        try readOptions { options throws(RealtimeError) in
+            try options.pointee.base.url(of: path) { text throws(RealtimeError) in
+                if let url = lastParsed.withLock({ $0 })?.sibling(text) { return url }
+                let url = try HTTPURL(parsing: text, as: .http)
+                lastParsed.withLock { $0 = url }
+                return url
+            }
         }
     }
 
@@ -145,7 +176,9 @@ package final class RESTClient: @unchecked Sendable {
             throw RealtimeError(.closed, "the client is closed")
         }
         let (request, handlers) = try builder.handOut()
-        isStarted.store(true, ordering: .releasing)
+        if !isStarted.load(ordering: .acquiring) {
+            setting.withLock { _ in isStarted.store(true, ordering: .releasing) }
+        }
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         builder.handlers.assigned?(number)
         assigned(number)

@@ -133,7 +133,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
         while let action = session.nextAction() { perform(action) }
         act()
         handles?.removeAll()
-        reachability?.remove(self)
+        currentReachability()?.remove(self)
     }
 
     /// No callback begins once the loop is freed, so that all are told now.

@@ -3,11 +3,25 @@ package import Wire
 
 /// How a request ended: the one terminal callback's argument. Its body is the caller's when the
 /// answer was not streamed.
-package struct RESTResult {
+package struct RESTResult: Sendable {
     package var outcome: RESTOutcome
-    package var body: [UInt8]
+    package var body: RESTBody
     /// 10, 11, 20 or 30; 0 without an answer.
     package var httpVersion: Int
+}
+
+/// The body of an answer that was kept whole. It takes over the buffer that the body came in: a
+/// copy of 64 MiB would take time and twice the memory.
+///
+/// Unchecked because it never changes.
+package final class RESTBody: @unchecked Sendable {
+    private let buffer: ByteBuffer
+    package static let empty = RESTBody(ByteBuffer())
+
+    init(_ buffer: consuming ByteBuffer) { self.buffer = buffer }
+
+    /// Valid as long as the body.
+    package var bytes: UnsafeRawBufferPointer { buffer.readable }
 }
 
 /// The head of an answer that is streamed.

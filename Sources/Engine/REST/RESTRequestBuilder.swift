@@ -23,8 +23,8 @@ package final class RESTRequestBuilder {
         self.client = client
         self.method = try checkedMethod(method)
         self.path = path
-        policy = client.configuration.pointee.policy
-        url = try client.url(of: path.withoutFragment)
+        policy = try client.readOptions { options in options.pointee.policy }
+        url = try client.url(of: path)
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
@@ -48,8 +48,7 @@ package final class RESTRequestBuilder {
     package func setBody(_ bytes: [UInt8], type: String?) throws(RealtimeError) {
         if let type { try setHeader("Content-Type", type) }
         body = .bytes(bytes)
-        handlers.source = nil
-        handlers.rewind = nil
+        setSource(nil, rewind: nil)
     }
 
     /// A body from `source`, of this length, or chunked when it is nil.
@@ -58,10 +57,27 @@ package final class RESTRequestBuilder {
         rewind: (() -> Bool)?
     ) {
         body = .stream(length: length)
-        handlers.source = source
-        handlers.rewind = rewind
         sourceIsUsed = false
         sourceLease = nil
+        setSource(source, rewind: rewind)
+    }
+
+    private func setSource(
+        _ source: ((UnsafeMutableRawBufferPointer) -> RESTBodyStep)?, rewind: (() -> Bool)?
+    ) {
+        changeHandlers {
+            $0.source = source
+            $0.rewind = rewind
+        }
+    }
+
+    /// Changes handlers. The old ones are released after the new ones are in place, because the
+    /// destroy function of their user data may call us.
+    package func changeHandlers(_ change: (inout RESTHandlers) -> Void) {
+        var new = handlers
+        change(&new)
+        let old = exchange(&handlers, with: new)
+        withExtendedLifetime(old) {}
     }
 
     /// What one request is made of. A body's source goes to one at a time, and begins anew for each
@@ -91,10 +107,14 @@ package final class RESTRequestBuilder {
         }
         let url = try wholeURL()
         var request = HTTPRequest(method, url, fields: fields, body: body)
-        request.lay(over: client.configuration.pointee.plainFields)
+        let (isTrusted, shared) = try client.readOptions { options in
+            let isTrusted = options.pointee.trusts(url)
+            return (isTrusted, options.pointee.fields(isTrusted: isTrusted))
+        }
+        request.lay(over: shared)
         return RESTRequest(
             request, policy, canRewind: handlers.rewind != nil, rewinds: rewinds,
-            streamsAnswer: handlers.body != nil)
+            streamsAnswer: handlers.body != nil, isTrusted: isTrusted)
     }
 
     private func wholeURL() throws(RealtimeError) -> HTTPURL {

@@ -91,7 +91,7 @@ package final class Reachability: @unchecked Sendable {
         let isOnline = isOnline
         loop.perform { [self] in
             toldOnline = isOnline
-            onChange = handler
+            replaceOnChange(with: handler)
             changed()
         }
     }
@@ -100,7 +100,14 @@ package final class Reachability: @unchecked Sendable {
     /// thread. Those who were given it may use it on. Any thread.
     package func abandon() {
         isAbandoned.store(true, ordering: .releasing)
-        loop.perform { [self] in onChange = nil }
+        loop.perform { [self] in replaceOnChange(with: nil) }
+    }
+
+    /// The old one is released after the new one is in place, because the destroy function of its
+    /// user data may call us. Without a use behind it the optimizer would release it before.
+    private func replaceOnChange(with handler: ((_ isOnline: Bool) -> Void)?) {
+        let old = exchange(&onChange, with: handler)
+        withExtendedLifetime(old) {}
     }
 
     /// The loop's owner only; the observer is not kept alive.
@@ -147,7 +154,7 @@ extension Reachability: LoopSource {
 
     func loopClosed() {
         observers = [:]
-        onChange = nil
+        replaceOnChange(with: nil)
     }
 }
 

@@ -141,7 +141,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             handlers.open?(transport, resumed)
         case .transport(let transport): handlers.transport?(transport)
         case .failed(let failure):
-            Log.write(failure.isFatal ? .error : .warning, failure.error.message)
+            Log.write(failure.isFatal ? .error : .warning, failure.line)
             handlers.error?(failure)
         case .tokens(let access, let refresh):
             Log.write(.info, "\(name): the tokens are refreshed")
@@ -164,7 +164,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     private func attach(_ attempt: SpreadbotSession.Attempt) {
         guard session.isCurrent(attempt.number) else { return }
         dropLeg()
-        Log.write(.debug, "\(configuration.base.displayName): trying \(attempt.transport.name)")
+        Log.write(.info, "\(configuration.base.displayName): trying \(attempt.transport.name)")
         do {
             let leg = try makeLeg(attempt)
             self.leg = leg

@@ -17,6 +17,7 @@ extension SpreadbotConnection {
             builder.url = url
             try builder.setBody(send.payload, type: type)
             try builder.setHeader("Idempotency-Key", send.key)
+            builder.policy.needsHeadAlone = send.isMessage
             lastPost += 1
             let attempt = lastPost
             builder.handlers.done = { [self] result in
@@ -24,11 +25,14 @@ extension SpreadbotConnection {
                 guard attempt == lastPost, posting != nil else { return }
                 posting = nil
                 results[send.id] = result
-                let error = result.outcome.error
                 let status = result.outcome.head?.status ?? 0
+                let isTaken = (200..<300).contains(status)
+                // The deadline may come while the body of the answer does.
+                let error = isTaken && send.isMessage ? nil : result.outcome.error
                 session.posted(
                     send.id, error, status: status, retryAfter: result.outcome.retryAfter,
-                    mayPass: error.map { SpreadbotConnection.mayPass($0, status) } ?? false,
+                    mayPass: error.map { !isTaken && SpreadbotConnection.mayPass($0, status) }
+                        ?? false,
                     now: Loop.now(), random: randomFraction())
                 schedule()
             }
@@ -85,7 +89,7 @@ extension SpreadbotConnection {
     package func makeClient() throws(RealtimeError) -> RESTClient {
         try checkOpen()
         let base = options.read { $0.configuration.base }
-        let client = try makeClient(base: base, confinesCredential: true)
+        let client = try makeClient(base: base)
         try client.setCredentialsHandler { [weak self] in self?.askForTokens() ?? .none }
         // Now, since its first request may come before it has joined.
         let token = tokens.access
@@ -95,9 +99,7 @@ extension SpreadbotConnection {
         return client
     }
 
-    private func makeClient(
-        base: HTTPURL?, confinesCredential: Bool = false
-    ) throws(RealtimeError) -> RESTClient {
+    private func makeClient(base: HTTPURL?) throws(RealtimeError) -> RESTClient {
         let client = try RESTClient(base: nil, on: loop)
         let (options, reachability) = options.read { ($0.configuration, $0.reachability) }
         do {
@@ -106,7 +108,6 @@ extension SpreadbotConnection {
                 if let base { $0.setBase(base) }
                 $0.tokenParameter = options.tokenQueryParameter
                 $0.network = options.network
-                $0.confinesCredential = confinesCredential
                 $0.policy.redirects = options.redirects
                 $0.policy.addsIdempotencyKey = true
                 $0.policy.namesTimeout = base != nil
@@ -192,7 +193,7 @@ extension SpreadbotConnection {
         do throws(RealtimeError) {
             switch status {
             case 200:
-                let tokens = try SpreadbotTokenAnswer(parsing: result.body)
+                let tokens = try SpreadbotTokenAnswer(parsing: Array(result.body.bytes))
                 session.refreshed(
                     access: tokens.access, refresh: tokens.refresh, lifetime: tokens.lifetime,
                     now: Loop.now())
@@ -203,7 +204,8 @@ extension SpreadbotConnection {
                     RealtimeError(.connect, "the tokens could not be refreshed: \(cause)"),
                     isRefused: false)
             default:
-                let code = SpreadbotTokenAnswer.errorCode(result.body) ?? "status \(status)"
+                let code =
+                    SpreadbotTokenAnswer.errorCode(Array(result.body.bytes)) ?? "status \(status)"
                 throw RealtimeError(.auth, "\(name) refused to refresh the tokens: \(code)")
             }
         } catch {

@@ -17,12 +17,15 @@ public enum WebSocketState: Int32, Sendable {
 /// A WebSocket on a loop: the hands to `WebSocketSession`'s brain. Calls come from any thread; the
 /// connection's own work (WebSocketDriver.swift) happens on the loop's.
 ///
-/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`), and
-/// configuration and handlers to the caller until `start`.
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`). Before
+/// `start`, any thread changes options and handlers while it holds `setting`. After `start`, only
+/// the loop's owner touches them, without that lock.
 package final class WebSocketConnection: @unchecked Sendable {
     package let loop: Loop
-    // Exclusive access to these is by `start` and the loop's claim; the dynamic check of each would
-    // cost a tenth of a message.
+    /// Every setter holds it, and so does `start`, after which setters fail.
+    private let setting = Mutex<Void>(())
+    // Exclusive access to these is by `setting`, then by the loop's claim; the dynamic check of
+    // each would cost a tenth of a message.
     @exclusivity(unchecked) private var options: Shared<WebSocketConfiguration>
     /// Those options that senders on any thread look at.
     let sendLimits = SendLimits()
@@ -119,6 +122,8 @@ package final class WebSocketConnection: @unchecked Sendable {
         var isClean: Bool
         /// The code is that of a close frame of the peer's.
         var isPeers = false
+        /// Bytes that came after it.
+        var dropped = 0
     }
 
     enum Gate {
@@ -180,16 +185,25 @@ package final class WebSocketConnection: @unchecked Sendable {
 
     /// Changes options, which the reconnect handler may do too.
     package func configure(_ change: (inout WebSocketConfiguration) throws -> Void) throws {
-        if !(loop.isOwner && mayReconfigure) { try checkNew("an option") }
-        // In its place, unless other connections have the same.
-        if !isKnownUniquelyReferenced(&options) { options = Shared(options.value) }
-        try change(&options.value)
-        sendLimits.set(options.value)
+        try setting.withLock { _ in
+            if !(loop.isOwner && mayReconfigure) { try checkNew("an option") }
+            // In its place, unless other connections have the same.
+            if !isKnownUniquelyReferenced(&options) { options = Shared(options.value) }
+            try change(&options.value)
+            sendLimits.set(options.value)
+        }
     }
 
     package func setHandlers(_ change: (inout WebSocketHandlers) -> Void) throws(RealtimeError) {
-        try checkNew("a callback")
-        change(&handlers)
+        // Released outside the lock and after the new ones are in place, because the destroy
+        // function of their user data may call this very setter.
+        var old: WebSocketHandlers?
+        defer { withExtendedLifetime(old) {} }
+        try setting.withLock { _ throws(RealtimeError) in
+            try checkNew("a callback")
+            old = handlers
+            change(&handlers)
+        }
     }
 
     /// Changes where the next attempt goes; as `configure`.
@@ -204,7 +218,10 @@ package final class WebSocketConnection: @unchecked Sendable {
             throw RealtimeError(
                 .invalidArgument, "the reachability belongs to another loop than the connection")
         }
-        try configure { _ in self.reachability = reachability }
+        // Released outside the lock, because it may hold a callback with user data.
+        var old: Reachability?
+        defer { withExtendedLifetime(old) {} }
+        try configure { _ in old = exchange(&self.reachability, with: reachability) }
     }
 
     private func checkNew(_ what: String) throws(RealtimeError) {
@@ -217,10 +234,7 @@ package final class WebSocketConnection: @unchecked Sendable {
     /// Starts connecting.
     package func start() throws(RealtimeError) {
         try loop.checkUsable()
-        let started = stateNumber.compareExchange(
-            expected: WebSocketState.new.rawValue, desired: WebSocketState.connecting.rawValue,
-            ordering: .acquiringAndReleasing)
-        guard started.exchanged else {
+        guard setting.withLock({ _ in become(.connecting, from: .new) }) else {
             throw RealtimeError(.state, "the connection was started before")
         }
         loop.perform { [self] in begin() }
@@ -247,10 +261,12 @@ package final class WebSocketConnection: @unchecked Sendable {
         try loop.checkUsable()
         switch state {
         case .new: throw RealtimeError(.state, "the connection was not started")
-        case .closing, .closed: return
-        case .connecting, .open, .waiting: break
+        case .closed: return
+        // The peer may have begun to close: without this another attempt would follow.
+        case .connecting, .open, .closing, .waiting: break
         }
-        gate.bitwiseOr(Gate.closing, ordering: .acquiringAndReleasing)
+        let old = gate.bitwiseOr(Gate.closing, ordering: .acquiringAndReleasing).oldValue
+        guard old & Gate.closing == 0 else { return }
         setStateUnlessClosed(.closing)
         loop.perform { [self] in
             closeNow(code == 0 ? nil : CloseCode(rawValue: code), reason)

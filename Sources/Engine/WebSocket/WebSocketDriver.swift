@@ -166,9 +166,12 @@ extension WebSocketConnection {
     private func release() {
         dropSession()
         held.removeAll(keeping: 0)
-        awaitedPongs = []
+        _ = exchange(&awaitedPongs, with: [])
         dropKept()
-        handlers = WebSocketHandlers()
+        // Released after the property is empty, because the destroy function of user data may call
+        // us. Without a use behind it the optimizer would release it before.
+        let old = exchange(&handlers, with: WebSocketHandlers())
+        withExtendedLifetime(old) {}
     }
 
     /// Closes the descriptor and forgets the timer; `over` from here on.

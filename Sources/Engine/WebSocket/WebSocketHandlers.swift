@@ -19,6 +19,12 @@ package struct WebSocketHandlers {
 
     /// Those that many connections have none of, in memory of their own.
     private final class Rare {
+        init(copying other: Rare? = nil) {
+            guard let other else { return }
+            (refused, lost, reconnect) = (other.refused, other.lost, other.reconnect)
+            (drained, pong) = (other.drained, other.pong)
+        }
+
         var refused: ((HTTPResponse) -> Void)?
         var lost: ((CloseCode, _ reason: String, _ delay: Duration?, _ attempt: Int) -> Void)?
         var reconnect: ((_ attempt: Int) throws -> Bool)?
@@ -28,11 +34,12 @@ package struct WebSocketHandlers {
 
     private var rare: Rare?
 
-    /// Handlers belong to one connection, so that nothing is shared by writing in place.
+    /// Copies the rare handlers first if another copy of this struct shares them.
     private mutating func own() -> Rare {
-        let rare = rare ?? Rare()
-        self.rare = rare
-        return rare
+        if let rare, isKnownUniquelyReferenced(&self.rare) { return rare }
+        let copy = Rare(copying: rare)
+        rare = copy
+        return copy
     }
 
     /// The server answered the handshake with another status; `error` follows.

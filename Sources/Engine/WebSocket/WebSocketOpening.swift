@@ -49,7 +49,11 @@ extension WebSocketConnection {
         attempt = Shared(WebSocketAttempt(configuration))
         lastError = nil
         reachedServer = false
-        if reconnection == nil { reconnection = configuration.reconnect.map { Reconnection($0) } }
+        if reconnection == nil {
+            reconnection = configuration.reconnect.map {
+                Reconnection($0, afterNormalClose: configuration.reconnectsAfterNormalClose)
+            }
+        }
         openDeadline =
             configuration.openTimeout > .zero ? Loop.now() + configuration.openTimeout : nil
         connect()
@@ -142,6 +146,8 @@ extension WebSocketConnection {
             to: WebSocketSession(
                 configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
                 now: Loop.now()))
+        // For bytes that arrived together with the handshake's answer.
+        session.pointee.allow(inflating: Loop.bytesPerTurn)
         self.session = session
         phase = .open(transport)
         guard becomeOpen() else { return }

@@ -6,9 +6,11 @@ import Wire
 // The byte path of a message: one read into the loop's buffer, the session's steps over it, the
 // handler with a pointer into it.
 extension WebSocketConnection {
-    /// Reads until the socket is empty or this turn's share is used up.
+    /// Reads until the socket is empty or this turn's share is used up. Both the bytes read and the
+    /// bytes they inflate to count.
     func receive() {
         var share = Loop.bytesPerTurn
+        session?.pointee.allow(inflating: Loop.bytesPerTurn)
         while share > 0 {
             guard let transport = readable else { return }
             if !held.isEmpty || session?.pointee.hasPendingEnd == true {
@@ -26,11 +28,13 @@ extension WebSocketConnection {
             case .bytes(let count, let isDrained):
                 share -= count
                 wireBytesReceived &+= UInt64(truncatingIfNeeded: count)
+                if let ending = endsAfter(count) { return finish(ending) }
                 let input = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 let used = take(input)
                 if used < count {
-                    // Paused in the middle: at most one read is held.
+                    // A pause or the allowance stopped it in the middle: at most one read is held.
                     held.append(UnsafeRawBufferPointer(rebasing: input[used...]))
+                    return
                 }
                 if isDrained { return }
             case .wouldBlock: return
@@ -43,6 +47,15 @@ extension WebSocketConnection {
             wantsRead = true
             scheduleTurn()
         }
+    }
+
+    /// Counts bytes that come after a close frame or a violation. A peer that goes on sending is
+    /// not waited for until the close timeout: the client may drop the connection (RFC 6455
+    /// §7.1.1). Our close frame is written by then, as more than one turn's share has come.
+    private func endsAfter(_ count: Int) -> Ending? {
+        guard case .open = phase, session?.pointee.state == .finished else { return nil }
+        ending?.dropped += count
+        return (ending?.dropped ?? 0) > 2 * Loop.bytesPerTurn ? ending : nil
     }
 
     /// Reads the rest of a large frame into its place.
@@ -75,7 +88,7 @@ extension WebSocketConnection {
             }
             session?.pointee.exchangeStorage(&loop.spareAssembly)
         case .failed, .deliverFirst: handle(step)
-        case .needMoreBytes, .message, .piece, .nothing, .pong, .closed: break
+        case .needMoreBytes, .message, .piece, .nothing, .pong, .closed, .allowanceSpent: break
         }
     }
 
@@ -153,6 +166,12 @@ extension WebSocketConnection {
             case .needMoreBytes:
                 deliverAssembled()
                 return input.count
+            case .allowanceSpent:
+                deliverAssembled()
+                // The next turn continues, after the loop's other work.
+                wantsRead = true
+                scheduleTurn()
+                return offset
             case .nothing: break
             case .deliverFirst: deliverAssembled()
             case .pong, .closed, .failed:
@@ -287,7 +306,9 @@ extension WebSocketConnection {
                     failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
                     "\(currentURL.displayName) sent what is not allowed: \(failure.message)"
                         + " (closed with \(failure.code))"))
-        case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst: break
+        case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst,
+            .allowanceSpent:
+            break
         }
     }
 

@@ -42,7 +42,8 @@ extension WebSocketConnection {
         Log.write(
             .info,
             "\(configuration.url.displayName): attempt \(attempt) "
-                + (delay.map { "in \($0.readable)" } ?? "when there is a network again"))
+                + (delay.map(\.fromNow) ?? "when there is a network again")
+                + (lastError == nil ? ", after a close with \(how.code)" : ""))
         if mayCall { handlers.lost?(how.code, how.reason, delay, attempt) }
         updateTimer()
     }

@@ -73,18 +73,55 @@ struct OutboxFileTests {
         let error = #expect(throws: RealtimeError.self) { try OutboxFile.open(folder.outbox) }
         #expect(error?.code == .busy)
         #expect(error?.message.contains(folder.outbox) == true)
-        _ = symlink(folder.outbox, "\(folder.path)/link")
-        #expect(throws: RealtimeError.self) { try OutboxFile.open("\(folder.path)/link") }
         file.close()
         #expect(throws: RealtimeError(.closed, "the outbox is closed")) {
             try file.append(text("late"))
         }
         file.remove(1)
         file.close()
-        let (again, _) = try OutboxFile.open("\(folder.path)/link")
-        _ = try again.append(text("by a link"))
+    }
+
+    /// What others can write they could have sent, and what they can read is not secret.
+    @Test(arguments: [0o666, 0o644, 0o604, 0o620, 0o601] as [mode_t])
+    func filesThatOthersCanUseAreRefused(mode: mode_t) throws {
+        _ = try OutboxFile.open(folder.outbox).file.append(text("kept"))
+        let content = folder.read()
+        chmod(folder.outbox, mode)
+        let error = #expect(throws: RealtimeError.self) { try OutboxFile.open(folder.outbox) }
+        #expect(error?.code == .store)
+        #expect(error?.message.contains("chmod 600 \(folder.outbox)") == true)
+        #expect(folder.read() == content)
+        chmod(folder.outbox, 0o600)
+        #expect(try reopened().texts == ["kept"])
+    }
+
+    @Test(.enabled(if: geteuid() == 0)) func filesOfOtherUsersAreRefused() throws {
+        _ = try OutboxFile.open(folder.outbox).file.append(text("foreign"))
+        #expect(chown(folder.outbox, 12_345, 0) == 0)
+        let error = #expect(throws: RealtimeError.self) { try OutboxFile.open(folder.outbox) }
+        #expect(error?.code == .store)
+        #expect(error?.message.contains("belongs to the user 12345") == true)
+    }
+
+    @Test func linksAreNotFollowed() throws {
+        let link = "\(folder.path)/link"
+        for exists in [false, true] {
+            if exists { _ = try OutboxFile.open(folder.outbox).file.append(text("kept")) }
+            _ = symlink(folder.outbox, link)
+            let error = #expect(throws: RealtimeError.self) { try OutboxFile.open(link) }
+            #expect(error?.code == .store)
+            #expect(error?.message.contains("symbolic link") == true)
+            #expect(folder.names == (exists ? ["link", "outbox"] : ["link"]))
+            unlink(link)
+        }
+        // The folder may be reached by one.
+        let (file, _) = try OutboxFile.open(folder.outbox)
+        file.close()
+        let inside = "\(folder.path)/inside"
+        _ = symlink(folder.path, inside)
+        let (again, entries) = try OutboxFile.open("\(inside)/outbox")
+        #expect(entries.texts == ["kept"])
         again.close()
-        #expect(try reopened().texts == ["by a link"])
     }
 
     @Test func anObjectThatIsLetGoOfClosesTheFile() throws {
@@ -168,7 +205,7 @@ struct OutboxFileTests {
 
     @Test func deadBytesAreClearedAway() throws {
         let (file, _) = try OutboxFile.open(folder.outbox)
-        chmod(folder.outbox, 0o640)
+        chmod(folder.outbox, 0o700)
         let kept = try file.append(text("kept"))
         let large = OutboxMessage(.binary, payload: [UInt8](repeating: 7, count: 100_000))
         var greatest = 0
@@ -178,7 +215,7 @@ struct OutboxFileTests {
             var status = stat()
             _ = stat(folder.outbox, &status)
             greatest = max(greatest, Int(status.st_size))
-            #expect(status.st_mode & 0o777 == 0o640)
+            #expect(status.st_mode & 0o777 == 0o700)
             file.remove(id)
         }
         #expect(greatest > 1 << 20 && greatest < 1 << 20 + 400_000, "\(greatest) bytes")

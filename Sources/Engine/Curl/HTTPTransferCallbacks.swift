@@ -1,0 +1,52 @@
+import CShims
+
+// What libcurl calls for a transfer.
+extension HTTPTransfer {
+    /// Without a retain for each line: libcurl's multi handle holds who it works for.
+    private static func with(
+        _ user: UnsafeMutableRawPointer?, _ body: (HTTPTransfer) -> Int
+    ) -> Int {
+        guard let user,
+            let worker = Unmanaged<CurlHandle>.fromOpaque(user)._withUnsafeGuaranteedRef({
+                $0.worker
+            })
+        else { return 0 }
+        return worker._withUnsafeGuaranteedRef(body)
+    }
+
+    static let headerCame: rt_curl_data_fn = { data, _, count, user in
+        with(user) { me in me.take(header: UnsafeRawBufferPointer(start: data, count: count)) }
+    }
+
+    static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in
+        guard kind == CURLINFO_TEXT else { return 0 }
+        return Int32(
+            with(user) { me in
+                me.refusal.read(UnsafeRawBufferPointer(start: text, count: count))
+                me.handle.setNotBegun(me.refusal.holds)
+                return 0
+            })
+    }
+
+    static let bodyCame: rt_curl_data_fn = { data, _, count, user in
+        with(user) { me in me.take(body: UnsafeRawBufferPointer(start: data, count: count)) }
+    }
+
+    static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
+        with(user) { me in
+            me.give(UnsafeMutableRawBufferPointer(start: data, count: capacity))
+        }
+    }
+
+    static let progressCame: rt_curl_progress_fn = {
+        user, toReceive, received, toSend, sent in
+        let progress = Progress(
+            sent: UInt64(max(0, sent)), toSend: UInt64(max(0, toSend)),
+            received: UInt64(max(0, received)), toReceive: UInt64(max(0, toReceive)))
+        return Int32(
+            with(user) { me in
+                if me.reportsProgress { me.take(progress) }
+                return !me.isConnected && me.tunnelAnswer.isTooLong() ? 1 : 0
+            })
+    }
+}

@@ -1,0 +1,21 @@
+import Wire
+
+/// Limits what a proxy answers to CONNECT. libcurl (7.88) reads it byte by byte until it ends, and
+/// calls its progress callback for each: a body without an end would hold up the loop.
+struct TunnelAnswer {
+    private var bytes = 0
+    /// Far above any answer to CONNECT, whose body is read for the status 407 alone.
+    private static let limit = 32 << 10
+
+    /// Counts one call of libcurl's progress callback, before the tunnel is open.
+    mutating func isTooLong() -> Bool {
+        bytes += 1
+        return bytes > TunnelAnswer.limit
+    }
+
+    static func error(on way: CurlWay) -> RealtimeError {
+        RealtimeError(
+            .proxy,
+            "the proxy \(way.proxyName ?? "") answered CONNECT with more than \(limit) bytes")
+    }
+}

@@ -1,0 +1,34 @@
+import Session
+import Wire
+
+// What a request says in the log: no query, payload or credential.
+extension RESTCall {
+    private var name: String { "REST \(number): \(request.http.method) \(url.text.withoutQuery)" }
+
+    func logStart() {
+        Log.write(
+            .debug,
+            "\(name), attempt \(client.session.attempt(of: id)) of \(request.policy.attempts)")
+    }
+
+    /// After an exchange has ended: whether another follows, when and why.
+    func logNext() {
+        switch client.session.next(of: id, now: Loop.now()) {
+        case .attempt(let number, let count, let delay, let cause):
+            Log.write(
+                .info, "\(name): attempt \(number) of \(count) \(delay.fromNow): \(cause)")
+        case .network: Log.write(.info, "\(name) waits for a network")
+        case nil: break
+        }
+    }
+
+    func logEnd(_ outcome: RESTOutcome) {
+        let status = outcome.head.map { " with \($0.status)" } ?? ""
+        let times = outcome.attempts == 1 ? "" : " after \(outcome.attempts) attempts"
+        if let error = outcome.error, error.code != .httpStatus {
+            Log.write(.info, "\(name) failed\(times): \(error.message)")
+        } else {
+            Log.write(.info, "\(name) was answered\(status)\(times)")
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Testing
+
+@testable import Engine
+
+/// Expectations want what can be copied.
+private final class Table: Sendable {
+    private let listeners = EventSourceListeners()
+
+    var isEmpty: Bool { listeners.isEmpty }
+    var types: [[UInt8]] { listeners.types }
+    func add(_ type: [UInt8], _ handle: @escaping EventSourceHandlers.Event = { _ in }) -> UInt64 {
+        listeners.add(type, handle)
+    }
+    func remove(_ token: UInt64) -> Bool { listeners.remove(token) }
+    func removeAll(of type: [UInt8]) { listeners.removeAll(of: type) }
+    func removeAll() { listeners.removeAll() }
+    func contains(_ token: UInt64) -> Bool { listeners.contains(token) }
+    func of(_ type: [UInt8]) -> [EventSourceListeners.Listener] {
+        type.withUnsafeBytes { listeners.of($0) }.filter { $0.handle != nil }
+    }
+}
+
+@Suite struct EventSourceListenersTests {
+    private let type = Array("tick".utf8)
+
+    private func tokens(_ listeners: Table) -> [UInt64] { listeners.of(type).map(\.token) }
+
+    @Test func theyKeepTheirOrder() {
+        let listeners = Table()
+        var expected: [UInt64] = []
+        for _ in 0..<100 { expected.append(listeners.add(type)) }
+        _ = listeners.add(Array("tock".utf8))
+        // Removed from the front, the back and between: gaps are closed now and then.
+        for token in expected where token % 3 != 1 {
+            #expect(listeners.remove(token) && !listeners.contains(token))
+            #expect(!listeners.remove(token))
+            expected.removeAll { $0 == token }
+            #expect(tokens(listeners) == expected)
+        }
+        #expect(listeners.types == [type, Array("tock".utf8)])
+        listeners.removeAll(of: type)
+        #expect(tokens(listeners).isEmpty && listeners.types == [Array("tock".utf8)])
+        #expect(!listeners.contains(expected[0]) && !listeners.isEmpty)
+        listeners.removeAll()
+        #expect(listeners.isEmpty && listeners.types.isEmpty)
+    }
+
+    /// Those of an event are the ones there were when it came.
+    @Test func whatIsAddedMeanwhileWaitsForTheNextEvent() {
+        let listeners = Table()
+        let first = listeners.add(type)
+        let seen = listeners.of(type)
+        _ = listeners.add(type)
+        #expect(seen.map(\.token) == [first])
+    }
+
+    /// Eight times as many take about eight times as long, and not sixty-four.
+    @Test(arguments: [true, false]) func anyNumberIsFast(isOneType: Bool) throws {
+        func cost(_ count: Int) -> Duration {
+            let listeners = Table()
+            return ContinuousClock().measure {
+                var tokens: [UInt64] = []
+                for index in 0..<count {
+                    let type = isOneType ? type : Array("\(index)".utf8)
+                    tokens.append(listeners.add(type))
+                }
+                for token in tokens { _ = listeners.remove(token) }
+                #expect(listeners.isEmpty)
+            }
+        }
+        let ratios = (0..<5).map { _ in cost(40_000) / cost(5000) }
+        #expect(try #require(ratios.min()) < 25, "\(ratios)")
+    }
+
+    /// What a listener holds goes with it, outside the lock: it may call back.
+    @Test func whatIsRemovedIsReleased() {
+        final class Held: Sendable {
+            let destroy: @Sendable () -> Void
+            init(_ destroy: @escaping @Sendable () -> Void) { self.destroy = destroy }
+            deinit { destroy() }
+        }
+        let table = Table()
+        var released: [UInt64] = []
+        for remove in [
+            { _ = table.remove($0) }, { _ in table.removeAll(of: type) },
+            { _ in table.removeAll() },
+        ] as [(UInt64) -> Void] {
+            var token: UInt64 = 0
+            weak var held: Held?
+            do {
+                let one = Held { _ = table.types }
+                held = one
+                token = table.add(type, { _ in withExtendedLifetime(one) {} })
+            }
+            #expect(held != nil)
+            remove(token)
+            #expect(held == nil)
+            released.append(token)
+        }
+        #expect(released == [1, 2, 3])
+    }
+}
