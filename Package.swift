@@ -28,6 +28,7 @@ let package = Package(
             name: "CShims",
             linkerSettings: [
                 .linkedLibrary("curl"), .linkedLibrary("z"), .linkedLibrary("crypto"),
+                .linkedLibrary("ssl"),
             ]),
         .target(name: "Wire", dependencies: ["CShims"], swiftSettings: swift),
         .target(name: "Session", dependencies: ["Wire", "CShims"], swiftSettings: swift),

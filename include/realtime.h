@@ -240,8 +240,10 @@ const char *rt_last_error(void);
 /**
  * Sends log lines up to `level` to `fn`; NULL turns the log off. One log a process, off by default:
  * the library never writes to stdout or stderr by itself, and never logs payloads or credentials.
- * Any thread; a line that another thread had begun may still reach the old `fn`, whose `destroy`
- * tells when the last has ended.
+ * RT_LOG_INFO tells what was opened, answered, lost and closed, each retry with its cause and
+ * delay, and which way a Spreadbot connection tries; RT_LOG_DEBUG tells each step. Any thread; a
+ * line that another thread had begun may still reach the old `fn`, whose `destroy` tells when the
+ * last has ended.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown level.
  * Since 0.1.
@@ -314,7 +316,9 @@ rt_status rt_loop_run(rt_loop *loop);
 
 /**
  * Makes `rt_loop_run`, or the loop's own thread, return after the current turn. Does not wait. Any
- * thread, also inside a callback.
+ * thread, also inside a callback. It is async-signal-safe, so a signal handler may call it, as long
+ * as the loop is not freed meanwhile: it takes no lock, allocates no memory and keeps errno. A
+ * failure leaves `rt_last_error` unchanged for the same reason.
  *
  * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED.
  * Since 0.1.
@@ -442,7 +446,11 @@ enum {
 
 /**
  * Makes a network with the defaults: the system's certificates, TLS 1.2 or newer, the proxies of
- * the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY). Any thread.
+ * the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY).
+ *
+ * If the environment names certificates, they are trusted instead of the system's: CURL_CA_BUNDLE
+ * (a PEM file), or else SSL_CERT_FILE (a PEM file) and SSL_CERT_DIR (a folder of hashed names). A
+ * program with more rights than its user ignores these variables. Any thread.
  *
  * out: receives it; to be freed with `rt_network_free`.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
@@ -457,7 +465,8 @@ rt_status rt_network_new(rt_network **out);
 void rt_network_free(rt_network *network);
 
 /**
- * Trusts the certificates of this PEM file instead of the system's.
+ * Trusts the certificates of this PEM file instead of the system's, and of those that the
+ * environment names (`rt_network_new`).
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "". A file that cannot be read is an
  *   RT_ERROR_TLS of the connection.
@@ -582,8 +591,13 @@ rt_status rt_network_set_tcp_no_delay(rt_network *network, bool enabled);
 
 /**
  * TCP keep-alive: how long a connection may be idle before the kernel probes the peer, and the time
- * between probes; whole seconds, rounded down, at least one. Default 0: none, since a WebSocket has
- * pings.
+ * between probes; whole seconds, rounded down, at least one. The kernel gives a connection up after
+ * as many probes as it is configured for (9, tcp(7)).
+ *
+ * Default 0. A WebSocket is then not probed, since it has pings. Connections of event sources, long
+ * polls and requests are: after 20 s without traffic, every 5 s, and they fail after three probes
+ * without an answer (TCP_KEEPCNT). So a link that is dead without a word is noticed within 35 s. A
+ * long interval is as good as no probes.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 32,767,000, the most that the
  *   kernel takes.
@@ -908,9 +922,11 @@ typedef void (*rt_websocket_error_fn)(rt_status status, const char *message, voi
 
 /**
  * The server refused the handshake with a status other than 101; the error callback follows with
- * RT_ERROR_HTTP_STATUS. `headers` holds "Name: value" lines, each ended by LF, `headers_length`
- * bytes in all; `body` is the beginning of the answer's body, at most 64 KiB. All valid until the
- * callback returns. Since 0.1.
+ * RT_ERROR_HTTP_STATUS. Or the proxy refused the tunnel, with RT_ERROR_PROXY; then there are no
+ * headers and no body. `headers` holds "Name: value" lines, each ended by LF, `headers_length`
+ * bytes in all. `reason` and values are the bytes that the server sent: usually ASCII, and not
+ * necessarily UTF-8. `body` is the beginning of the answer's body, at most 64 KiB. All valid until
+ * the callback returns. Since 0.1.
  */
 typedef void (*rt_websocket_refused_fn)(
     int32_t http_status, const char *reason, const char *headers, size_t headers_length,
@@ -1268,15 +1284,26 @@ rt_status rt_websocket_set_allow_insecure_redirects(rt_websocket *websocket, boo
 
 /**
  * Makes the connection again when it is lost or cannot be made, by a copy of this backoff; NULL,
- * the default, does not. It ends after a close of ours, after the peer's close codes 1000, 1002,
- * 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect or
- * message that is refused, and when no attempt is left. Retry-After, in seconds or as a date, is
- * waited for up to five minutes. Before start.
+ * the default, does not. It ends after a close of ours, after the peer's close codes 1000 (unless
+ * `rt_websocket_set_reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a 4xx
+ * answer other than 408, 425 and 429, after a redirect or message that is refused, and when no
+ * attempt is left. Retry-After, in seconds or as a date, is waited for up to five minutes. Before
+ * start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_websocket_set_reconnect(rt_websocket *websocket, rt_backoff *backoff);
+
+/**
+ * Whether a connection with `rt_websocket_set_reconnect` also reconnects after the peer closed it
+ * with code 1000. Some servers send that code when they restart. `rt_websocket_close` always ends
+ * the connection for good. Default: false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_reconnect_after_normal_close(rt_websocket *websocket, bool enabled);
 
 /**
  * How many messages may wait while there is no connection; they are sent when there is one, behind
@@ -1664,8 +1691,9 @@ typedef void (*rt_eventsource_retry_fn)(int64_t time_ms, void *user);
  * `retry_in_ms` is the time until the next attempt, -1 while there is no network, and `attempt` its
  * number since the last connection that was stable; -1 and 0 when the connection goes on (an id
  * file that cannot be used). When `fatal` is true it is closed, and this is the last callback.
- * `http_status` is the answer's, 0 without one. A stream that ended in order is RT_ERROR_CLOSED.
- * `message` names host and cause, valid until the callback returns. Since 0.1.
+ * `http_status` is the answer's, or that of a proxy that refused the tunnel (RT_ERROR_PROXY); 0
+ * without one. A stream that ended in order is RT_ERROR_CLOSED. `message` names host and cause,
+ * valid until the callback returns. Since 0.1.
  */
 typedef void (*rt_eventsource_error_fn)(
     rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
@@ -1806,8 +1834,8 @@ rt_status rt_eventsource_get_origin(
     rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
 
 /**
- * The time before an attempt that follows a stable connection: the server's last `retry`, or the
- * option. Any thread.
+ * The time before an attempt that follows a stable connection: the server's last `retry`, raised to
+ * `min_reconnection_time`, or the option. Any thread.
  *
  * Returns: milliseconds; -1 for NULL.
  * Since 0.1.
@@ -2087,21 +2115,22 @@ rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, con
 /**
  * Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
  * number of sources and processes may share it. It is readable by its owner alone, written at most
- * once a second and at close, and replaced as a whole; `path`.lock is used beside it. A link is
- * followed. An id is stored after the callback of its event (see also
- * `rt_eventsource_set_confirms_ids`): a crash repeats events, and loses none. Those of a loop that
- * name the same path write together. Writing blocks the loop for as long as the disk does; while
- * another process has the lock for 100 ms each second at most, and at the end for 500 ms, for all
- * together that close within a second. What cannot be written at close is told to the log alone.
- * The file has at most 16 MiB; an id for which it has no room is an RT_ERROR_STORE of the error
- * callback. Default none. Before start alone.
+ * once a second and at close, and replaced as a whole; `path`.lock is used beside it. An id is
+ * stored after the callback of its event (see also `rt_eventsource_set_confirms_ids`): a crash
+ * repeats events, and loses none. Those of a loop that name the same path write together. Writing
+ * blocks the loop for as long as the disk does; while another process has the lock for 100 ms each
+ * second at most, and at the end for 500 ms, for all together that close within a second. What
+ * cannot be written at close is told to the log alone. The file has at most 16 MiB; an id for which
+ * it has no room is an RT_ERROR_STORE of the error callback. Default none. Before start alone.
  *
  * path: NULL for no file; the key still counts for `rt_eventsource_on_store`.
  * key: under what this source's id is kept; NULL for its URL as it is at start, whatever the
  *   request callback sets later.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged, is no
- *   regular file or cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and the
- *   source starts without an id.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that cannot be used is
+ *   an RT_ERROR_STORE of the error callback, not fatal, and the source starts without an id. A
+ *   damaged file is then replaced. One that is not the library's is left as it is: other content, a
+ *   symbolic link, not a regular file, another owner than the effective user, or a mode that lets
+ *   others write; the same for its lock.
  * Since 0.1.
  */
 rt_status rt_eventsource_set_id_file(
@@ -2135,6 +2164,18 @@ rt_status rt_eventsource_set_max_reconnects(rt_eventsource *eventsource, uint32_
 rt_status rt_eventsource_set_reconnection_time_ms(rt_eventsource *eventsource, int64_t time_ms);
 
 /**
+ * The shortest reconnection time that the server's `retry` can set. A server that asks for less
+ * gets this time, and its streams count as failures unless they last `stable_time`, so delays grow.
+ * A shorter `reconnection_time` of the caller's own stays as it is. Whatever the options and the
+ * answers are, an event source makes at most 50 requests at once, and then 4 a second; only the
+ * redirects of one attempt may exceed that. Default 500. Before start alone.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_min_reconnection_time_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
  * The longest delay, to which failures in a row grow by doubling; never below the reconnection
  * time. Default 30,000. Before start.
  *
@@ -2144,8 +2185,9 @@ rt_status rt_eventsource_set_reconnection_time_ms(rt_eventsource *eventsource, i
 rt_status rt_eventsource_set_max_delay_ms(rt_eventsource *eventsource, int64_t delay_ms);
 
 /**
- * How long a connection without an event must last before failures are counted anew; an event does
- * it at once. Default 10,000. Before start.
+ * How long a stream must last before failures are counted anew. An event alone does not do it. A
+ * stream that the server ends in order after an event does: such a server is polled, once in each
+ * reconnection time. Default 10,000. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -2170,7 +2212,8 @@ rt_status rt_eventsource_set_response_timeout_ms(rt_eventsource *eventsource, in
 
 /**
  * How long nothing may come, comments included, before the connection is taken for lost. Default 0:
- * for ever; TCP probes an idle connection after 30 s. Before start.
+ * for ever. The kernel notices a dead link within 35 s even so, as
+ * `rt_network_set_tcp_keep_alive_ms` says. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -2197,8 +2240,9 @@ rt_status rt_eventsource_add_retry_status(rt_eventsource *eventsource, int32_t h
 rt_status rt_eventsource_set_resilient(rt_eventsource *eventsource);
 
 /**
- * Whether compressed streams are asked for, in every coding that libcurl has. Default true. Before
- * start.
+ * Whether compressed streams are requested: gzip, deflate, and br and zstd where libbrotlidec and
+ * libzstd are installed. A stream that cannot be decoded is lost with RT_ERROR_PROTOCOL. Default
+ * true. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -2468,9 +2512,10 @@ typedef void (*rt_longpoll_message_fn)(
 /**
  * An attempt failed. When `fatal` is false another follows: `retry_in_ms` is the time until it, -1
  * while there is no network, and `attempt` its number since the last that succeeded. When `fatal`
- * is true the poll is closed, and this is the last callback. `http_status` is the answer's, 0
- * without one. RT_ERROR_GONE (410) is not fatal by default: what was polled was removed, and polls
- * begin anew. `message` names host and cause, valid until the callback returns. Since 0.1.
+ * is true the poll is closed, and this is the last callback. `http_status` is the answer's, or that
+ * of a proxy that refused the tunnel (RT_ERROR_PROXY); 0 without one. RT_ERROR_GONE (410) is not
+ * fatal by default: what was polled was removed, and polls begin anew. `message` names host and
+ * cause, valid until the callback returns. Since 0.1.
  */
 typedef void (*rt_longpoll_error_fn)(
     rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
@@ -2737,8 +2782,10 @@ rt_status rt_longpoll_set_cursor(
 rt_status rt_longpoll_set_last_event_id(rt_longpoll *longpoll, const char *id);
 
 /**
- * How often a server is asked that does not hold polls: the time between the beginnings of two that
- * it answers at once with nothing. Default 15,000. Before start.
+ * How often a server is asked that does not hold polls: the time between the starts of two polls
+ * that it answers before `min_hold` with nothing, or with a message that leaves the cursor where it
+ * was, as any static URL does. While each answer moves the cursor, polls follow one another at
+ * once, up to 1,000, and then 100 a second. Default 15,000. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -2755,8 +2802,8 @@ rt_status rt_longpoll_set_interval_ms(rt_longpoll *longpoll, int64_t time_ms);
 rt_status rt_longpoll_set_poll_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
 
 /**
- * After a poll that was held for so long the next is made at once, though nothing came. Default
- * 1,000. Before start.
+ * After a poll that was held for so long the next is made at once, though nothing came or the
+ * cursor did not move. Default 1,000. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -2790,8 +2837,9 @@ rt_status rt_longpoll_set_max_delay_ms(rt_longpoll *longpoll, int64_t time_ms);
 rt_status rt_longpoll_set_fail_when_gone(rt_longpoll *longpoll, bool enabled);
 
 /**
- * Whether compressed answers are asked for, in every coding that libcurl has. Default true. Before
- * start.
+ * Whether compressed answers are requested: gzip, deflate, and br and zstd where libbrotlidec and
+ * libzstd are installed. An answer that cannot be decoded is an RT_ERROR_PROTOCOL. Default true.
+ * Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -2850,8 +2898,10 @@ rt_status rt_longpoll_add_safe_header(rt_longpoll *longpoll, const char *name);
  *
  * A request is tried again when that is safe: after an error that came before it was sent, after
  * 408, 429 and 503, and, if its method is idempotent or it has an Idempotency-Key, after a
- * connection that broke, a time that ran out, 425, 500, 502 and 504. Without a network requests
- * wait in a queue, in their order. Each has one terminal callback. Since 0.1.
+ * connection that broke, a time that ran out, 425, 500, 502 and 504. A request whose method is not
+ * idempotent is not sent again after a 2xx whose body cannot be read (RT_ERROR_PROTOCOL): the
+ * server has done what it asks. Without a network requests wait in a queue, in their order. Each
+ * has one terminal callback. Since 0.1.
  */
 typedef struct rt_rest rt_rest;
 
@@ -2919,9 +2969,10 @@ rt_status rt_rest_close(rt_rest *rest);
 rt_status rt_rest_cancel(rt_rest *rest, uint64_t id);
 
 /**
- * Stops handing over a streamed answer; what one read brings meanwhile waits, decoded, and then the
- * server. On an HTTP/2 connection that others use, up to 32 MiB wait in libcurl: its window for a
- * stream (`rt_rest_set_http2`). The attempt's time goes on. Any thread.
+ * Stops delivering a streamed answer. What one read brings meanwhile is kept as it came, not
+ * decoded; then the server is slowed down. On an HTTP/2 connection that others use, up to 32 MiB
+ * wait in libcurl: its window for a stream (`rt_rest_set_http2`). The attempt's time stands still.
+ * Any thread.
  *
  * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
  * Since 0.1.
@@ -2984,10 +3035,12 @@ rt_status rt_rest_credentials_ready(rt_rest *rest, bool fresh);
 
 /**
  * How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another, or why
- * there is no answer: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS, RT_ERROR_PROXY,
+ * there is no whole answer: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS, RT_ERROR_PROXY,
  * RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL, RT_ERROR_DEADLINE,
  * RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH, RT_ERROR_QUEUE_FULL,
- * RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. Since 0.1.
+ * RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. After
+ * RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the server
+ * may have acted on the request. Since 0.1.
  */
 rt_status rt_rest_response_error(rt_rest_response *response);
 
@@ -3000,18 +3053,25 @@ const char *rt_rest_response_message(rt_rest_response *response);
  */
 int32_t rt_rest_response_status(rt_rest_response *response);
 
-/** The reason behind the status, "" without: HTTP/2 has none. Since 0.1. */
+/**
+ * The reason behind the status, "" without: HTTP/2 has none. These are the bytes that the server
+ * sent: usually ASCII, and not necessarily UTF-8. Since 0.1.
+ */
 const char *rt_rest_response_reason(rt_rest_response *response);
 
 /**
- * The headers: "Name: value" lines in the order of the wire, each ended by LF.
+ * The headers: "Name: value" lines in the order of the wire, each ended by LF. Values are the bytes
+ * that the server sent: usually ASCII, and not necessarily UTF-8.
  *
  * out_length: receives the length in bytes; may be NULL.
  * Since 0.1.
  */
 const char *rt_rest_response_headers(rt_rest_response *response, size_t *out_length);
 
-/** The first value of a header, whose name may be in any case; NULL without. Since 0.1. */
+/**
+ * The first value of a header, whose name may be in any case, as the bytes that the server sent;
+ * NULL without. Since 0.1.
+ */
 const char *rt_rest_response_header(rt_rest_response *response, const char *name);
 
 /**
@@ -3065,7 +3125,9 @@ enum {
 
 /**
  * Adds a header to every request; one of a request itself takes the place of all of its name.
- * Before the first request.
+ * Requests to origins other than the base URL's go without it, like those that are redirected
+ * there; see `rt_rest_add_credential_origin` and `rt_rest_add_safe_header`. Before the first
+ * request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -3073,13 +3135,29 @@ enum {
 rt_status rt_rest_add_header(rt_rest *rest, const char *name, const char *value);
 
 /**
- * Sets a header of every request in the place of all of its name; NULL takes it away. Before the
- * first request.
+ * As `rt_rest_add_header`, in the place of all headers of this name; NULL takes them away. Before
+ * the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_rest_set_header(rt_rest *rest, const char *name, const char *value);
+
+/**
+ * Adds an origin that receives the client's own credential (basic, bearer token, Authorization) and
+ * headers. The base URL's origin always does. A request may name any absolute URL, and other
+ * origins receive only headers that reveal nothing: Accept, Accept-Encoding, Accept-Language,
+ * Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `rt_rest_add_safe_header`.
+ * Headers set on the request itself always go along. A redirect never takes a credential to another
+ * origin, not even to one of these. Default: none; but a client without a base URL and without such
+ * an origin sends everything to each URL that it is given. Before the first request.
+ *
+ * origin: scheme, host and port, such as "https://files.example.org"; "*" for all.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, also with user, path or query; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_add_credential_origin(rt_rest *rest, const char *origin);
 
 /**
  * How often a request is tried in all. Default 3; 1 never tries again. Before the first request.
@@ -3091,7 +3169,11 @@ rt_status rt_rest_set_attempts(rt_rest *rest, uint32_t count);
 
 /**
  * How long one attempt may take, from name resolution to the last byte of its answer, redirects
- * included. Default 5,000; 0 is no limit. Before the first request.
+ * included. While the request's body is sent, and while an answer is streamed to the caller
+ * (`rt_rest_request_on_body`), it limits the time without a byte instead: each byte starts it anew,
+ * and it stands still while the caller itself pauses the answer or has no more of the body yet.
+ * `rt_rest_set_deadline_ms` limits the whole. Default 5,000; 0 is no limit. Before the first
+ * request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -3254,7 +3336,10 @@ rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
 rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
 
 /**
- * How many exchanges with one origin are under way at a time. Default 6. Before the first request.
+ * How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
+ * exchanges under way; the others wait. Over HTTP/2 exchanges share a connection: up to 100 are
+ * under way, or `count` if that is more; the server says how many of them one connection carries
+ * (SETTINGS_MAX_CONCURRENT_STREAMS). Default 6. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
  * Since 0.1.
@@ -3262,8 +3347,10 @@ rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
 rt_status rt_rest_set_max_per_host(rt_rest *rest, uint32_t count);
 
 /**
- * Whether every coding that libcurl knows is offered, and decoded. Default true. Before the first
- * request.
+ * Whether content codings are offered, and answers decoded: gzip, deflate, and br and zstd where
+ * libbrotlidec and libzstd are installed. An answer in another coding, damaged or cut short is an
+ * RT_ERROR_PROTOCOL. A request with an Accept-Encoding of its own gets the answer as it came.
+ * Default true. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -3362,9 +3449,11 @@ typedef void (*rt_rest_progress_fn)(
  * Makes a request, with the client's options of this moment. Any thread.
  *
  * method: GET, POST and so on; a token of at most 64 bytes, in the case it is sent in.
- * path: below the client's base URL, with exactly one slash between; or a whole URL.
+ * path: below the client's base URL, with exactly one slash between; or a whole URL, which the
+ *   client's credential goes to only where `rt_rest_add_credential_origin` says so.
  * out: receives it; to be freed with `rt_rest_request_free`.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL, also for a path that leads out
+ *   of the base URL by ".."; RT_ERROR_UNSUPPORTED_SCHEME.
  * Since 0.1.
  */
 rt_status rt_rest_request_new(
@@ -3833,9 +3922,11 @@ typedef void (*rt_spreadbot_message_fn)(
  * on this leg or another: `retry_in_ms` is the time until it, -1 when it waits for a network or for
  * tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. A request of an
  * outbox that failed and is tried again is told with RT_SPREADBOT_TRANSPORT_NONE. When `fatal` is
- * true the disconnected callback follows; the failure of the last leg is told as
- * RT_ERROR_RECONNECTS_EXHAUSTED alone. `http_status` is the answer's, 0 without one. `message`
- * names host and cause, valid until the callback returns. Since 0.1.
+ * true the disconnected callback follows. A failure of the last leg is reported as
+ * RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each leg: fatal, or with the
+ * time until another round over all legs (`rt_spreadbot_set_max_rounds`). `http_status` is the
+ * answer's, 0 without one. `message` names host and cause, valid until the callback returns. Since
+ * 0.1.
  */
 typedef void (*rt_spreadbot_error_fn)(
     rt_status status, const char *message, rt_spreadbot_transport transport, int32_t http_status,
@@ -4033,7 +4124,8 @@ rt_status rt_spreadbot_set_network(rt_spreadbot *spreadbot, rt_network *network)
 rt_status rt_spreadbot_set_reachability(rt_spreadbot *spreadbot, rt_reachability *reachability);
 
 /**
- * Whether compression is offered: permessage-deflate, and the codings of libcurl. Default true.
+ * Whether compression is offered: permessage-deflate by WebSocket, content codings by HTTP
+ * (`rt_eventsource_set_compression`). Default true.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -4067,8 +4159,22 @@ rt_status rt_spreadbot_set_max_redirects(rt_spreadbot *spreadbot, int32_t count)
 rt_status rt_spreadbot_set_max_reconnects(rt_spreadbot *spreadbot, uint32_t count);
 
 /**
- * The longest delay between attempts on one leg, which begin at 0.5 to 1 s and double. Default
- * 30,000.
+ * Sets how often in a row all legs may fail before the connection ends with
+ * RT_ERROR_RECONNECTS_EXHAUSTED. Until then each further round begins with the first leg, after a
+ * delay that starts at 0.5 to 1 s and doubles up to `rt_spreadbot_set_max_delay_ms`; the error
+ * callback gets RT_ERROR_RECONNECTS_EXHAUSTED with `fatal` false and the delay. A message, a
+ * connection that holds, or a network that returns resets the count. A server that refuses the
+ * client (403, 404, close codes 1008, 3003 and 4403, tokens that cannot be refreshed) ends the
+ * connection in any round. Default 1; 0 for no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_rounds(rt_spreadbot *spreadbot, uint32_t count);
+
+/**
+ * The longest delay between attempts on one leg, and between rounds over all legs; these delays
+ * begin at 0.5 to 1 s and double. Default 30,000.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -4155,9 +4261,10 @@ rt_status rt_spreadbot_set_queue(
  * were sent to, once a connection is established, requests at once. It holds 10,000 of them, and 64
  * MiB. Default none: the queue in memory.
  *
- * path: of the file, made when it is not there; only its owner may read it.
+ * path: of the file, made with the mode 0600 when it is not there. It must be a regular file, not a
+ *   symbolic link, that belongs to the effective user and that no other user may read or write.
  * Returns: RT_OK; RT_ERROR_BUSY while another connection or process has it open; RT_ERROR_STORE for
- *   what is no outbox, which is left as it is, and for what the system refuses;
+ *   any other file, which is left as it is, and for what the system refuses;
  *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE when one is set already.
  * Since 0.1.
  */

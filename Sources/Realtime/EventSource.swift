@@ -37,7 +37,7 @@ public final class EventSource: Sendable, AsyncSequence {
     /// An attempt that failed, or a stream that ended.
     public struct ErrorEvent: Error, Sendable, CustomStringConvertible {
         public let error: RealtimeError
-        /// The answer's, 0 without one.
+        /// The answer's, or that of a proxy that refused the tunnel; 0 without one.
         public let httpStatus: Int
         /// Whether it is closed now.
         public let isFatal: Bool
@@ -150,19 +150,19 @@ public final class EventSource: Sendable, AsyncSequence {
     /// order they were added.
     @discardableResult
     public func addEventListener(_ event: String, _ handler: @escaping Handler) -> Listener {
-        var token: UInt64 = 0
-        set { token = $0.addListener(Array(event.utf8), EventSource.texts(handler)) }
+        // Fails when the loop is over: then nothing is called any more.
+        let token = try? connection.addListener(Array(event.utf8), EventSource.texts(handler))
         begin()
-        return Listener(token: token)
+        return Listener(token: token ?? 0)
     }
 
     /// Removes all listeners for events of one type.
     public func removeEventListener(_ event: String) {
-        set { _ = $0.removeListeners(Array(event.utf8)) }
+        try? connection.removeListeners(Array(event.utf8))
     }
 
     public func removeEventListener(_ listener: Listener) {
-        set { _ = $0.removeListener(listener.token) }
+        _ = try? connection.removeListener(listener.token)
     }
 
     /// Types that have a listener, sorted bytewise.

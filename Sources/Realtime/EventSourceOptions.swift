@@ -31,7 +31,9 @@ extension EventSource {
         /// A query parameter that the id is sent as too.
         public var idQueryParameter: String?
         /// A file that keeps the last event id between runs, for any number of sources and
-        /// processes; written at most once a second and at close. An event that is iterated over is
+        /// processes; written at most once a second and at close. A file with other content, of
+        /// another user or writable by others, and a symbolic link, are refused (`.store`) and left
+        /// as they are. An event that is iterated over is
         /// done with when the next one is asked for, and comes again otherwise.
         public var idFile: String?
         /// Under what this source's id is kept, in `idFile` and by `onStore`; nil for its URL, the
@@ -48,9 +50,13 @@ extension EventSource {
         public var maxReconnects = 0
         /// Before a reconnect, until the server sends `retry`.
         public var reconnectionTime = Duration.seconds(3)
+        /// The shortest reconnection time that the server's `retry` can set. Streams of a server
+        /// that asks for less count as failures unless they last `stableTime`.
+        public var minReconnectionTime = Duration.milliseconds(500)
         /// The longest delay; never below the reconnection time.
         public var maxDelay = Duration.seconds(30)
-        /// How long a connection without an event must last before failures count anew.
+        /// How long a stream must last before failures count anew, unless the server ends it in
+        /// order after an event.
         public var stableTime = Duration.seconds(10)
         /// Statuses that are come back from; `resilient` has those that pass.
         public var retryStatuses: Set<Int> = []
@@ -59,7 +65,8 @@ extension EventSource {
         public var connectTimeout: Duration? = .seconds(15)
         /// From the request to the answer's head; nil for none.
         public var responseTimeout: Duration? = .seconds(30)
-        /// How long nothing may come, comments included; nil for ever.
+        /// How long nothing may come, comments included; nil for ever. The kernel notices a dead
+        /// link even so (`Network.tcpKeepAlive`).
         public var idleTimeout: Duration?
 
         /// Asks for compressed streams.
@@ -104,6 +111,8 @@ extension EventSource {
             target.reconnects = reconnect
             target.maxReconnects = try Check.atLeast(0, maxReconnects, "maxReconnects")
             target.retryInitial = try Check.delay(reconnectionTime, "reconnectionTime")
+            target.minReconnectionTime = try Check.delay(
+                minReconnectionTime, "minReconnectionTime")
             target.maxDelay = try Check.delay(maxDelay, "maxDelay")
             target.stableTime = try Check.delay(stableTime, "stableTime")
             for status in retryStatuses { try target.addRetryStatus(status) }

@@ -25,8 +25,10 @@ public final class EventStreamParser {
     /// Called for each comment as it is read, inside `feed`; without it they are skipped.
     public var onComment: ((String) -> Void)? {
         didSet {
-            reader.comment = onComment.map { handler in
-                { handler(String(decoding: $0, as: UTF8.self)) }
+            reader.changeHandlers { handlers in
+                handlers.comment = onComment.map { handler in
+                    { handler(String(decoding: $0, as: UTF8.self)) }
+                }
             }
         }
     }
@@ -45,12 +47,14 @@ public final class EventStreamParser {
             target.data = try Check.atLeast(0, limits.eventBytes, "eventBytes")
             target.name = try Check.atLeast(0, limits.nameBytes, "nameBytes")
         }
-        reader.event = { [unowned self] event in
-            events.append(
-                EventSource.Event(
-                    id: String(decoding: event.id, as: UTF8.self),
-                    event: String(decoding: event.type, as: UTF8.self),
-                    data: String(decoding: event.data, as: UTF8.self), hadID: event.hadID))
+        reader.changeHandlers { handlers in
+            handlers.event = { [unowned self] event in
+                events.append(
+                    EventSource.Event(
+                        id: String(decoding: event.id, as: UTF8.self),
+                        event: String(decoding: event.type, as: UTF8.self),
+                        data: String(decoding: event.data, as: UTF8.self), hadID: event.hadID))
+            }
         }
     }
 

@@ -43,7 +43,7 @@ public final class LongPoll: Sendable, AsyncSequence {
     /// An attempt that failed.
     public struct ErrorEvent: Error, Sendable, CustomStringConvertible {
         public let error: RealtimeError
-        /// The answer's, 0 without one.
+        /// The answer's, or that of a proxy that refused the tunnel; 0 without one.
         public let httpStatus: Int
         /// Whether it is closed now.
         public let isFatal: Bool

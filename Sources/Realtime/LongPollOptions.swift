@@ -40,7 +40,9 @@ extension LongPoll {
         /// Begins behind this message. With validators it must be an id that a message had.
         public var lastEventID = ""
 
-        /// Between the beginnings of two polls that the server answers at once with nothing.
+        /// Between the starts of two polls that the server answers at once with nothing, or with a
+        /// message that leaves the cursor where it was. While each answer moves the cursor, polls
+        /// follow one another at once, up to 1,000, and then 100 a second.
         public var interval = Duration.seconds(15)
         /// How long a poll may be held, and how long an answer may stand still; nil for ever.
         public var pollTimeout: Duration? = .seconds(60)

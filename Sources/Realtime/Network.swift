@@ -57,7 +57,8 @@ public struct Network: Sendable {
         }
     }
 
-    /// A PEM file of certificates to trust instead of the system's.
+    /// A PEM file of certificates to trust instead of the system's. Default: those that the
+    /// environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR.
     public var caFile: String?
     /// A folder of certificates, as `openssl rehash` names them, to trust instead of the system's;
     /// with a CA file, those of both.
@@ -83,8 +84,10 @@ public struct Network: Sendable {
 
     /// Small writes go out at once instead of waiting for an acknowledgement.
     public var tcpNoDelay = true
-    /// How long a connection may be idle before the kernel probes the peer, in whole seconds up to
-    /// 32,767; nil does not probe.
+    /// How long a connection may be idle before the kernel probes the peer, and the time between
+    /// probes, in whole seconds up to 32,767. With nil a WebSocket is not probed, since it has
+    /// pings; event sources, long polls and requests are, and notice a link that is dead without a
+    /// word within 35 s.
     public var tcpKeepAlive: Duration?
     /// The size of the kernel's receive buffer (SO_RCVBUF); 0 leaves it to the kernel.
     public var receiveBufferBytes = 0

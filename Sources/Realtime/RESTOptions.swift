@@ -14,7 +14,8 @@ extension REST {
             case never
         }
 
-        /// Sent with every request that has none of the name itself.
+        /// Sent with every request that has none of the name itself, to the base URL's origin and
+        /// those of `credentialOrigins`.
         public var headers: [(name: String, value: String)] = []
         /// A token to begin with (RFC 6750).
         public var bearerToken: String?
@@ -24,11 +25,17 @@ extension REST {
         /// an ordered one that was refused. Refused itself, it waits as the others do, until its
         /// deadline.
         public var freshToken: (@Sendable () async throws -> String?)?
+        /// Origins beside the base URL's that receive the client's own credential and headers, such
+        /// as "https://files.example.org"; "*" for all. Other origins receive only headers that
+        /// reveal nothing (`safeHeaders`) and those of the request itself. Without a base URL and
+        /// without any of these, all origins receive them.
+        public var credentialOrigins: [String] = []
         public var network = Network()
         /// Who says whether there is a network; nil is the loop's, by the kernel's word.
         public var reachability: Reachability?
 
-        /// For one attempt, from name resolution to the last byte.
+        /// For one attempt, from name resolution to the last byte. While a body is sent, or an
+        /// answer is streamed, it limits the time without a byte instead.
         public var attemptTimeout: Duration? = .seconds(5)
         /// To a connection that is ready.
         public var connectTimeout: Duration?
@@ -59,9 +66,11 @@ extension REST {
         public var safeHeaders: [String] = []
         /// Bytes of an answer that is kept whole; 0 is no limit.
         public var maxBodyBytes = 64 << 20
-        /// Exchanges with one origin at a time.
+        /// Connections to one origin at a time. Over HTTP/2 exchanges share them: up to 100 are
+        /// under way.
         public var maxPerHost = 6
-        /// Offers every coding that libcurl knows, and decodes.
+        /// Offers content codings (gzip, deflate, and br and zstd where their libraries are
+        /// installed), and decodes answers.
         public var compression = true
         /// Offers HTTP/2 over TLS; never through a proxy.
         public var http2 = true
@@ -95,6 +104,7 @@ extension REST {
 
         private func apply(to target: inout RESTConfiguration) throws {
             for header in headers { try target.addHeader(header.name, header.value) }
+            for origin in credentialOrigins { try target.addCredentialOrigin(origin) }
             target.network = try network.configuration()
             target.policy.attemptTimeout = try Options.limit(attemptTimeout, "attemptTimeout")
             target.policy.connectTimeout = try Options.limit(connectTimeout, "connectTimeout")

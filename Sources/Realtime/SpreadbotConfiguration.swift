@@ -79,7 +79,12 @@ extension Spreadbot {
 
         /// Attempts in a row on one leg after one that failed, before the next leg.
         public var maxReconnects = 3
-        /// Of the delays between them, which begin at 0.5 to 1 s and double.
+        /// How often in a row all legs may fail, one round after the other; 0: no limit. Each
+        /// further round begins with the first leg, after a delay that grows from 0.5–1 s up to
+        /// `maxDelay`. `onError` reports it with `.reconnectsExhausted`, `isFatal` false and the
+        /// delay.
+        public var maxRounds = 1
+        /// Of the delays between them, and between rounds, which begin at 0.5 to 1 s and double.
         public var maxDelay = Duration.seconds(30)
         /// How long a connection must hold to count as one, without a message.
         public var stableTime = Duration.seconds(10)
@@ -191,6 +196,7 @@ extension Spreadbot {
             typealias Check = WebSocket.Options
             target.redirects.maximum = try Check.within(0...20, maxRedirects, "maxRedirects")
             target.maxReconnects = try Check.atLeast(0, maxReconnects, "maxReconnects")
+            target.maxRounds = try Check.atLeast(0, maxRounds, "maxRounds")
             target.maxDelay = try Check.delay(maxDelay, "maxDelay")
             target.stableTime = try Check.delay(stableTime, "stableTime")
             target.upgradeInterval = try Check.limit(upgradeInterval, "upgradeInterval")

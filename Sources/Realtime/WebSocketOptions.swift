@@ -59,6 +59,10 @@ extension WebSocket {
         /// 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect
         /// or message that is refused, and when no attempt is left.
         public var reconnect: Backoff?
+        /// Whether `reconnect` also applies after the peer closed the connection with code 1000.
+        /// Some servers send that code when they restart. `close` always ends the connection.
+        /// Default: false.
+        public var reconnectAfterNormalClose = false
         /// Who says whether an attempt to come back makes sense: while there is no network none is
         /// made and none is counted, and when there is one again it follows within a second. It
         /// belongs to the connection's loop. Nil is `.auto`, one for all connections of a loop.
@@ -139,6 +143,7 @@ extension WebSocket {
             target.redirects.maximum = try Options.within(0...20, maxRedirects, "maxRedirects")
             target.redirects.allowsInsecure = allowInsecureRedirects
             target.reconnect = try reconnect?.configuration()
+            target.reconnectsAfterNormalClose = reconnectAfterNormalClose
             target.offlineQueueLimit = try Options.atLeast(0, offlineQueue, "offlineQueue")
             target.compression = try compressionConfiguration()
         }

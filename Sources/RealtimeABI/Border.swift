@@ -198,6 +198,11 @@ enum StaticText {
     }
 }
 
+/// A header as C sees it: "Name: value" and LF, with the value's bytes as they came.
+func headerLine(_ name: String, _ content: FieldText) -> [UInt8] {
+    Array("\(name): ".utf8) + content.bytes + [UInt8(ascii: "\n")]
+}
+
 /// Text for a callback.
 func characters(_ bytes: UnsafeRawBufferPointer) -> UnsafePointer<CChar> {
     (bytes.baseAddress ?? emptyBase).assumingMemoryBound(to: CChar.self)

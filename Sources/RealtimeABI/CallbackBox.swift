@@ -120,17 +120,18 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.refused = box.function.map { _ in
                 { response in
-                    let headers = response.headers.reduce(into: "") {
-                        $0 += "\($1.name): \($1.value)\n"
+                    let headers = response.headers.reduce(into: []) {
+                        $0 += headerLine($1.name, $1.content)
                     }
-                    response.reason.withCString { reason in
-                        headers.withCString { text in
+                    let reason = response.reasonText.bytes + [0]
+                    reason.withUnsafeBytes { reason in
+                        (headers + [0]).withUnsafeBytes { text in
                             response.body.withUnsafeBytes { body in
                                 let base = body.baseAddress ?? emptyBase
                                 box.function?(
-                                    Int32(clamping: response.status), reason, text,
-                                    headers.utf8.count, base.assumingMemoryBound(to: UInt8.self),
-                                    body.count, box.user)
+                                    Int32(clamping: response.status), characters(reason),
+                                    characters(text), headers.count,
+                                    base.assumingMemoryBound(to: UInt8.self), body.count, box.user)
                             }
                         }
                     }

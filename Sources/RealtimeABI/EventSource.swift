@@ -67,8 +67,9 @@ public typealias rt_eventsource_retry_fn =
 /// `retry_in_ms` is the time until the next attempt, -1 while there is no network, and `attempt`
 /// its number since the last connection that was stable; -1 and 0 when the connection goes on (an
 /// id file that cannot be used). When `fatal` is true it is closed, and this is the last callback.
-/// `http_status` is the answer's, 0 without one. A stream that ended in order is RT_ERROR_CLOSED.
-/// `message` names host and cause, valid until the callback returns. Since 0.1.
+/// `http_status` is the answer's, or that of a proxy that refused the tunnel (RT_ERROR_PROXY); 0
+/// without one. A stream that ended in order is RT_ERROR_CLOSED. `message` names host and cause,
+/// valid until the callback returns. Since 0.1.
 public typealias rt_eventsource_error_fn =
     @convention(c) (
         _ status: rt_status, _ message: UnsafePointer<CChar>?, _ http_status: Int32,
@@ -226,8 +227,8 @@ public func rt_eventsource_get_origin(
     source(eventsource) { try copy(text: $0.origin, to: buffer, size, out_length) }
 }
 
-/// The time before an attempt that follows a stable connection: the server's last `retry`, or the
-/// option. Any thread. Since 0.1.
+/// The time before an attempt that follows a stable connection: the server's last `retry`, raised
+/// to `min_reconnection_time`, or the option. Any thread. Since 0.1.
 /// - Returns: milliseconds; -1 for NULL.
 @_cdecl("rt_eventsource_get_reconnection_time_ms")
 public func rt_eventsource_get_reconnection_time_ms(_ eventsource: rt_eventsource?) -> Int64 {

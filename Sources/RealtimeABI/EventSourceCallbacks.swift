@@ -187,7 +187,7 @@ public func rt_eventsource_add_listener(
     return source(eventsource) { source in
         let type = try type(event)
         let handle = try required(handler(box), "fn")
-        let token = try source.setHandlers { $0.addListener(type, handle) }
+        let token = try source.addListener(type, handle)
         out?.pointee = token
     }
 }
@@ -199,7 +199,7 @@ public func rt_eventsource_remove_listener(
     _ eventsource: rt_eventsource?, _ listener: UInt64
 ) -> rt_status {
     source(eventsource) { source in
-        guard try source.setHandlers({ $0.removeListener(listener) }) else {
+        guard try source.removeListener(listener) else {
             throw RealtimeError(.notFound, "no listener has the number \(listener)")
         }
     }
@@ -213,7 +213,7 @@ public func rt_eventsource_remove_listeners(
 ) -> rt_status {
     source(eventsource) { source in
         let type = try type(event)
-        _ = try source.setHandlers { $0.removeListeners(type) }
+        try source.removeListeners(type)
     }
 }
 

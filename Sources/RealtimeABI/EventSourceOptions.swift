@@ -149,8 +149,8 @@ public func rt_eventsource_set_id_query_parameter(
 
 /// Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
 /// number of sources and processes may share it. It is readable by its owner alone, written at most
-/// once a second and at close, and replaced as a whole; `path`.lock is used beside it. A link is
-/// followed. An id is stored after the callback of its event (see also
+/// once a second and at close, and replaced as a whole; `path`.lock is used beside it. An id is
+/// stored after the callback of its event (see also
 /// `rt_eventsource_set_confirms_ids`): a crash repeats events, and loses none. Those of a loop that
 /// name the same path write together. Writing blocks the loop for as long as the disk does; while
 /// another process has the lock for 100 ms each second at most, and at the end for 500 ms, for all
@@ -160,9 +160,11 @@ public func rt_eventsource_set_id_query_parameter(
 /// - Parameter path: NULL for no file; the key still counts for `rt_eventsource_on_store`.
 /// - Parameter key: under what this source's id is kept; NULL for its URL as it is at start,
 ///   whatever the request callback sets later.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that is damaged,
-/// is no regular file or cannot be used is an RT_ERROR_STORE of the error callback, not fatal, and
-/// the source starts without an id.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_STATE. A file that cannot be used
+/// is an RT_ERROR_STORE of the error callback, not fatal, and the source starts without an id. A
+/// damaged file is then replaced. One that is not the library's is left as it is: other content, a
+/// symbolic link, not a regular file, another owner than the effective user, or a mode that lets
+/// others write; the same for its lock.
 @_cdecl("rt_eventsource_set_id_file")
 public func rt_eventsource_set_id_file(
     _ eventsource: rt_eventsource?, _ path: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
@@ -202,6 +204,19 @@ public func rt_eventsource_set_reconnection_time_ms(
     changeOnce(eventsource) { $0.retryInitial = try milliseconds(time_ms, "time_ms") }
 }
 
+/// The shortest reconnection time that the server's `retry` can set. A server that asks for less
+/// gets this time, and its streams count as failures unless they last `stable_time`, so delays
+/// grow. A shorter `reconnection_time` of the caller's own stays as it is. Whatever the options and
+/// the answers are, an event source makes at most 50 requests at once, and then 4 a second; only
+/// the redirects of one attempt may exceed that. Default 500. Before start alone. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_min_reconnection_time_ms")
+public func rt_eventsource_set_min_reconnection_time_ms(
+    _ eventsource: rt_eventsource?, _ time_ms: Int64
+) -> rt_status {
+    changeOnce(eventsource) { $0.minReconnectionTime = try milliseconds(time_ms, "time_ms") }
+}
+
 /// The longest delay, to which failures in a row grow by doubling; never below the reconnection
 /// time. Default 30,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
@@ -212,8 +227,9 @@ public func rt_eventsource_set_max_delay_ms(
     change(eventsource) { $0.maxDelay = try milliseconds(delay_ms, "delay_ms") }
 }
 
-/// How long a connection without an event must last before failures are counted anew; an event does
-/// it at once. Default 10,000. Before start. Since 0.1.
+/// How long a stream must last before failures are counted anew. An event alone does not do it. A
+/// stream that the server ends in order after an event does: such a server is polled, once in each
+/// reconnection time. Default 10,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_stable_time_ms")
 public func rt_eventsource_set_stable_time_ms(
@@ -243,7 +259,8 @@ public func rt_eventsource_set_response_timeout_ms(
 }
 
 /// How long nothing may come, comments included, before the connection is taken for lost. Default
-/// 0: for ever; TCP probes an idle connection after 30 s. Before start. Since 0.1.
+/// 0: for ever. The kernel notices a dead link within 35 s even so, as
+/// `rt_network_set_tcp_keep_alive_ms` says. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_idle_timeout_ms")
 public func rt_eventsource_set_idle_timeout_ms(
@@ -275,8 +292,9 @@ public func rt_eventsource_set_resilient(
     }
 }
 
-/// Whether compressed streams are asked for, in every coding that libcurl has. Default true. Before
-/// start. Since 0.1.
+/// Whether compressed streams are requested: gzip, deflate, and br and zstd where libbrotlidec and
+/// libzstd are installed. A stream that cannot be decoded is lost with RT_ERROR_PROTOCOL. Default
+/// true. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_compression")
 public func rt_eventsource_set_compression(

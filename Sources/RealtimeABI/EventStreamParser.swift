@@ -34,12 +34,14 @@ public func rt_eventstream_parser_on_event(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return reader(parser) {
-        $0.event = box.function.map { function in
-            { event in
-                let (id, type, data) = (event.id, event.type, event.data)
-                function(
-                    characters(id), id.count, characters(type), type.count, characters(data),
-                    data.count, event.hadID, box.user)
+        $0.changeHandlers { handlers in
+            handlers.event = box.function.map { function in
+                { event in
+                    let (id, type, data) = (event.id, event.type, event.data)
+                    function(
+                        characters(id), id.count, characters(type), type.count, characters(data),
+                        data.count, event.hadID, box.user)
+                }
             }
         }
     }
@@ -55,8 +57,10 @@ public func rt_eventstream_parser_on_comment(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return reader(parser) {
-        $0.comment = box.function.map { function in
-            { function(characters($0), $0.count, box.user) }
+        $0.changeHandlers { handlers in
+            handlers.comment = box.function.map { function in
+                { function(characters($0), $0.count, box.user) }
+            }
         }
     }
 }
@@ -70,7 +74,9 @@ public func rt_eventstream_parser_on_retry(
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return reader(parser) {
-        $0.retry = box.function.map { function in { function($0, box.user) } }
+        $0.changeHandlers { handlers in
+            handlers.retry = box.function.map { function in { function($0, box.user) } }
+        }
     }
 }
 

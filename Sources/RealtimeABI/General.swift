@@ -145,8 +145,10 @@ public func rt_last_error() -> UnsafePointer<CChar> { LastError.text }
 
 /// Sends log lines up to `level` to `fn`; NULL turns the log off. One log a process, off by
 /// default: the library never writes to stdout or stderr by itself, and never logs payloads or
-/// credentials. Any thread; a line that another thread had begun may still reach the old `fn`,
-/// whose `destroy` tells when the last has ended. Since 0.1.
+/// credentials. RT_LOG_INFO tells what was opened, answered, lost and closed, each retry with its
+/// cause and delay, and which way a Spreadbot connection tries; RT_LOG_DEBUG tells each step. Any
+/// thread; a line that another thread had begun may still reach the old `fn`, whose `destroy` tells
+/// when the last has ended. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an unknown level.
 @_cdecl("rt_set_log")
 public func rt_set_log(

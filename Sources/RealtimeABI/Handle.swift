@@ -15,8 +15,12 @@ extension Handle {
     }
 
     static func borrow(_ pointer: OpaquePointer?) throws(RealtimeError) -> Self {
-        let pointer = try required(pointer, name)
-        return Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
+        exported(try required(pointer, name))
+    }
+
+    /// The same for a caller that must not throw.
+    static func exported(_ pointer: OpaquePointer) -> Self {
+        Unmanaged<Self>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
     }
 
     /// The same without a reference count: the caller must not free the handle meanwhile.

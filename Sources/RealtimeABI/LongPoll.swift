@@ -59,9 +59,10 @@ public typealias rt_longpoll_message_fn =
 
 /// An attempt failed. When `fatal` is false another follows: `retry_in_ms` is the time until it, -1
 /// while there is no network, and `attempt` its number since the last that succeeded. When `fatal`
-/// is true the poll is closed, and this is the last callback. `http_status` is the answer's, 0
-/// without one. RT_ERROR_GONE (410) is not fatal by default: what was polled was removed, and polls
-/// begin anew. `message` names host and cause, valid until the callback returns. Since 0.1.
+/// is true the poll is closed, and this is the last callback. `http_status` is the answer's, or
+/// that of a proxy that refused the tunnel (RT_ERROR_PROXY); 0 without one. RT_ERROR_GONE (410) is
+/// not fatal by default: what was polled was removed, and polls begin anew. `message` names host
+/// and cause, valid until the callback returns. Since 0.1.
 public typealias rt_longpoll_error_fn =
     @convention(c) (
         _ status: rt_status, _ message: UnsafePointer<CChar>?, _ http_status: Int32,

@@ -126,8 +126,10 @@ public func rt_longpoll_set_last_event_id(
     }
 }
 
-/// How often a server is asked that does not hold polls: the time between the beginnings of two
-/// that it answers at once with nothing. Default 15,000. Before start. Since 0.1.
+/// How often a server is asked that does not hold polls: the time between the starts of two polls
+/// that it answers before `min_hold` with nothing, or with a message that leaves the cursor where
+/// it was, as any static URL does. While each answer moves the cursor, polls follow one another at
+/// once, up to 1,000, and then 100 a second. Default 15,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_interval_ms")
 public func rt_longpoll_set_interval_ms(
@@ -146,8 +148,8 @@ public func rt_longpoll_set_poll_timeout_ms(
     change(longpoll) { $0.pollTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
-/// After a poll that was held for so long the next is made at once, though nothing came. Default
-/// 1,000. Before start. Since 0.1.
+/// After a poll that was held for so long the next is made at once, though nothing came or the
+/// cursor did not move. Default 1,000. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_min_hold_ms")
 public func rt_longpoll_set_min_hold_ms(
@@ -186,8 +188,9 @@ public func rt_longpoll_set_fail_when_gone(
     change(longpoll) { $0.failsWhenGone = enabled }
 }
 
-/// Whether compressed answers are asked for, in every coding that libcurl has. Default true. Before
-/// start. Since 0.1.
+/// Whether compressed answers are requested: gzip, deflate, and br and zstd where libbrotlidec and
+/// libzstd are installed. An answer that cannot be decoded is an RT_ERROR_PROTOCOL. Default true.
+/// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_compression")
 public func rt_longpoll_set_compression(

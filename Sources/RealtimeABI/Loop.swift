@@ -67,11 +67,14 @@ public func rt_loop_run(_ loop: rt_loop?) -> rt_status {
 }
 
 /// Makes `rt_loop_run`, or the loop's own thread, return after the current turn. Does not wait.
-/// Any thread, also inside a callback. Since 0.1.
+/// Any thread, also inside a callback. It is async-signal-safe, so a signal handler may call it, as
+/// long as the loop is not freed meanwhile: it takes no lock, allocates no memory and keeps errno.
+/// A failure leaves `rt_last_error` unchanged for the same reason. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED.
 @_cdecl("rt_loop_stop")
 public func rt_loop_stop(_ loop: rt_loop?) -> rt_status {
-    border { try LoopHandle.borrow(loop).loop.stop() }
+    guard let loop else { return RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue }
+    return LoopHandle.exported(loop).loop.requestStop()?.rawValue ?? RT_STATUS.OK.rawValue
 }
 
 /// Runs the loop on a thread of its own, where all callbacks then happen. All signals are blocked

@@ -34,8 +34,11 @@ public enum RT_IP: Int32 {
 }
 
 /// Makes a network with the defaults: the system's certificates, TLS 1.2 or newer, the proxies of
-/// the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY). Any thread. Since
-/// 0.1.
+/// the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY).
+///
+/// If the environment names certificates, they are trusted instead of the system's: CURL_CA_BUNDLE
+/// (a PEM file), or else SSL_CERT_FILE (a PEM file) and SSL_CERT_DIR (a folder of hashed names). A
+/// program with more rights than its user ignores these variables. Any thread. Since 0.1.
 /// - Parameter out: receives it; to be freed with `rt_network_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_network_new")
@@ -48,7 +51,8 @@ public func rt_network_new(_ out: UnsafeMutablePointer<rt_network?>?) -> rt_stat
 @_cdecl("rt_network_free")
 public func rt_network_free(_ network: rt_network?) { NetworkHandle.release(network) { _ in } }
 
-/// Trusts the certificates of this PEM file instead of the system's. Since 0.1.
+/// Trusts the certificates of this PEM file instead of the system's, and of those that the
+/// environment names (`rt_network_new`). Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "". A file that cannot be read is an
 ///   RT_ERROR_TLS of the connection.
 @_cdecl("rt_network_set_ca_file")
@@ -196,8 +200,13 @@ public func rt_network_set_tcp_no_delay(_ network: rt_network?, _ enabled: Bool)
 }
 
 /// TCP keep-alive: how long a connection may be idle before the kernel probes the peer, and the
-/// time between probes; whole seconds, rounded down, at least one. Default 0: none, since a
-/// WebSocket has pings. Since 0.1.
+/// time between probes; whole seconds, rounded down, at least one. The kernel gives a connection up
+/// after as many probes as it is configured for (9, tcp(7)).
+///
+/// Default 0. A WebSocket is then not probed, since it has pings. Connections of event sources,
+/// long polls and requests are: after 20 s without traffic, every 5 s, and they fail after three
+/// probes without an answer (TCP_KEEPCNT). So a link that is dead without a word is noticed within
+/// 35 s. A long interval is as good as no probes. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 32,767,000, the most that the
 ///   kernel takes.
 @_cdecl("rt_network_set_tcp_keep_alive_ms")

@@ -9,8 +9,10 @@ import Wire
 ///
 /// A request is tried again when that is safe: after an error that came before it was sent, after
 /// 408, 429 and 503, and, if its method is idempotent or it has an Idempotency-Key, after a
-/// connection that broke, a time that ran out, 425, 500, 502 and 504. Without a network requests
-/// wait in a queue, in their order. Each has one terminal callback. Since 0.1.
+/// connection that broke, a time that ran out, 425, 500, 502 and 504. A request whose method is not
+/// idempotent is not sent again after a 2xx whose body cannot be read (RT_ERROR_PROTOCOL): the
+/// server has done what it asks. Without a network requests wait in a queue, in their order. Each
+/// has one terminal callback. Since 0.1.
 public typealias rt_rest = OpaquePointer
 
 /// An answer, or what came instead: valid until the callback that is given it returns, and with it
@@ -79,9 +81,10 @@ public func rt_rest_cancel(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
     client(rest) { try $0.cancel(id) }
 }
 
-/// Stops handing over a streamed answer; what one read brings meanwhile waits, decoded, and then
-/// the server. On an HTTP/2 connection that others use, up to 32 MiB wait in libcurl: its window
-/// for a stream (`rt_rest_set_http2`). The attempt's time goes on. Any thread. Since 0.1.
+/// Stops delivering a streamed answer. What one read brings meanwhile is kept as it came, not
+/// decoded; then the server is slowed down. On an HTTP/2 connection that others use, up to 32 MiB
+/// wait in libcurl: its window for a stream (`rt_rest_set_http2`). The attempt's time stands still.
+/// Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
 @_cdecl("rt_rest_pause")
 public func rt_rest_pause(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
@@ -157,10 +160,12 @@ public func rt_rest_credentials_ready(_ rest: rt_rest?, _ fresh: Bool) -> rt_sta
 // MARK: The answer
 
 /// How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another, or
-/// why there is no answer: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS, RT_ERROR_PROXY,
+/// why there is no whole answer: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS, RT_ERROR_PROXY,
 /// RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL, RT_ERROR_DEADLINE,
 /// RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH, RT_ERROR_QUEUE_FULL,
-/// RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. Since 0.1.
+/// RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. After
+/// RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the server
+/// may have acted on the request. Since 0.1.
 @_cdecl("rt_rest_response_error")
 public func rt_rest_response_error(_ response: rt_rest_response?) -> rt_status {
     view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.error }
@@ -179,13 +184,15 @@ public func rt_rest_response_status(_ response: rt_rest_response?) -> Int32 {
     view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.status }
 }
 
-/// The reason behind the status, "" without: HTTP/2 has none. Since 0.1.
+/// The reason behind the status, "" without: HTTP/2 has none. These are the bytes that the server
+/// sent: usually ASCII, and not necessarily UTF-8. Since 0.1.
 @_cdecl("rt_rest_response_reason")
 public func rt_rest_response_reason(_ response: rt_rest_response?) -> UnsafePointer<CChar> {
     view(response, RESTView.empty) { $0.reason }
 }
 
-/// The headers: "Name: value" lines in the order of the wire, each ended by LF. Since 0.1.
+/// The headers: "Name: value" lines in the order of the wire, each ended by LF. Values are the
+/// bytes that the server sent: usually ASCII, and not necessarily UTF-8. Since 0.1.
 /// - Parameter out_length: receives the length in bytes; may be NULL.
 @_cdecl("rt_rest_response_headers")
 public func rt_rest_response_headers(
@@ -197,7 +204,8 @@ public func rt_rest_response_headers(
     }
 }
 
-/// The first value of a header, whose name may be in any case; NULL without. Since 0.1.
+/// The first value of a header, whose name may be in any case, as the bytes that the server sent;
+/// NULL without. Since 0.1.
 @_cdecl("rt_rest_response_header")
 public func rt_rest_response_header(
     _ response: rt_rest_response?, _ name: UnsafePointer<CChar>?

@@ -30,7 +30,9 @@ public enum RT_REST_OVERFLOW: Int32 {
 }
 
 /// Adds a header to every request; one of a request itself takes the place of all of its name.
-/// Before the first request. Since 0.1.
+/// Requests to origins other than the base URL's go without it, like those that are redirected
+/// there; see `rt_rest_add_credential_origin` and `rt_rest_add_safe_header`. Before the first
+/// request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_rest_add_header")
 public func rt_rest_add_header(
@@ -41,8 +43,8 @@ public func rt_rest_add_header(
     }
 }
 
-/// Sets a header of every request in the place of all of its name; NULL takes it away. Before the
-/// first request. Since 0.1.
+/// As `rt_rest_add_header`, in the place of all headers of this name; NULL takes them away. Before
+/// the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_header")
 public func rt_rest_set_header(
@@ -51,6 +53,24 @@ public func rt_rest_set_header(
     change(rest) {
         try $0.setHeader(text(name, "name"), value.map { try text($0, "value") })
     }
+}
+
+/// Adds an origin that receives the client's own credential (basic, bearer token, Authorization)
+/// and headers. The base URL's origin always does. A request may name any absolute URL, and other
+/// origins receive only headers that reveal nothing: Accept, Accept-Encoding, Accept-Language,
+/// Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `rt_rest_add_safe_header`.
+/// Headers set on the request itself always go along. A redirect never takes a credential to
+/// another origin, not even to one of these. Default: none; but a client without a base URL and
+/// without such an origin sends everything to each URL that it is given. Before the first request.
+/// Since 0.1.
+/// - Parameter origin: scheme, host and port, such as "https://files.example.org"; "*" for all.
+/// - Returns: RT_OK; RT_ERROR_INVALID_URL, also with user, path or query;
+///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+@_cdecl("rt_rest_add_credential_origin")
+public func rt_rest_add_credential_origin(
+    _ rest: rt_rest?, _ origin: UnsafePointer<CChar>?
+) -> rt_status {
+    change(rest) { try $0.addCredentialOrigin(text(origin, "origin")) }
 }
 
 /// How often a request is tried in all. Default 3; 1 never tries again. Before the first request.
@@ -66,7 +86,11 @@ public func rt_rest_set_attempts(
 }
 
 /// How long one attempt may take, from name resolution to the last byte of its answer, redirects
-/// included. Default 5,000; 0 is no limit. Before the first request. Since 0.1.
+/// included. While the request's body is sent, and while an answer is streamed to the caller
+/// (`rt_rest_request_on_body`), it limits the time without a byte instead: each byte starts it
+/// anew, and it stands still while the caller itself pauses the answer or has no more of the body
+/// yet. `rt_rest_set_deadline_ms` limits the whole. Default 5,000; 0 is no limit. Before the first
+/// request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_attempt_timeout_ms")
 public func rt_rest_set_attempt_timeout_ms(
@@ -293,8 +317,10 @@ public func rt_rest_add_safe_header(
     }
 }
 
-/// How many exchanges with one origin are under way at a time. Default 6. Before the first request.
-/// Since 0.1.
+/// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
+/// exchanges under way; the others wait. Over HTTP/2 exchanges share a connection: up to 100 are
+/// under way, or `count` if that is more; the server says how many of them one connection carries
+/// (SETTINGS_MAX_CONCURRENT_STREAMS). Default 6. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_max_per_host")
 public func rt_rest_set_max_per_host(
@@ -305,8 +331,10 @@ public func rt_rest_set_max_per_host(
     }
 }
 
-/// Whether every coding that libcurl knows is offered, and decoded. Default true. Before the first
-/// request. Since 0.1.
+/// Whether content codings are offered, and answers decoded: gzip, deflate, and br and zstd where
+/// libbrotlidec and libzstd are installed. An answer in another coding, damaged or cut short is an
+/// RT_ERROR_PROTOCOL. A request with an Accept-Encoding of its own gets the answer as it came.
+/// Default true. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_compression")
 public func rt_rest_set_compression(

@@ -58,9 +58,11 @@ public typealias rt_rest_progress_fn =
 
 /// Makes a request, with the client's options of this moment. Any thread. Since 0.1.
 /// - Parameter method: GET, POST and so on; a token of at most 64 bytes, in the case it is sent in.
-/// - Parameter path: below the client's base URL, with exactly one slash between; or a whole URL.
+/// - Parameter path: below the client's base URL, with exactly one slash between; or a whole URL,
+///   which the client's credential goes to only where `rt_rest_add_credential_origin` says so.
 /// - Parameter out: receives it; to be freed with `rt_rest_request_free`.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL, also for a path that leads
+///   out of the base URL by ".."; RT_ERROR_UNSUPPORTED_SCHEME.
 @_cdecl("rt_rest_request_new")
 public func rt_rest_request_new(
     _ rest: rt_rest?, _ method: UnsafePointer<CChar>?, _ path: UnsafePointer<CChar>?,

@@ -9,13 +9,13 @@ final class RESTView: Handle {
     static let name = "response"
     var owningLoop: Loop? { nil }
     let outcome: RESTOutcome
-    let body: UnsafeRawBufferPointer
+    private let kept: RESTBody
     let httpVersion: Int32
     @exclusivity(unchecked) private var texts: [String: UnsafeMutableBufferPointer<CChar>] = [:]
 
-    init(_ outcome: RESTOutcome, _ body: UnsafeRawBufferPointer, _ httpVersion: Int) {
+    init(_ outcome: RESTOutcome, _ body: RESTBody, _ httpVersion: Int) {
         self.outcome = outcome
-        self.body = body
+        kept = body
         self.httpVersion = Int32(clamping: httpVersion)
     }
 
@@ -28,19 +28,19 @@ final class RESTView: Handle {
     }
 
     var error: rt_status { outcome.error?.code.rawValue ?? RT_STATUS.OK.rawValue }
-    var message: UnsafePointer<CChar> { text("message") { outcome.error?.message ?? "" } }
-    var status: Int32 { Int32(clamping: outcome.head?.status ?? 0) }
-    var reason: UnsafePointer<CChar> { text("reason") { outcome.head?.reason ?? "" } }
-    var url: UnsafePointer<CChar> { text("url") { outcome.url.text } }
-
-    var headers: UnsafePointer<CChar> {
-        text("headers") {
-            (outcome.head?.fields ?? []).reduce(into: "") { $0 += "\($1.name): \($1.value)\n" }
-        }
+    var message: UnsafePointer<CChar> {
+        text("message") { Array((outcome.error?.message ?? "").utf8) }
     }
+    var status: Int32 { Int32(clamping: outcome.head?.status ?? 0) }
+    var body: UnsafeRawBufferPointer { kept.bytes }
+    var reason: UnsafePointer<CChar> { text("reason") { outcome.head?.reasonText.bytes ?? [] } }
+    var url: UnsafePointer<CChar> { text("url") { Array(outcome.url.text.utf8) } }
 
-    var headersLength: Int {
-        (outcome.head?.fields ?? []).reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 3 }
+    var headers: UnsafePointer<CChar> { text("headers") { headerLines } }
+    var headersLength: Int { headerLines.count }
+
+    private var headerLines: [UInt8] {
+        (outcome.head?.fields ?? []).reduce(into: []) { $0 += headerLine($1.name, $1.content) }
     }
 
     var retryAfter: Int64 {
@@ -49,13 +49,13 @@ final class RESTView: Handle {
     }
 
     func header(_ name: String) -> UnsafePointer<CChar>? {
-        guard let value = outcome.head?.values(name).first else { return nil }
-        return text("header " + name) { value }
+        guard let value = outcome.head?.contents(name).first else { return nil }
+        return text("header " + name) { value.bytes }
     }
 
-    private func text(_ key: String, _ make: () -> String) -> UnsafePointer<CChar> {
+    private func text(_ key: String, _ make: () -> [UInt8]) -> UnsafePointer<CChar> {
         if let base = texts[key]?.baseAddress { return UnsafePointer(base) }
-        let bytes = make().utf8CString
+        let bytes = make().map { CChar(bitPattern: $0) } + [0]
         let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)
         _ = copy.initialize(from: bytes)
         texts[key] = copy
@@ -64,14 +64,12 @@ final class RESTView: Handle {
 
     /// Calls `function` with a view that ends with the call.
     static func show(
-        _ outcome: RESTOutcome, _ body: [UInt8], _ httpVersion: Int,
+        _ outcome: RESTOutcome, _ body: RESTBody, _ httpVersion: Int,
         to function: (rt_rest_response?) -> Void
     ) {
-        body.withUnsafeBytes { bytes in
-            let view = RESTView(outcome, bytes, httpVersion)
-            withExtendedLifetime(view) {
-                function(OpaquePointer(Unmanaged.passUnretained(view).toOpaque()))
-            }
+        let view = RESTView(outcome, body, httpVersion)
+        withExtendedLifetime(view) {
+            function(OpaquePointer(Unmanaged.passUnretained(view).toOpaque()))
         }
     }
 }
@@ -108,37 +106,45 @@ extension RESTRequestBuilder {
     }
 
     func setHead(_ box: CallbackBox<rt_rest_head_fn>) {
-        handlers.head = box.function.map { function in
-            { head in
-                RESTView.show(head.outcome, [], head.httpVersion) { function($0, box.user) }
+        changeHandlers {
+            $0.head = box.function.map { function in
+                { head in
+                    RESTView.show(head.outcome, .empty, head.httpVersion) { function($0, box.user) }
+                }
             }
         }
     }
 
     func setPieces(_ box: CallbackBox<rt_rest_body_fn>) {
-        handlers.body = box.function.map { function in
-            { bytes in
-                let base = (bytes.baseAddress ?? emptyBase).assumingMemoryBound(to: UInt8.self)
-                function(base, bytes.count, box.user)
+        changeHandlers {
+            $0.body = box.function.map { function in
+                { bytes in
+                    let base = (bytes.baseAddress ?? emptyBase).assumingMemoryBound(to: UInt8.self)
+                    function(base, bytes.count, box.user)
+                }
             }
         }
     }
 
     func setProgress(_ box: CallbackBox<rt_rest_progress_fn>) {
-        handlers.progress = box.function.map { function in
-            { function($0.sent, $0.toSend, $0.received, $0.toReceive, box.user) }
+        changeHandlers {
+            $0.progress = box.function.map { function in
+                { function($0.sent, $0.toSend, $0.received, $0.toReceive, box.user) }
+            }
         }
     }
 
     func send(to box: CallbackBox<rt_rest_done_fn>) throws(RealtimeError) -> UInt64 {
-        handlers.done = { result in
-            // Kept without a function too: its user data lives until the request ends.
-            guard let function = box.function else { return }
-            RESTView.show(result.outcome, result.body, result.httpVersion) {
-                function($0, box.user)
+        changeHandlers {
+            $0.done = { result in
+                // Kept without a function too: its user data lives until the request ends.
+                guard let function = box.function else { return }
+                RESTView.show(result.outcome, result.body, result.httpVersion) {
+                    function($0, box.user)
+                }
             }
         }
-        defer { handlers.done = nil }
+        defer { changeHandlers { $0.done = nil } }
         return try client.send(self)
     }
 }

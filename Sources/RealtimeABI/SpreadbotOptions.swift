@@ -141,8 +141,8 @@ public func rt_spreadbot_set_reachability(
     }
 }
 
-/// Whether compression is offered: permessage-deflate, and the codings of libcurl. Default true.
-/// Since 0.1.
+/// Whether compression is offered: permessage-deflate by WebSocket, content codings by HTTP
+/// (`rt_eventsource_set_compression`). Default true. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_compression")
 public func rt_spreadbot_set_compression(
@@ -181,8 +181,23 @@ public func rt_spreadbot_set_max_reconnects(
     change(spreadbot) { $0.maxReconnects = Int(count) }
 }
 
-/// The longest delay between attempts on one leg, which begin at 0.5 to 1 s and double. Default
-/// 30,000. Since 0.1.
+/// Sets how often in a row all legs may fail before the connection ends with
+/// RT_ERROR_RECONNECTS_EXHAUSTED. Until then each further round begins with the first leg, after a
+/// delay that starts at 0.5 to 1 s and doubles up to `rt_spreadbot_set_max_delay_ms`; the error
+/// callback gets RT_ERROR_RECONNECTS_EXHAUSTED with `fatal` false and the delay. A message, a
+/// connection that holds, or a network that returns resets the count. A server that refuses the
+/// client (403, 404, close codes 1008, 3003 and 4403, tokens that cannot be refreshed) ends the
+/// connection in any round. Default 1; 0 for no limit. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_spreadbot_set_max_rounds")
+public func rt_spreadbot_set_max_rounds(
+    _ spreadbot: rt_spreadbot?, _ count: UInt32
+) -> rt_status {
+    change(spreadbot) { $0.maxRounds = Int(count) }
+}
+
+/// The longest delay between attempts on one leg, and between rounds over all legs; these delays
+/// begin at 0.5 to 1 s and double. Default 30,000. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_delay_ms")
 public func rt_spreadbot_set_max_delay_ms(
@@ -285,9 +300,11 @@ public func rt_spreadbot_set_queue(
 /// crash, it may arrive twice, a POST with the same Idempotency-Key. Messages go to the path they
 /// were sent to, once a connection is established, requests at once. It holds 10,000 of them, and
 /// 64 MiB. Default none: the queue in memory. Since 0.1.
-/// - Parameter path: of the file, made when it is not there; only its owner may read it.
+/// - Parameter path: of the file, made with the mode 0600 when it is not there. It must be a
+///   regular file, not a symbolic link, that belongs to the effective user and that no other user
+///   may read or write.
 /// - Returns: RT_OK; RT_ERROR_BUSY while another connection or process has it open; RT_ERROR_STORE
-///   for what is no outbox, which is left as it is, and for what the system refuses;
+///   for any other file, which is left as it is, and for what the system refuses;
 ///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE when one is set already.
 @_cdecl("rt_spreadbot_set_outbox")
 public func rt_spreadbot_set_outbox(

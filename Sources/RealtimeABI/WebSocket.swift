@@ -98,9 +98,11 @@ public typealias rt_websocket_error_fn =
     ) -> Void
 
 /// The server refused the handshake with a status other than 101; the error callback follows with
-/// RT_ERROR_HTTP_STATUS. `headers` holds "Name: value" lines, each ended by LF, `headers_length`
-/// bytes in all; `body` is the beginning of the answer's body, at most 64 KiB. All valid until the
-/// callback returns. Since 0.1.
+/// RT_ERROR_HTTP_STATUS. Or the proxy refused the tunnel, with RT_ERROR_PROXY; then there are no
+/// headers and no body. `headers` holds "Name: value" lines, each ended by LF, `headers_length`
+/// bytes in all. `reason` and values are the bytes that the server sent: usually ASCII, and not
+/// necessarily UTF-8. `body` is the beginning of the answer's body, at most 64 KiB. All valid until
+/// the callback returns. Since 0.1.
 public typealias rt_websocket_refused_fn =
     @convention(c) (
         _ http_status: Int32, _ reason: UnsafePointer<CChar>?, _ headers: UnsafePointer<CChar>?,

@@ -127,10 +127,11 @@ public func rt_websocket_set_allow_insecure_redirects(
 }
 
 /// Makes the connection again when it is lost or cannot be made, by a copy of this backoff; NULL,
-/// the default, does not. It ends after a close of ours, after the peer's close codes 1000, 1002,
-/// 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect or
-/// message that is refused, and when no attempt is left. Retry-After, in seconds or as
-/// a date, is waited for up to five minutes. Before start. Since 0.1.
+/// the default, does not. It ends after a close of ours, after the peer's close codes 1000 (unless
+/// `rt_websocket_set_reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a
+/// 4xx answer other than 408, 425 and 429, after a redirect or message that is refused, and when no
+/// attempt is left. Retry-After, in seconds or as a date, is waited for up to five minutes. Before
+/// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_reconnect")
 public func rt_websocket_set_reconnect(
@@ -139,6 +140,17 @@ public func rt_websocket_set_reconnect(
     configure(websocket) {
         $0.reconnect = try backoff.map { try BackoffHandle.borrow($0).configuration }
     }
+}
+
+/// Whether a connection with `rt_websocket_set_reconnect` also reconnects after the peer closed it
+/// with code 1000. Some servers send that code when they restart. `rt_websocket_close` always ends
+/// the connection for good. Default: false. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_websocket_set_reconnect_after_normal_close")
+public func rt_websocket_set_reconnect_after_normal_close(
+    _ websocket: rt_websocket?, _ enabled: Bool
+) -> rt_status {
+    configure(websocket) { $0.reconnectsAfterNormalClose = enabled }
 }
 
 /// How many messages may wait while there is no connection; they are sent when there is one, behind

@@ -10,6 +10,7 @@ private func options(
 ) -> EventSource.Options {
     var options = EventSource.Options()
     options.reconnectionTime = .milliseconds(10)
+    options.minReconnectionTime = .milliseconds(10)
     change(&options)
     return options
 }
