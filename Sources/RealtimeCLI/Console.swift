@@ -18,7 +18,11 @@ struct Console: Sendable {
 
     /// The same for bytes, which become the object's last member: "data" when they are text, else
     /// "base64".
-    func tell(_ bytes: [UInt8], isText: Bool = true, _ object: JSONLine) {
+    /// - Parameter isLine: false writes the bytes as they are to what is not a terminal.
+    func tell(_ bytes: [UInt8], isText: Bool = true, isLine: Bool = true, _ object: JSONLine) {
+        if !isLine, !isJSON, !Console.isOutputTerminal {
+            return Console.write(bytes, to: STDOUT_FILENO)
+        }
         let text = isText ? String(validating: bytes, as: UTF8.self) : nil
         if let text {
             tell(text, object.with("data", text))
@@ -38,18 +42,18 @@ struct Console: Sendable {
     }
 
     /// A failure after which another attempt follows, or one beside the connection.
-    /// - Parameter without: what an attempt that has no delay waits for.
-    func tellLoss(
-        _ error: RealtimeError, _ delay: Duration?, _ attempt: Int, transport: String? = nil,
-        without wanted: String = Console.network
-    ) {
+    func tellLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
         if error.code == .store {
             return note(error.message, JSONLine("warning").with("message", error.message))
         }
         note(
-            "\(error.message); trying again \(Console.when(delay, wanted))",
-            JSONLine("lost").with("code", "\(error.code)").with("message", error.message)
-                .with("delay_ms", delay).with("attempt", attempt).with("transport", transport))
+            "\(error.message); trying again \(Console.when(delay))",
+            Console.loss(error, delay, attempt))
+    }
+
+    static func loss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) -> JSONLine {
+        JSONLine("lost").with("code", "\(error.code)").with("message", error.message)
+            .with("delay_ms", delay).with("attempt", attempt)
     }
 
     /// What the user of a terminal wants to know beside it.
@@ -93,7 +97,7 @@ struct Console: Sendable {
                     + (error.advice.map { [$0] } ?? [])).joined(separator: " "),
                 JSONLine("error").with("code", "\(error.code)").with("message", error.message)
                     .with("status", error.response?.status).with("advice", error.advice))
-            return ExitCode(ExitStatus(error.code).rawValue)
+            return ExitCode(ExitStatus(error).rawValue)
         case let failure as REST.Failure:
             return fail(RealtimeError(failure.code, failure.message))
         case let status as ExitStatus: return ExitCode(status.rawValue)

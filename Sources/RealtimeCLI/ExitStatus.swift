@@ -22,10 +22,10 @@ enum ExitStatus: Int32, Error, CaseIterable {
         case .other: "a failure of this machine"
         case .unreachable: "no connection: name, host, port, proxy, or no answer in time"
         case .untrusted: "no connection that can be trusted: TLS"
-        case .refused: "the server answered with an error, or what it must not"
+        case .refused: "the server answered with an error or an invalid response"
         case .lost: "the connection was lost, or the peer broke the protocol"
         case .closedWithError: "the peer closed with a code that is an error"
-        case .usage: "an argument that cannot be"
+        case .usage: "invalid argument"
         case .interrupted: "Ctrl-C or SIGTERM, after closing in order"
         case .unread: "nobody reads the output any more"
         }
@@ -39,7 +39,11 @@ enum ExitStatus: Int32, Error, CaseIterable {
         }.joined(separator: "\n")
     }
 
-    init(_ code: RealtimeError.Code) {
+    init(_ error: RealtimeError) {
+        self = error.isOfProxy ? .unreachable : ExitStatus(error.code)
+    }
+
+    private init(_ code: RealtimeError.Code) {
         switch code {
         case .resolve, .connect, .proxy, .timeout, .deadline: self = .unreachable
         case .tls: self = .untrusted
@@ -60,19 +64,24 @@ enum ExitStatus: Int32, Error, CaseIterable {
 }
 
 extension RealtimeError {
+    /// A proxy asks for credentials: only proxies answer 407 (RFC 9110 §15.5.8).
+    var isOfProxy: Bool { response?.status == 407 }
+
+    static let proxyAdvice = "Give the proxy's credentials: --proxy http://NAME:PASSWORD@HOST:PORT."
+
     /// What the one who typed the command may do about it.
     var advice: String? {
         switch code {
+        case _ where isOfProxy: RealtimeError.proxyAdvice
         case .resolve: "Check the host's name; --resolve HOST:PORT:ADDRESS goes without looking up."
         case .connect: "Check host and port, and whether the server runs."
         case .proxy: "Check the proxy's URL and credentials; --proxy none goes without one."
         case .timeout: "The server may be overloaded, or a firewall be silent; see --timeout."
         case .deadline: "See --max-time."
-        case .tls where message.contains("wrong version number"):
-            "The server speaks no TLS at this port; maybe http or ws is meant."
+        case .tls where message.contains("does not speak TLS"): nil
         case .tls where message.contains("setting certificate file"): nil
         case .tls: "For an authority of your own use --ca-file; openssl s_client shows more."
-        case .httpStatus where response?.status == 401 || response?.status == 407:
+        case .httpStatus where response?.status == 401:
             "Credentials are missing or wrong; see --bearer and --user."
         case .httpStatus where response?.status == 404:
             "The server has nothing at this path."

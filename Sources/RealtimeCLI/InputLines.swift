@@ -3,7 +3,7 @@ import Glibc
 import Realtime
 import Synchronization
 
-/// The lines of standard input, as bytes.
+/// Standard input: its lines as bytes, or its bytes as they come.
 final class InputLines: Sendable {
     private let buffer = Mutex(Buffer())
 
@@ -15,6 +15,17 @@ final class InputLines: Sendable {
             DispatchQueue.global().async { [self] in
                 continuation.resume(
                     with: Result { try buffer.withLock { try $0.nextLine() } })
+            }
+        }
+    }
+
+    /// What one read(2) returns, up to 64 KiB, with nothing added or removed; nil at the end of the
+    /// input. Not to be mixed with `next`.
+    func nextBytes() async -> [UInt8]? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                let bytes = Buffer.read()
+                continuation.resume(returning: bytes.isEmpty ? nil : bytes)
             }
         }
     }
@@ -54,11 +65,16 @@ final class InputLines: Sendable {
 
         /// False at the end.
         private mutating func readMore() -> Bool {
-            let more = [UInt8](unsafeUninitializedCapacity: Buffer.chunk) { buffer, count in
-                count = max(0, Files.read(STDIN_FILENO, buffer))
-            }
+            let more = Buffer.read()
             bytes += more
             return !more.isEmpty
+        }
+
+        /// Empty at the end.
+        static func read() -> [UInt8] {
+            [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
+                count = max(0, Files.read(STDIN_FILENO, buffer))
+            }
         }
     }
 }

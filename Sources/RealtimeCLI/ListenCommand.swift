@@ -1,5 +1,6 @@
 import ArgumentParser
 import Realtime
+import Synchronization
 
 struct ListenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -9,6 +10,10 @@ struct ListenCommand: AsyncParsableCommand {
             The data of each message is written as it is, a line each; --json tells id and event \
             too. Which way messages come, and each change of it, is told beside them. Each message \
             comes once and in order, whatever happens on the way, until Ctrl-C or --count.
+
+            When no transport works, all of them are tried again, with delays that grow up to 30 \
+            seconds; --max-rounds limits how often. A server that was never reached ends the \
+            command after the first round, unless --max-rounds is given.
 
             Lines of standard input are sent with --send, by the WebSocket or by POST, each \
             behind the one before.
@@ -52,6 +57,12 @@ struct ListenCommand: AsyncParsableCommand {
             valueName: "seconds"))
     var upgrade: Double = 300
 
+    @Option(
+        help: ArgumentHelp(
+            "How often in a row all transports may fail; 0 for no limit, also at the beginning.",
+            valueName: "count"))
+    var maxRounds: Int?
+
     @Flag(help: "Send the lines of standard input.")
     var send = false
 
@@ -62,6 +73,9 @@ struct ListenCommand: AsyncParsableCommand {
 
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count is \(count); 1 is the least.") }
+        if let maxRounds, maxRounds < 0 {
+            throw ValidationError("--max-rounds is \(maxRounds); 0 or more is expected.")
+        }
         if upgrade != 0 { _ = try duration(upgrade, "--upgrade") }
         try SharedOptions.refuse(empty: token, "--token")
         if shared.user != nil {
@@ -82,7 +96,7 @@ struct ListenCommand: AsyncParsableCommand {
             let spreadbot = try Spreadbot(config: configuration(base))
             let completion = Completion()
             let interruption = Interruption { ListenCommand.close(spreadbot) }
-            addHandlers(to: spreadbot, completion)
+            addHandlers(to: spreadbot, Attempts(endsUnreached: maxRounds == nil), completion)
             try shared.console.tellOffline()
             try ListenCommand.establish(spreadbot, path)
             let sending = send ? Task { await sendLines(by: spreadbot) } : nil
@@ -102,30 +116,52 @@ struct ListenCommand: AsyncParsableCommand {
     private static func close(_ spreadbot: Spreadbot) { spreadbot.closeConnection() }
 
     /// All is told on the loop's thread, so that it comes in the order it happened.
-    private func addHandlers(to spreadbot: Spreadbot, _ completion: Completion) {
+    private func addHandlers(
+        to spreadbot: Spreadbot, _ attempts: Attempts, _ completion: Completion
+    ) {
         let console = shared.console
         spreadbot.onOpen { transport, resumed in
+            attempts.connected()
             console.note(
                 "connected by \(transport.title)" + (resumed ? ", behind the last id" : ""),
                 JSONLine("open").with("transport", transport.rawValue).with("resumed", resumed))
         }
         spreadbot.onError { [unowned spreadbot] failure in
+            let isEnd = attempts.failed(failure)
             guard !failure.isFatal else { return }
-            console.tellLoss(
-                failure.error, failure.retryIn, failure.attempt,
-                transport: failure.transport?.rawValue,
-                without: spreadbot.phase == .auth ? "with fresh tokens" : Console.network)
+            if isEnd {
+                completion.end(attempts.cause(failure.error))
+                return ListenCommand.close(spreadbot)
+            }
+            ListenCommand.tell(failure, spreadbot, console)
         }
         spreadbot.onTokens { _, _ in
             console.note("the tokens were refreshed", JSONLine("tokens"))
         }
-        spreadbot.onDisconnected { completion.end($0) }
+        spreadbot.onDisconnected { completion.end($0.map(attempts.cause)) }
         let left = Countdown(count)
         spreadbot.onMessage { [unowned spreadbot] id, event, data in
             guard !left.isOver else { return }
             console.tell(data, JSONLine("message").with("id", id).with("name", event))
             if left.countsDown() { ListenCommand.close(spreadbot) }
         }
+    }
+
+    /// Tells which transport failed, and which one is tried next.
+    private static func tell(
+        _ failure: Spreadbot.ErrorEvent, _ spreadbot: Spreadbot, _ console: Console
+    ) {
+        let next = spreadbot.transport
+        let isRound = failure.error.code == .reconnectsExhausted
+        let failed = isRound ? nil : failure.transport.map { "\($0.title): " }
+        let again = !isRound && next != failure.transport ? "" : " again"
+        let when = Console.when(
+            failure.retryIn, spreadbot.phase == .auth ? "with fresh tokens" : Console.network)
+        console.note(
+            "\(failed ?? "")\(failure.error.message);"
+                + " trying\(next.map { " \($0.title)" } ?? "")\(again) \(when)",
+            Console.loss(failure.error, failure.retryIn, failure.attempt)
+                .with("transport", failure.transport?.rawValue).with("next", next?.rawValue))
     }
 
     private func sendLines(by spreadbot: Spreadbot) async {
@@ -159,6 +195,7 @@ struct ListenCommand: AsyncParsableCommand {
         configuration.authURL = authURL
         configuration.base64Credentials = client ?? ""
         configuration.transports = transports
+        configuration.maxRounds = maxRounds ?? 0
         configuration.lastEventID = lastEventID ?? ""
         configuration.headers = shared.header
         configuration.network = shared.network.network
@@ -177,6 +214,47 @@ struct ListenCommand: AsyncParsableCommand {
         guard slashes.count > 2 else { return (url, "") }
         let path = url[slashes[2]...].utf8.drop { $0 == slash }
         return (String(url[..<slashes[2]]), String(Substring(path)))
+    }
+}
+
+/// What came of the attempts so far. Used on the loop's thread, and locked for the compiler.
+private final class Attempts: Sendable {
+    private struct State {
+        var hasConnected = false
+        var last: RealtimeError?
+        /// The answer's to the last attempt of all, whose own error is not reported.
+        var lastStatus = 0
+    }
+
+    private let endsUnreached: Bool
+    private let state = Mutex(State())
+
+    /// - Parameter endsUnreached: one round is enough for a server that was never reached.
+    init(endsUnreached: Bool) { self.endsUnreached = endsUnreached }
+
+    func connected() { state.withLock { $0.hasConnected = true } }
+
+    /// - Returns: whether that is the end.
+    func failed(_ failure: Spreadbot.ErrorEvent) -> Bool {
+        state.withLock { state in
+            if failure.error.code == .reconnectsExhausted {
+                state.lastStatus = failure.httpStatus
+                return endsUnreached && !state.hasConnected
+            }
+            if failure.transport != nil { state.last = failure.error }
+            return false
+        }
+    }
+
+    /// The error of the end. When there never was a connection its kind is that of the last
+    /// failure, so that the exit code says whether the server was reached.
+    func cause(_ error: RealtimeError) -> RealtimeError {
+        state.withLock { state in
+            guard error.code == .reconnectsExhausted, !state.hasConnected else { return error }
+            if state.lastStatus > 0 { return RealtimeError(.httpStatus, error.message) }
+            guard let last = state.last else { return error }
+            return RealtimeError(last.code, error.message, response: last.response)
+        }
     }
 }
 

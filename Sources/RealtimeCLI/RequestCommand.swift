@@ -115,8 +115,14 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     func run() async throws {
         shared.prepare()
-        let work = Task { try await transfer() }
+        let isHeard = Gate()
+        let work = Task {
+            await isHeard.wait()
+            try await transfer()
+        }
+        // Signals are handled before there is any output that somebody could react to.
         let interruption = Interruption { work.cancel() }
+        isHeard.setOpen(true)
         do {
             try await work.value
             try interruption.check()
@@ -145,12 +151,18 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
             for header in answer.headers { console.note("\(header.name): \(header.value)") }
         }
         try sink.end(answer)
-        if include || !(200...299).contains(answer.status) {
-            // A query may have a token in it.
-            let place = answer.url.prefix { $0 != "?" }
+        let isGood = (200...299).contains(answer.status)
+        // A query may have a token in it.
+        let place = answer.url.prefix { $0 != "?" }
+        if answer.status == 407 {
+            console.note(
+                "the proxy to \(place) answered 407 \(answer.reason). \(RealtimeError.proxyAdvice)")
+            throw ExitStatus.unreachable
+        }
+        if include || !isGood {
             console.note("\(place) answered \(answer.status) \(answer.reason)")
         }
-        if !(200...299).contains(answer.status) { throw ExitStatus.refused }
+        if !isGood { throw ExitStatus.refused }
     }
 
     private func options() throws -> REST.Options {
