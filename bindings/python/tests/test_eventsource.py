@@ -13,7 +13,7 @@ from wire import read
 import librealtime
 from librealtime import EventSource, ReadyState, ServerSentEvent, sync
 
-SOON = {"reconnection_time": 0.01}
+SOON = {"reconnection_time": 0.01, "min_reconnection_time": 0.01}
 
 
 def test_events_are_iterated_over_reconnections(run, events):
@@ -57,7 +57,7 @@ def test_blocking_iteration(events):
 
 def test_an_event_has_what_httpx_sse_has(run, events):
     async def main():
-        async with EventSource(events.url + "/held") as source:
+        async with EventSource(events.url + "/held", min_reconnection_time=0.02) as source:
             event = await source.recv()
         assert (event.event, event.data, event.id, event.retry) == ("message", '{"a": 1}', "a", 20)
         assert event.json() == {"a": 1}

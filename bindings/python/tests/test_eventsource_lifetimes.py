@@ -15,7 +15,7 @@ import pytest
 import librealtime
 from librealtime import EventSource, sync
 
-SOON = {"reconnection_time": 0.01}
+SOON = {"reconnection_time": 0.01, "min_reconnection_time": 0.01}
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,7 @@ SOON = {"reconnection_time": 0.01}
         ({"store_key": "k"}, librealtime.InvalidArgument),
         ({"id_file": ""}, librealtime.InvalidArgument),
         ({"reconnection_time": -1}, librealtime.InvalidArgument),
+        ({"min_reconnection_time": -1}, librealtime.InvalidArgument),
         ({"reconnection_time": None}, TypeError),
         ({"connect_timeout": 0}, librealtime.InvalidArgument),
         ({"retry_statuses": [200]}, librealtime.InvalidArgument),

@@ -17,7 +17,11 @@ from librealtime import sync
 from librealtime._taken import Taken
 
 COUNT = 6
-OPTIONS: dict[str, Any] = {"store_key": "k", "reconnection_time": 0.01}
+OPTIONS: dict[str, Any] = {
+    "store_key": "k",
+    "reconnection_time": 0.01,
+    "min_reconnection_time": 0.01,
+}
 
 
 def kept(path: Path) -> str:

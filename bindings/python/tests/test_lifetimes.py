@@ -124,7 +124,7 @@ import sys, threading, time
 from librealtime.sync import connect
 ws = connect(sys.argv[1] + "/silent")
 threading.Thread(target=ws.recv, daemon=True).start()
-while ws._wheel.driver is None:
+while not ws._wheel.is_driven:
     time.sleep(0.001)
 print(0)
 """,

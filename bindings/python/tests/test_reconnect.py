@@ -51,7 +51,12 @@ def test_backoffs_that_cannot_be(server, options, culprit):
 
 
 def test_options_that_need_reconnect(server):
-    for options in ({"on_lost": print}, {"on_reconnect": print}, {"offline_queue": 1}):
+    for options in (
+        {"on_lost": print},
+        {"on_reconnect": print},
+        {"offline_queue": 1},
+        {"reconnect_after_normal_close": True},
+    ):
         with pytest.raises(librealtime.InvalidArgument, match="need reconnect"):
             connect(server.url, **options)
     with pytest.raises(TypeError, match="a Backoff is expected"):
@@ -85,6 +90,35 @@ def test_one_connection_outlives_losses(run, own_server):
     assert lost[0].error.name == "RT_ERROR_CONNECTION_LOST"
     assert lost[1].error is None
     assert all(loss.delay == 0 for loss in lost)
+
+
+def test_a_normal_close_is_outlived_where_that_is_wanted(run, own_server):
+    own_server.fates.extend(["1000", "drop", "1000"])
+    lost = []
+
+    async def main():
+        async with librealtime.connect(
+            own_server.url + "/flaky",
+            reconnect=AT_ONCE,
+            reconnect_after_normal_close=True,
+            on_lost=lost.append,
+        ) as ws:
+            for expected in ("2 left", "1 left", "0 left", "0 left"):
+                assert await ws.recv() == expected
+        # A close of ours ends it.
+        assert ws.state is State.CLOSED
+
+    run(main())
+    assert [loss.code for loss in lost] == [1000, 1006, 1000]
+
+
+def test_a_normal_close_is_outlived_without_asyncio(own_server):
+    own_server.fates.append("1000")
+    with connect(
+        own_server.url + "/flaky", reconnect=AT_ONCE, reconnect_after_normal_close=True
+    ) as ws:
+        assert [ws.recv() for _ in range(2)] == ["0 left", "0 left"]
+    assert ws.state is State.CLOSED
 
 
 def test_one_connection_outlives_losses_without_asyncio(own_server):

@@ -274,6 +274,23 @@ def test_an_unknown_option_is_told_with_the_one_that_is_near(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("follow_redirects", "redirects are followed by default, and max_redirects=0 follows none"),
+        ("allow_redirects", "redirects are followed by default, and max_redirects=0 follows none"),
+        ("verify", "the client decides whom to trust: see ca_file and network of RESTClient"),
+        ("proxies", "the client decides on a proxy: see proxy of RESTClient"),
+        ("files", "a file is given as content; there are no multipart bodies"),
+    ],
+)
+def test_an_option_of_other_libraries_is_told_what_it_is_here(option: str, hint: str) -> None:
+    with sync.RESTClient("http://127.0.0.1:1/") as client:
+        with pytest.raises(TypeError) as raised:
+            client.get("x", **{option: True})  # type: ignore[misc]
+        assert str(raised.value) == f"request() has no option {option!r}: {hint}"
+
+
+@pytest.mark.parametrize(
     "name", ["connect", "EventSource", "LongPoll", "RESTClient", "Spreadbot", "SpreadbotREST"]
 )
 @pytest.mark.parametrize("face", [librealtime, sync])

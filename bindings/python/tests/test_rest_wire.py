@@ -18,8 +18,8 @@ from wire import OK, head_lines, read
 import librealtime
 from librealtime import _abi, sync
 from librealtime import _rest_callbacks as c
+from librealtime._handle import new_loop
 from librealtime._loader import lib
-from librealtime._registry import new_loop
 
 
 def test_what_one_read_decodes_to_is_no_limit(serve: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import sys
 
 import pytest
@@ -202,6 +203,28 @@ def test_established_again_by_a_handler(run, bots):
             await bot.establish_connection("events")
             assert (await bot.recv()).id == "1"
             bot.on_disconnected = None
+
+    run(main())
+
+
+def test_rounds_of_the_ladder(run, bots):
+    """All legs fail, twice; the first time another round follows."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    told = []
+
+    async def main():
+        options = {"transports": ["poll"], "max_reconnects": 0, "max_delay": 0.02}
+        async with Spreadbot(url, max_rounds=2, on_error=told.append, **options) as bot:
+            with pytest.raises(librealtime.ReconnectsExhausted):
+                await bot.establish_connection("events")
+        assert [event.fatal for event in told] == [False, True]
+        assert all(isinstance(event.error, librealtime.ReconnectsExhausted) for event in told)
+        assert 0 < told[0].retry_in <= 0.02 and told[1].retry_in is None
+        Spreadbot(url, max_rounds=None).close()
+        for rounds in (-1, 2**32):
+            with pytest.raises(ValueError, match="max_rounds"):
+                Spreadbot(url, max_rounds=rounds)
 
     run(main())
 

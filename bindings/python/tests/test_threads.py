@@ -45,7 +45,7 @@ class Worker(threading.Thread):
 def wait_until_driven(ws: Connection) -> None:
     """Until another thread is inside the library."""
     deadline = time.monotonic() + PATIENCE_S
-    while ws._wheel.driver is None:
+    while not ws._wheel.is_driven:
         assert time.monotonic() < deadline, "nobody drives the connection"
         time.sleep(0.001)
 

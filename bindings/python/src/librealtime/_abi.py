@@ -832,6 +832,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_websocket_set_reconnect": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_websocket_set_reconnect_after_normal_close": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
     "rt_websocket_set_offline_queue": (
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
@@ -1121,6 +1125,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
+    "rt_eventsource_set_min_reconnection_time_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
     "rt_eventsource_set_max_delay_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -1378,6 +1386,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_rest_set_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_add_credential_origin": (
+        (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
     "rt_rest_set_attempts": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
@@ -1657,6 +1669,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_set_max_rounds": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
     "rt_spreadbot_set_max_delay_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -1865,6 +1878,8 @@ class Library:
     rt_websocket_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (websocket, backoff)
     rt_websocket_set_reconnect: Callable[[Any, Any], int]
+    # (websocket, enabled)
+    rt_websocket_set_reconnect_after_normal_close: Callable[[Any, bool], int]
     # (websocket, max_messages)
     rt_websocket_set_offline_queue: Callable[[Any, int], int]
     # (websocket, reachability)
@@ -2023,6 +2038,8 @@ class Library:
     rt_eventsource_set_max_reconnects: Callable[[Any, int], int]
     # (eventsource, time_ms)
     rt_eventsource_set_reconnection_time_ms: Callable[[Any, int], int]
+    # (eventsource, time_ms)
+    rt_eventsource_set_min_reconnection_time_ms: Callable[[Any, int], int]
     # (eventsource, delay_ms)
     rt_eventsource_set_max_delay_ms: Callable[[Any, int], int]
     # (eventsource, time_ms)
@@ -2205,6 +2222,8 @@ class Library:
     rt_rest_add_header: Callable[[Any, bytes | None, bytes | None], int]
     # (rest, name, value)
     rt_rest_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (rest, origin)
+    rt_rest_add_credential_origin: Callable[[Any, bytes | None], int]
     # (rest, count)
     rt_rest_set_attempts: Callable[[Any, int], int]
     # (rest, timeout_ms)
@@ -2371,6 +2390,8 @@ class Library:
     rt_spreadbot_set_max_redirects: Callable[[Any, int], int]
     # (spreadbot, count)
     rt_spreadbot_set_max_reconnects: Callable[[Any, int], int]
+    # (spreadbot, count)
+    rt_spreadbot_set_max_rounds: Callable[[Any, int], int]
     # (spreadbot, delay_ms)
     rt_spreadbot_set_max_delay_ms: Callable[[Any, int], int]
     # (spreadbot, time_ms)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ._abi import rt_jitter, rt_status
+from ._handle import Handle, new
 from ._loader import lib
-from ._registry import Handle
 from ._values import invalid, limit, milliseconds
 from .exceptions import check
 
@@ -46,9 +46,7 @@ class Backoff:
 
     def make(self) -> Handle:
         """The C interface's."""
-        out = ctypes.c_void_p()
-        check(lib.rt_backoff_new(ctypes.byref(out)))
-        backoff = Handle(out.value, lib.rt_backoff_free)
+        backoff = new(lib.rt_backoff_new, lib.rt_backoff_free)
         for setter, value, name in (
             (lib.rt_backoff_set_initial_delay_ms, self.initial_delay, "initial_delay"),
             (lib.rt_backoff_set_max_delay_ms, self.max_delay, "max_delay"),

@@ -17,11 +17,11 @@ from ._abi import (
 from ._awaiting import Calling, at_once
 from ._batch import Message
 from ._callbacks import attach, new_websocket
+from ._handle import Handle
 from ._inbox import Inbox
 from ._loader import lib
 from ._options import Options
 from ._reconnect import WEBSOCKET, Attempt, Lost
-from ._registry import Handle
 from ._response import Response
 from ._state import Handlers, Ping, State
 from ._statistics import (
@@ -114,8 +114,10 @@ class BaseConnection(Calling):
     # The default outlives the module at interpreter exit.
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
         if not self._is_closed:
-            _warn(f"unclosed connection {self!r}", ResourceWarning, source=self)
-            self._was_collected()
+            try:
+                _warn(f"unclosed connection {self!r}", ResourceWarning, source=self)
+            finally:
+                self._was_collected()
 
     @property
     def state(self) -> State:

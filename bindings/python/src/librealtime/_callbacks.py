@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from . import _abi
 from ._batch import Message, decode
+from ._handle import Handle, new
 from ._loader import lib
-from ._registry import Handle, Registration, find
+from ._registry import Registration, find
 from ._response import Response
-from .exceptions import check
 
 _string_at = ctypes.string_at
 _TEXT = int(_abi.rt_message_kind.TEXT)
@@ -35,9 +35,7 @@ class Target(Protocol):
 
 
 def new_websocket(loop: Handle, url: bytes) -> Handle:
-    out = ctypes.c_void_p()
-    check(lib.rt_websocket_new(loop, url, ctypes.byref(out)))
-    return Handle(out.value, lib.rt_websocket_free)
+    return new(lib.rt_websocket_new, lib.rt_websocket_free, loop, url)
 
 
 def _target(key: int) -> Target | None:

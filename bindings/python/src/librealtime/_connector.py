@@ -64,6 +64,9 @@ class Connector:
 
     :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
         as one and the same object; what was sent before a loss is not sent again. Default None.
+    :param reconnect_after_normal_close: whether ``reconnect`` also applies after the peer closed
+        the connection with code 1000. Some servers send that code when they restart. ``close()``
+        always ends the connection. Default False.
     :param reachability: a ``Reachability``: while it is offline no attempt to come back is made and
         none is counted. Default None: by what the kernel tells of the network.
     :param offline_queue: how many messages may wait while there is no connection, and up to
@@ -117,6 +120,7 @@ class Connector:
         write_limit: int = 2**18,
         # Another connection after one that was lost.
         reconnect: Backoff | None = None,
+        reconnect_after_normal_close: bool = False,
         reachability: Reachability | None = None,
         offline_queue: int = 0,
         reconnect_delays: Backoff = Backoff(),  # noqa: B008
@@ -124,8 +128,12 @@ class Connector:
     ) -> None:
         if [on_message, on_messages, streaming or None].count(None) < 2:
             raise invalid("on_message, on_messages and streaming exclude each other")
-        if reconnect is None and (on_lost or on_reconnect or offline_queue or reachability):
-            raise invalid("on_lost, on_reconnect, reachability and offline_queue need reconnect")
+        needs = on_lost or on_reconnect or offline_queue or reachability
+        if reconnect is None and (needs or reconnect_after_normal_close):
+            raise invalid(
+                "on_lost, on_reconnect, reachability, offline_queue and"
+                " reconnect_after_normal_close need reconnect"
+            )
         self._handlers = Handlers(on_message, on_messages, on_lost, on_reconnect)
         request = Request(
             subprotocols, origin, additional_headers, user_agent_header, cookies, auth,
@@ -139,7 +147,7 @@ class Connector:
         route = chosen_network(network, ca_file, proxy)
         self._options = Options(
             url, request, timing, limits, compression, bool(streaming), route, reconnect,
-            reachability,
+            bool(reconnect_after_normal_close), reachability,
         )  # fmt: skip
         self._reconnect_delays = reconnect_delays
         self._process_exception = plain(process_exception, "process_exception")

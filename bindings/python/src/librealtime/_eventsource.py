@@ -8,7 +8,7 @@ from typing import Any
 from ._events import ServerSentEvent
 from ._eventsource_base import BaseEventSource
 from ._eventsource_callbacks import EVENTSOURCE
-from ._registry import Handle
+from ._handle import Handle
 from ._source import AsyncSource
 from .exceptions import check
 

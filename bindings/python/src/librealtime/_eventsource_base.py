@@ -6,7 +6,7 @@ from ._events import ServerSentEvent
 from ._eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_RETRY, ON_STORE
 from ._eventsource_options import EventHandler, EventListener, Handlers, OnComment, OnEvent, Options
 from ._eventsource_parameters import Parameters
-from ._registry import Handle
+from ._handle import Handle
 from ._source_http import HTTPSource
 from ._source_kind import Callback, read_text
 from ._values import invalid, text
@@ -54,7 +54,8 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
 
     @property
     def reconnection_time(self) -> float:
-        """Seconds before a reconnect: what the server set last, or the option."""
+        """Seconds before a reconnect: what the server set last, at least
+        `min_reconnection_time`, or the option."""
         handle = self._handle
         return self._last[1] if handle is None else _reconnection_time(handle)
 

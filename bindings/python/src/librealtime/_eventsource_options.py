@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ._events import ServerSentEvent
-from ._registry import Handle
+from ._handle import Handle
 from ._source_kind import Kind
 from ._source_options import HTTPSourceHandlers, HTTPSourceOptions
 from ._values import StrPath, encode, invalid, limit, number, path, text
@@ -85,6 +85,7 @@ class Options(HTTPSourceOptions):
     reconnect: bool
     max_reconnects: int | None
     reconnection_time: float
+    min_reconnection_time: float
     max_delay: float
     stable_time: float
     retry_statuses: Iterable[int]
@@ -106,7 +107,9 @@ class Options(HTTPSourceOptions):
         check(kind.set_reconnect(source, bool(self.reconnect)))
         count = min(limit(self.max_reconnects, "max_reconnects"), 2**32 - 1)
         check(kind.set_max_reconnects(source, count))
-        self._apply_delays(kind, source, "reconnection_time", "max_delay", "stable_time")
+        self._apply_delays(
+            kind, source, "reconnection_time", "min_reconnection_time", "max_delay", "stable_time"
+        )
         for status in self.retry_statuses:
             wanted = number(status, "a status of retry_statuses", 400, 599)
             check(kind.add_retry_status(source, wanted))

@@ -57,7 +57,9 @@ class Parameters:
     :param id_file: a file that keeps the last id between runs, for any number of event sources and
         processes: an id is kept when its handlers have returned, coroutines too, or the next event
         is asked for, so that a crash repeats events and loses none; of several tasks or threads
-        that take events, when each is done with those before it. Default None.
+        that take events, when each is done with those before it. A file with other content, of
+        another user or writable by others, and a symbolic link, are a StoreError and stay as they
+        are. Default None.
     :param store_key: under what this one's id is kept, there and by on_store. Default None: its
         URL, the one that it starts with, whatever `on_request` sets.
     :param on_store: called with the key and the id that is to be kept, at most once a second and
@@ -66,15 +68,18 @@ class Parameters:
     :param reconnect: whether it comes back; without, iteration ends with the stream. Default True.
     :param max_reconnects: how many in a row may end before they are stable. Default None.
     :param reconnection_time: before a reconnect until the server sets another. Default 3.
+    :param min_reconnection_time: the shortest that the server can set; streams of a server that
+        asks for less count as failures unless they last `stable_time`. Default 0.5.
     :param max_delay: the longest delay, to which failures in a row grow. Default 30.
-    :param stable_time: how long a connection without an event must last before failures are counted
-        anew. Default 10.
+    :param stable_time: how long a stream must last before failures are counted anew, unless the
+        server ends it in order after an event. Default 10.
     :param retry_statuses: HTTP statuses that it comes back from; ``RESILIENT`` has those that pass.
         Default ().
 
     :param connect_timeout: to a ready connection. Default 15.
     :param response_timeout: from the request to the answer's head. Default 30.
-    :param idle_timeout: how long nothing may come, comments included. Default None.
+    :param idle_timeout: how long nothing may come, comments included. Default None: a dead link is
+        noticed by the network's `tcp_keep_alive`.
 
     :param compression: asks for compressed streams. Default True.
     :param http2: offers HTTP/2 over TLS; never through a proxy. Default True.
@@ -128,6 +133,7 @@ class Parameters:
         reconnect: bool = True,
         max_reconnects: int | None = None,
         reconnection_time: float = 3,
+        min_reconnection_time: float = 0.5,
         max_delay: float = 30,
         stable_time: float = 10,
         retry_statuses: Iterable[int] = (),
@@ -154,7 +160,8 @@ class Parameters:
             auth, bearer_token, allow_insecure_redirects, safe_headers, http2,
             method, content,
             Ids(last_event_id, id_query_param, id_file, store_key, on_store is not None),
-            reconnect, max_reconnects, reconnection_time, max_delay, stable_time, retry_statuses,
+            reconnect, max_reconnects, reconnection_time, min_reconnection_time, max_delay,
+            stable_time, retry_statuses,
             connect_timeout, response_timeout, idle_timeout,
             max_line_size, max_event_size, max_name_size,
         )  # fmt: skip

@@ -11,9 +11,9 @@ from . import _abi
 from ._abi import rt_status
 from ._awaiting import plain
 from ._events import ServerSentEvent
+from ._handle import new
 from ._loader import lib
 from ._memory import memory
-from ._registry import Handle
 from ._values import limit, text
 from .exceptions import check, from_status
 
@@ -46,9 +46,7 @@ class EventStreamParser:
         max_event_size: int | None = 64 * 2**20,
         max_name_size: int | None = 64 * 2**10,
     ) -> None:
-        out = ctypes.c_void_p()
-        check(lib.rt_eventstream_parser_new(ctypes.byref(out)))
-        self._handle = handle = Handle(out.value, lib.rt_eventstream_parser_free)
+        self._handle = handle = new(lib.rt_eventstream_parser_new, lib.rt_eventstream_parser_free)
         check(lib.rt_eventstream_parser_set_last_event_id(handle, text(last_event_id, "the id")))
         for setter, value, name in (
             (lib.rt_eventstream_parser_set_max_line_bytes, max_line_size, "max_line_size"),

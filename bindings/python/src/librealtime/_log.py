@@ -25,8 +25,9 @@ def set_log_level(level: int | str | None = "INFO") -> None:
     """Sends the library's log lines from this level of :mod:`logging` on to ``librealtime``.
 
     That is the name of the logger; what becomes of them is up to its handlers and its own level.
-    Lines name hosts, codes and times, never payloads or credentials: ``"DEBUG"`` tells each step,
-    ``"INFO"`` connections that are opened, closed and tried again.
+    Lines name hosts, codes and times, never payloads or credentials. ``"INFO"`` tells which
+    connections were opened, lost and closed, how each request was answered, each retry with its
+    cause and delay, and which way a Spreadbot connection tries. ``"DEBUG"`` tells each step.
 
     :param level: a number or name of :mod:`logging`; None, the library's default, turns it off.
     """

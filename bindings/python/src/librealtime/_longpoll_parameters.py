@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Callable, Literal, Optional
 
 from ._abi import rt_longpoll_cursor
+from ._handle import Handle
 from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
-from ._registry import Handle
 from ._source_kind import Kind
 from ._source_options import (
     Credentials,
@@ -130,8 +130,9 @@ class Parameters:
     :param id_query_param: the name of that parameter. Default ``"last_event_id"``.
     :param last_event_id: begins behind the message with this id. Default ``""``.
 
-    :param interval: between the beginnings of two polls that the server answers at once with
-        nothing. Default 15.
+    :param interval: between the starts of two polls that the server answers before `min_hold` with
+        nothing, or with a message that leaves the cursor where it was. While each answer moves the
+        cursor, polls follow one another at once, up to 1,000, and then 100 a second. Default 15.
     :param poll_timeout: how long a poll may be held before the next is made, and how long an answer
         may stand still. Default 60.
     :param min_hold: a poll that was held for so long is followed by the next at once. Default 1.

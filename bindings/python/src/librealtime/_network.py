@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ._abi import rt_ip_version, rt_status, rt_tls_version
+from ._handle import Handle, new
 from ._loader import lib
-from ._registry import Handle
 from ._values import StrPath, invalid, milliseconds, number, path, strings, text
 from .exceptions import InvalidProxy, InvalidURI, check
 
@@ -23,7 +22,8 @@ class Network:
 
     Durations are in seconds, sizes in bytes.
 
-    :param ca_file: a PEM file of certificates to trust instead of the system's. Default None.
+    :param ca_file: a PEM file of certificates to trust instead of the system's. Default None: those
+        that the environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR.
     :param ca_path: a folder of them, as ``openssl rehash`` names them. Default None.
     :param client_certificate: a PEM file, shown to servers that ask for one. Default None.
     :param client_key: the PEM file of its key. Default None: it is in the same file.
@@ -49,8 +49,9 @@ class Network:
     :param ip_version: 4 or 6 for these alone. Default None: both, the faster one first (RFC 8305).
     :param tcp_no_delay: small writes go out at once (TCP_NODELAY). Default True.
     :param tcp_keep_alive: how long a connection may be idle before the kernel probes the peer, and
-        the time between probes, in whole seconds from 1 to 32,767. Default None: no probes, since a
-        WebSocket has pings.
+        the time between probes, in whole seconds from 1 to 32,767. Default None: a WebSocket is not
+        probed, since it has pings; event sources, long polls and requests are, after 20 s, and
+        notice a link that is dead without a word within 35 s.
     :param receive_buffer: the size of the kernel's receive buffer (SO_RCVBUF); a small one limits
         long fast paths. Default None: the kernel's choice.
     """
@@ -75,9 +76,7 @@ class Network:
 
     def make(self) -> Handle:
         """The C interface's; who is given it takes a copy."""
-        out = ctypes.c_void_p()
-        check(lib.rt_network_new(ctypes.byref(out)))
-        network = Handle(out.value, lib.rt_network_free)
+        network = new(lib.rt_network_new, lib.rt_network_free)
         self._apply_trust(network)
         self._apply_route(network)
         check(lib.rt_network_set_tcp_no_delay(network, bool(self.tcp_no_delay)))

@@ -8,11 +8,11 @@ from typing import Union
 
 from ._abi import VERSION, rt_status
 from ._backoff import Backoff
+from ._handle import Handle
 from ._loader import lib
 from ._network import Network
 from ._reachability import Reachability, on_loop
 from ._reconnect import header
-from ._registry import Handle
 from ._values import invalid, limit, number, pairs, strings, text, time_limit, user_and_password
 from .exceptions import check
 
@@ -193,6 +193,7 @@ class Options:
     streaming: bool
     network: Network | None
     reconnect: Backoff | None
+    reconnect_after_normal_close: bool
     reachability: Reachability | None
 
     def apply(self, websocket: Handle, loop: Handle) -> None:
@@ -215,6 +216,8 @@ class Options:
                 kind = type(self.reconnect).__name__
                 raise TypeError(f"reconnect is a {kind}; a Backoff is expected")
             check(lib.rt_websocket_set_reconnect(websocket, self.reconnect.make()))
+            after_normal = self.reconnect_after_normal_close
+            check(lib.rt_websocket_set_reconnect_after_normal_close(websocket, after_normal))
         if self.reachability is not None:
             reachability = on_loop(self.reachability, loop)
             check(lib.rt_websocket_set_reachability(websocket, reachability))

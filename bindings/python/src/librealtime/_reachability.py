@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Literal
 
 from ._abi import rt_reachability_mode
+from ._handle import Handle, new, new_loop
 from ._loader import lib
-from ._registry import Handle, new_loop
 from ._values import invalid
 from .exceptions import check
 
@@ -119,9 +119,7 @@ class Reachability:
         with self._lock:
             handle = self._handles.get(loop)
             if handle is None:
-                out = ctypes.c_void_p()
-                check(lib.rt_reachability_new(loop, self._number, ctypes.byref(out)))
-                handle = Handle(out.value, lib.rt_reachability_free)
+                handle = new(lib.rt_reachability_new, lib.rt_reachability_free, loop, self._number)
                 check(lib.rt_reachability_set_online(handle, self._online))
                 self._handles[loop] = handle
             return handle

@@ -9,8 +9,9 @@ import weakref
 from typing import Protocol
 
 from ._abi import rt_status
+from ._handle import Handle, new_loop
+from ._interrupts import deferring
 from ._loader import lib
-from ._registry import Handle, new_loop
 from .exceptions import RealtimeError, check, from_status
 
 _ATTRIBUTE = "_librealtime_reactor"
@@ -114,7 +115,7 @@ class Reactor:
     def _dispatch(self) -> None:
         self._is_dispatching = True
         try:
-            status = lib.rt_loop_dispatch(self.handle, 0)
+            status = deferring(lambda: lib.rt_loop_dispatch(self.handle, 0))
         finally:
             self._is_dispatching = False
         if status < 0:

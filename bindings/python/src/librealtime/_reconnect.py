@@ -8,9 +8,9 @@ from typing import NamedTuple, Optional
 
 from ._abi import rt_status
 from ._backoff import Backoff
+from ._handle import Handle
 from ._loader import lib
 from ._network import Network
-from ._registry import Handle
 from ._values import text
 from .exceptions import InvalidStatus, RealtimeError, check
 

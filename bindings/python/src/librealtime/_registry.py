@@ -7,51 +7,23 @@ last one the key goes.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from . import _abi
-from ._loader import lib
+from ._handle import Handle
 from .exceptions import check
-
-
-class Handle(ctypes.c_void_p):
-    """Owns a handle of the C interface; given back when nobody refers to it any more.
-
-    Passed to C as it is, so that a call on another thread keeps it alive. The library may free
-    a handle on any thread.
-    """
-
-    __slots__ = ("_free",)
-
-    # By identity; ctypes has none.
-    __hash__ = object.__hash__
-
-    def __init__(self, address: int | None, free: Callable[[Any], None]) -> None:
-        super().__init__(address)
-        self._free = free
-
-    # The default outlives the module at interpreter exit, when memory is given back anyway.
-    def __del__(self, _is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not _is_finalizing():
-            self._free(self)
-
-
-def new_loop() -> Handle:
-    out = ctypes.c_void_p()
-    check(lib.rt_loop_new(ctypes.byref(out)))
-    return Handle(out.value, lib.rt_loop_free)
 
 
 class _Entry:
     __slots__ = ("reference", "uses")
 
-    def __init__(self, target: Any) -> None:
-        self.reference = weakref.ref(target)
+    def __init__(self, key: int, target: Any) -> None:
+        # An interrupt may keep one of the uses from being counted down: the entry goes with its
+        # target in any case.
+        self.reference = weakref.ref(target, lambda _: _forget(key))
         # One for each callback that is set. A list, since destroy may run on any thread, and taking
         # one out of a list needs no lock.
         self.uses: list[None] = []
@@ -61,6 +33,11 @@ _entries: dict[int, _Entry] = {}
 _keys = itertools.count(1)
 
 
+# The default outlives the module at interpreter exit.
+def _forget(key: int, _pop: Callable[..., object] = _entries.pop) -> None:
+    _pop(key, None)
+
+
 def find(key: int) -> Any:
     """Who is called back; None when it is gone."""
     entry = _entries.get(key)
@@ -68,10 +45,11 @@ def find(key: int) -> Any:
 
 
 def _destroy(key: int) -> None:
-    uses = _entries[key].uses
-    uses.pop()
-    if not uses:
-        _entries.pop(key, None)
+    entry = _entries.get(key)
+    if entry is not None:
+        entry.uses.pop()
+        if not entry.uses:
+            _entries.pop(key, None)
 
 
 # Kept as long as the process lives: C may call it at any time.
@@ -85,7 +63,7 @@ class Registration:
 
     def __init__(self, target: Any) -> None:
         self._key = next(_keys)
-        self._entry = _Entry(target)
+        self._entry = _Entry(self._key, target)
 
     def set(self, setter: Callable[..., int], handle: Handle, trampoline: Any) -> None:
         # A setter that fails destroys its user data, too.

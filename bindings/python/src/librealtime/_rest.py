@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ._abi import rt_credentials
+from ._handle import Handle
 from ._loader import lib
 from ._reactor import Reactor, elsewhere
-from ._registry import Handle
 from ._rest_base import BaseRESTClient
 from ._rest_call import Call, Source, StreamedAnswer, check_fresh, data_of
 from ._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
@@ -314,16 +314,24 @@ class RESTClient(BaseRESTClient):
         return super()._new_source(content)
 
     async def _wait(self, call: Call) -> None:
-        """Waits for something to change; the call itself is kept until it is over."""
+        """Waits for something to change; meanwhile the reactor keeps the client alive."""
         reactor = self._reactor
         if reactor is not None and asyncio.get_running_loop() is not reactor.loop:
             raise elsewhere("client")
         future = asyncio.get_running_loop().create_future()
         self._waiters[call] = future
+        if reactor is not None:
+            reactor.hold(self)
         try:
             await future
         finally:
             self._waiters.pop(call, None)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Nobody waits for a request any more, maybe."""
+        if self._reactor is not None and not self._waiters:
+            self._reactor.let_go(self)
 
     # Inside a dispatch.
 

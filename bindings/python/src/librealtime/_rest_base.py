@@ -9,11 +9,12 @@ from typing import Any, Literal
 from . import _rest_callbacks as c
 from ._abi import rt_credentials, rt_status
 from ._awaiting import Calling
+from ._handle import Handle, new
 from ._loader import lib
 from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
-from ._registry import Handle, Registration
+from ._registry import Registration
 from ._rest_call import Call, OnProgress, Source, check_fresh
 from ._rest_options import (
     ClientOptions,
@@ -39,10 +40,15 @@ class BaseRESTClient(Calling):
 
     :param base_url: what paths are resolved against; user and password in it become a basic
         Authorization header. Default None: requests name whole URLs.
-    :param headers: sent with every request. Default none.
+    :param headers: sent with every request to the base URL's origin. Default none.
     :param params: of every request's query, as a request's. Default none.
     :param cookies: names and values of the Cookie header. None is kept from an answer. Default
         none.
+    :param credential_origins: origins beside the base URL's that receive the client's own
+        credential, headers and cookies, such as ``"https://files.example.org"``; ``"*"`` for all.
+        A request that names the URL of another origin sends it only headers that reveal nothing
+        (see ``safe_headers``) and the request's own. Default none; a client without a base URL
+        and without any of these sends them to each URL it is given.
     :param auth: user and password (RFC 7617). Default None.
     :param bearer_token: a token (RFC 6750). Default None.
     :param credentials: called once when they were refused with 401, however many requests wait: it
@@ -52,7 +58,8 @@ class BaseRESTClient(Calling):
         best with an Authorization of its own, and with ``ordered=False``: it would wait behind an
         ordered one that was refused. Refused itself, it waits as the others do, until its deadline.
         Default None.
-    :param timeout: for one attempt, from name resolution to the last byte. Default 5; None for no
+    :param timeout: for one attempt, from name resolution to the last byte; while a body is sent,
+        and while a streamed answer comes, for the time without a byte. Default 5; None for no
         limit.
     :param connect_timeout: to a connection that is ready. Default None: only ``timeout`` counts.
     :param deadline: for all attempts and delays together; time without a network does not count.
@@ -80,8 +87,10 @@ class BaseRESTClient(Calling):
     :param allow_insecure_redirects: from https to http. Default False.
     :param safe_headers: names of headers that another origin may see, too. Default none.
     :param max_body_size: of an answer that is kept whole. Default 64 MiB; None for no limit.
-    :param max_per_host: exchanges with one origin at a time. Default 6.
-    :param compression: offers every coding that libcurl knows, and decodes. Default True.
+    :param max_per_host: connections to one origin at a time. Over HTTP/2 exchanges share them: up
+        to 100 are under way. Default 6.
+    :param compression: offers content codings (gzip, deflate, and br and zstd where libbrotlidec
+        and libzstd are installed), and decodes answers. Default True.
     :param http2: offers HTTP/2 over TLS; never through a proxy. Default True.
     :param network: how connections are made. Default ``Network()``.
     :param ca_file: short for ``Network(ca_file=…)``.
@@ -104,6 +113,7 @@ class BaseRESTClient(Calling):
         headers: HeadersLike | None = None,
         params: Params = None,
         cookies: Mapping[str, str] | None = None,
+        credential_origins: Iterable[str] = (),
         auth: tuple[str, str] | None = None,
         bearer_token: str | None = None,
         credentials: CredentialSource = None,
@@ -143,7 +153,7 @@ class BaseRESTClient(Calling):
         self._calls: set[Call] = set()
         self._credentials = credentials
         self._options = ClientOptions(
-            base_url, headers, params, cookies, auth, bearer_token,
+            base_url, headers, params, cookies, credential_origins, auth, bearer_token,
             timeout, connect_timeout, deadline, attempts, base_delay, delay_factor, max_delay,
             jitter, max_retry_after, queue_capacity, queue_overflow, queue_ttl, ordered,
             idempotency_keys, retry_unsafe, max_redirects, allow_insecure_redirects, safe_headers,
@@ -169,9 +179,7 @@ class BaseRESTClient(Calling):
         """The C interface's client, with all options set."""
         url = self._options.base_url
         base = None if url is None else text(url, "base_url", rt_status.ERROR_INVALID_URL)
-        out = ctypes.c_void_p()
-        check(lib.rt_rest_new(loop, base, ctypes.byref(out)))
-        handle = Handle(out.value, lib.rt_rest_free)
+        handle = new(lib.rt_rest_new, lib.rt_rest_free, loop, base)
         self._options.apply(handle, loop)
         if self._credentials is not None:
             Registration(self).set(lib.rt_rest_on_credentials, handle, c.CREDENTIALS)
@@ -211,10 +219,9 @@ class BaseRESTClient(Calling):
     ) -> None:
         """Sends a request, which is over when `call` says so."""
         handle = self._live()
-        out = ctypes.c_void_p()
         where = text(path, "the path", rt_status.ERROR_INVALID_URL)
-        check(lib.rt_rest_request_new(handle, text(method, "method"), where, ctypes.byref(out)))
-        request = Handle(out.value, lib.rt_rest_request_free)
+        verb = text(method, "method")
+        request = new(lib.rt_rest_request_new, lib.rt_rest_request_free, handle, verb, where)
         options.apply(request, self._options)
         if not options.set_body(request):
             call.source = self._new_source(options.content)

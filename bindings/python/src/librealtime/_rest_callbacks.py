@@ -1,13 +1,15 @@
 """From C to requests: one trampoline for each callback type, kept for ever.
 
-A request's user data is an integer, the key of the call here: it stays until the request's last
-callback, and with it whoever awaits it.
+A request's user data is an integer, the key of a weak reference to its call. The client keeps the
+call until the request ends, or until the function that waits for it is left.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _abi
@@ -22,19 +24,24 @@ if TYPE_CHECKING:
 
 _string_at = ctypes.string_at
 
-_calls: dict[int, Call] = {}
+_calls: dict[int, weakref.ref[Call]] = {}
 _keys = itertools.count(1)
 
 
 def add(call: Call) -> int:
     key = next(_keys)
-    _calls[key] = call
+    _calls[key] = weakref.ref(call, lambda _: remove(key))
     return key
 
 
-def remove(key: int) -> None:
-    """Of a request that was not sent."""
-    _calls.pop(key, None)
+def remove(key: int, _pop: Callable[..., object] = _calls.pop) -> None:
+    """For a request that was not sent, or that nobody waits for any more."""
+    _pop(key, None)
+
+
+def _call(key: int) -> Call | None:
+    reference = _calls.get(key)
+    return None if reference is None else reference()
 
 
 def answer(response: int) -> RESTResponse | None:
@@ -60,7 +67,8 @@ def answer(response: int) -> RESTResponse | None:
 
 def _on_done(response: int, key: int) -> None:
     # It comes once for each request that was sent, and nothing behind it.
-    call = _calls.pop(key, None)
+    call = _call(key)
+    remove(key)
     if call is not None:
         try:
             status = lib.rt_rest_response_error(response)
@@ -76,7 +84,7 @@ def _message(response: int) -> str:
 
 
 def _on_head(response: int, key: int) -> None:
-    call = _calls.get(key)
+    call = _call(key)
     if call is not None:
         try:
             head = answer(response)
@@ -87,7 +95,7 @@ def _on_head(response: int, key: int) -> None:
 
 
 def _on_body(data: int, length: int, key: int) -> None:
-    call = _calls.get(key)
+    call = _call(key)
     if call is not None:
         try:
             call.came(_string_at(data, length))
@@ -96,7 +104,7 @@ def _on_body(data: int, length: int, key: int) -> None:
 
 
 def _on_progress(sent: int, to_send: int, received: int, to_receive: int, key: int) -> None:
-    call = _calls.get(key)
+    call = _call(key)
     if call is not None:
         try:
             call.progressed(sent, to_send, received, to_receive)
@@ -105,7 +113,7 @@ def _on_progress(sent: int, to_send: int, received: int, to_receive: int, key: i
 
 
 def _on_source(buffer: Any, capacity: int, key: int) -> int:
-    call = _calls.get(key)
+    call = _call(key)
     if call is not None:
         try:
             data = call.more(capacity)
@@ -119,7 +127,7 @@ def _on_source(buffer: Any, capacity: int, key: int) -> int:
 
 
 def _on_rewind(key: int) -> bool:
-    call = _calls.get(key)
+    call = _call(key)
     if call is not None:
         try:
             return call.rewind()

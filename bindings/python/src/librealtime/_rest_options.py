@@ -12,13 +12,13 @@ from urllib.parse import parse_qsl, urlencode
 from ._abi import rt_rest_order, rt_rest_overflow, rt_status
 from ._awaiting import plain
 from ._backoff import _JITTERS
+from ._handle import Handle
 from ._headers import header_pairs, laid_over, with_credentials
 from ._loader import lib
 from ._network import Network
 from ._options import HeadersLike, checked_cookies, cookie_header
 from ._reachability import Reachability, on_loop
 from ._reconnect import header
-from ._registry import Handle
 from ._rest_call import OnProgress
 from ._values import (
     LONGEST_MS,
@@ -57,6 +57,7 @@ class ClientOptions:
     headers: HeadersLike | None
     params: Params
     cookies: Mapping[str, str] | None
+    credential_origins: Iterable[str]
     auth: tuple[str, str] | None
     bearer_token: str | None
     timeout: float | None
@@ -104,6 +105,9 @@ class ClientOptions:
         redirects = number(self.max_redirects, "max_redirects", 0, 20)
         check(lib.rt_rest_set_max_redirects(rest, redirects))
         check(lib.rt_rest_set_allow_insecure_redirects(rest, bool(self.allow_insecure_redirects)))
+        for origin in strings(self.credential_origins, "credential_origins"):
+            status = rt_status.ERROR_INVALID_URL
+            check(lib.rt_rest_add_credential_origin(rest, text(origin, "an origin", status)))
         for name in strings(self.safe_headers, "safe_headers"):
             status = rt_status.ERROR_INVALID_HEADER
             check(lib.rt_rest_add_safe_header(rest, text(name, "a safe header", status)))
@@ -171,6 +175,34 @@ class _Default:
 DEFAULT: Any = _Default()
 
 
+_REDIRECTS = "redirects are followed by default, and max_redirects=0 follows none"
+_TRUST = "the client decides whom to trust: see ca_file and network of RESTClient"
+_PROXY = "the client decides on a proxy: see proxy of RESTClient"
+
+#: What options of httpx, requests and aiohttp that a request does not have are called here.
+_ELSEWHERE = {
+    "follow_redirects": _REDIRECTS,
+    "allow_redirects": _REDIRECTS,
+    "verify": _TRUST,
+    "ssl": _TRUST,
+    "cert": "the client has the certificate: see client_certificate of Network",
+    "proxy": _PROXY,
+    "proxies": _PROXY,
+    "body": "a body is given as content, data or json",
+    "files": "a file is given as content; there are no multipart bodies",
+    "retries": "attempts says how often a request is tried in all",
+    "stream": "client.stream() gives the answer while it comes",
+}
+
+
+def _hint(name: str) -> str:
+    """What whoever gave an unknown option may have meant."""
+    if name in _ELSEWHERE:
+        return f": {_ELSEWHERE[name]}"
+    near = difflib.get_close_matches(name, RequestKeywords.__annotations__, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 class RequestKeywords(TypedDict, total=False):
     """What a request may be given beside method and path."""
 
@@ -226,9 +258,7 @@ class RequestOptions:
         """
         for name in options:
             if name not in RequestKeywords.__annotations__:
-                near = difflib.get_close_matches(name, RequestKeywords.__annotations__, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise TypeError(f"{function}() has no option {name!r}{hint}")
+                raise TypeError(f"{function}() has no option {name!r}{_hint(name)}")
         return RequestOptions(**options) if options else _NONE
 
     def __post_init__(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ._driven import Driven
-from ._registry import Handle, new_loop
+from ._handle import Handle, new_loop
 from ._rest_base import BaseRESTClient
 from ._rest_call import Call, StreamedAnswer
 from ._rest_options import RequestKeywords, RequestOptions
@@ -107,8 +108,10 @@ class RESTClient(Driven, BaseRESTClient):
         :param idempotency_key: a key of your own, or True for a random UUID.
         :raises RealtimeError: when no answer came, or not all of it.
         """
-        call = self._start(method, path, RequestOptions.of(options, "request"), False)
+        chosen = RequestOptions.of(options, "request")
+        call = self._new(chosen)
         try:
+            self._send(call, method, path, chosen, False)
             self._until(lambda: call.is_over)
         finally:
             self._end(call)
@@ -156,8 +159,10 @@ class RESTClient(Driven, BaseRESTClient):
         slowed down. Requests that are ordered, as a POST is, wait until the body of one before them
         has ended, also when they are made inside of it: ``ordered=False`` lets them by.
         """
-        call = self._start(method, path, RequestOptions.of(options, "stream"), True)
+        chosen = RequestOptions.of(options, "stream")
+        call = self._new(chosen)
         try:
+            self._send(call, method, path, chosen, True)
             self._until(lambda: call.is_over or call.response is not None)
             if call.response is None:
                 call.result()
@@ -183,23 +188,22 @@ class RESTClient(Driven, BaseRESTClient):
     ) -> None:
         self.close()
 
-    def _start(self, method: str, path: str, options: RequestOptions, streams: bool) -> Call:
+    def _new(self, options: RequestOptions) -> Call:
+        """A call that is not sent yet, so that an interrupt cannot leave one that nobody ends."""
         call = self._new_call(lambda: None, options.on_progress)
-        call.keep = lambda error: self._call_failed(call, error)
-        try:
-            self._send(call, method, path, options, streams)
-        except BaseException:
-            self._let_go()
-            raise
+        # Weakly: no cycle keeps what an interrupted request had.
+        weakly = weakref.ref(call)
+        call.keep = lambda error: self._call_failed(weakly(), error)
         return call
 
-    def _call_failed(self, call: Call, error: BaseException) -> None:
+    def _call_failed(self, call: Call | None, error: BaseException) -> None:
         """What its own functions raised is for who waits for it, whichever thread drives."""
         if not isinstance(error, Exception):
             # An interrupt is for the thread that it came to.
             self._keep(error)
-        call.error = call.error or error
-        self._cancel(call)
+        if call is not None:
+            call.error = call.error or error
+            self._cancel(call)
 
     def _end(self, call: Call) -> None:
         self._cancel(call)
@@ -208,7 +212,7 @@ class RESTClient(Driven, BaseRESTClient):
 
     def _let_go(self) -> None:
         """Closed, it gives its descriptors back when nobody waits for a request any more."""
-        if self._is_closed and not self._calls:
+        if self._is_closed and all(call.is_over for call in self._calls.copy()):
             self._loop_handle = None
 
     def _take(self, answer: Any) -> int:

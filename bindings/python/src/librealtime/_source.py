@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ._awaiting import Awaiting, current_task
+from ._handle import Handle
 from ._reactor import Reactor, elsewhere
-from ._registry import Handle
 from ._source_base import BaseSource, T, check_flow
 from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
 from ._taken import TaskTaker

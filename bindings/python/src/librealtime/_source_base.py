@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ._abi import rt_status
 from ._awaiting import Calling
+from ._handle import Handle
 from ._headers import Pairs
 from ._inbox import Inbox
-from ._registry import Handle, Registration
+from ._registry import Registration
 from ._source_kind import Callback, Kind, read_text
 from ._source_options import ErrorEvent, OnError, OnOpen, SourceHandlers, SourceOptions
 from ._taken import Taken
@@ -98,8 +99,10 @@ class BaseSource(Calling, Generic[T]):
     # The default outlives the module at interpreter exit.
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
         if not self._is_closed:
-            _warn(f"unclosed {self._kind.noun} {self!r}", ResourceWarning, source=self)
-            self._was_collected()
+            try:
+                _warn(f"unclosed {self._kind.noun} {self!r}", ResourceWarning, source=self)
+            finally:
+                self._was_collected()
 
     # What it is.
 

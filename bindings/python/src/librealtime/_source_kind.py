@@ -12,10 +12,11 @@ from typing import Any, Protocol
 
 from . import _abi
 from ._abi import rt_credentials
+from ._handle import Handle, new
 from ._headers import Pairs
 from ._loader import lib
 from ._reconnect import Setters, header
-from ._registry import Handle, find
+from ._registry import find
 from .exceptions import check
 
 #: How a callback is set, and what C calls.
@@ -89,9 +90,7 @@ class Kind:
         return getattr(self, f"on_{name}"), getattr(_abi, f"{self._prefix}{name}_fn")(function)
 
     def make(self, loop: Handle, url: bytes) -> Handle:
-        out = ctypes.c_void_p()
-        check(self.new(loop, url, ctypes.byref(out)))
-        return Handle(out.value, self.free)
+        return new(self.new, self.free, loop, url)
 
     def set_headers(self, source: Handle, pairs: Pairs) -> None:
         """Sets these headers in the place of all."""

@@ -9,12 +9,12 @@ from typing import Generic, Optional, TypeVar, Union
 
 from ._abi import rt_eventsource_state, rt_status
 from ._awaiting import check_functions, plain
+from ._handle import Handle
 from ._headers import Pairs, header_pairs, with_credentials
 from ._network import Network
 from ._options import HeadersLike
 from ._reachability import Reachability, on_loop
 from ._reconnect import Attempt
-from ._registry import Handle
 from ._source_kind import Kind
 from ._values import limit, milliseconds, number, strings, text, time_limit
 from .exceptions import RealtimeError, check

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ._driven import Driven
-from ._registry import Handle, new_loop
+from ._handle import Handle, new_loop
 from ._source_base import BaseSource, T
 from ._source_options import SourceHandlers, SourceOptions
 from .exceptions import StreamEnded
@@ -44,18 +44,19 @@ class BlockingSource(Driven, BaseSource[T]):
         items = inbox.messages
         if self._confirms or not self._is_taken:
             self._begin_taking()
-        with self._lock:
-            while not items:
+        while True:
+            with self._lock:
+                if items:
+                    item = items.popleft()
+                    if inbox.paused and len(items) <= inbox.resume_at:
+                        self._took()
+                    if self._confirms:
+                        self._taken.took(self._asker(), item.id)
+                    return item
                 if self._is_over:
                     raise self._end()
-                if not self._drive(lambda: len(items) > 0 or self._is_over, timeout):
-                    raise TimeoutError(f"no {self._kind.item} within {timeout} s")
-            item = items.popleft()
-            if inbox.paused and len(items) <= inbox.resume_at:
-                self._took()
-            if self._confirms:
-                self._taken.took(self._asker(), item.id)
-        return item
+            if not self._until(lambda: len(items) > 0 or self._is_over, timeout):
+                raise TimeoutError(f"no {self._kind.item} within {timeout} s")
 
     def wait_closed(self, timeout: float | None = None) -> None:
         """Waits until it is closed; with handlers alone this is the call that runs it.

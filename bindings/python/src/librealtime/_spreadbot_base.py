@@ -6,8 +6,8 @@ from typing import Callable, cast
 
 from . import _spreadbot_sends as sends
 from ._abi import rt_spreadbot_state, rt_status
+from ._handle import Handle
 from ._payload import Data, payload
-from ._registry import Handle
 from ._rest_response import RESTResponse
 from ._source_base import BaseSource
 from ._source_kind import Callback, read_text

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Callable, Literal, Optional, TypeVar, Union
 
 from ._abi import rt_spreadbot_phase, rt_spreadbot_state, rt_spreadbot_transport, rt_status
+from ._handle import Handle
 from ._headers import Pairs
 from ._log import set_log_level
-from ._registry import Handle
 from ._rest_options import _OVERFLOWS, _named
 from ._source_kind import Kind
 from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
@@ -198,6 +198,7 @@ class Options(SourceOptions):
     id_query_param: str | None = None
     last_event_id: str = ""
     max_reconnects: int = 3
+    max_rounds: int | None = 1
     # Durations in seconds; None for none.
     max_delay: float = 30
     stable_time: float = 10
@@ -220,6 +221,8 @@ class Options(SourceOptions):
         check(kind.set_last_event_id(source, text(self.last_event_id, "last_event_id")))
         count = number(self.max_reconnects, "max_reconnects", 0, 2**32 - 1)
         check(kind.set_max_reconnects(source, count))
+        rounds = 0 if self.max_rounds is None else self.max_rounds
+        check(kind.set_max_rounds(source, number(rounds, "max_rounds", 0, 2**32 - 1)))
         self._apply_delays(kind, source, "max_delay", "stable_time", "poll_interval")
         interval = time_limit(self.upgrade_interval, "upgrade_interval")
         longest = milliseconds(self.max_upgrade_interval, "max_upgrade_interval")

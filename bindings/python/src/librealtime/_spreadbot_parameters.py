@@ -68,8 +68,12 @@ class Parameters:
 
     :param max_reconnects: attempts in a row on one leg after one that failed, before the next leg.
         Default 3.
-    :param max_delay: the longest delay between them, which begin at 0.5 to 1 s and double. Default
-        30.
+    :param max_rounds: how often in a row all legs may fail before the connection ends with
+        :exc:`ReconnectsExhausted`; None or 0 for no limit. Each further round begins with the
+        first leg, after a delay that grows up to *max_delay*; *on_error* gets the same exception
+        with ``fatal`` False and the delay. Default 1.
+    :param max_delay: the longest delay between them, and between rounds, which begin at 0.5 to 1 s
+        and double. Default 30.
     :param stable_time: how long a connection must hold to count as one, without a message. Default
         10.
     :param upgrade_interval: when the WebSocket is tried again from a lower leg; it doubles up to
@@ -138,6 +142,7 @@ class Parameters:
         log: bool = False,
         # Attempts.
         max_reconnects: int = 3,
+        max_rounds: int | None = 1,
         max_delay: float = 30,
         stable_time: float = 10,
         upgrade_interval: float | None = 300,
@@ -168,8 +173,9 @@ class Parameters:
             Config(base_url, auth_url, access_token, refresh_token, base64_credentials,
                    token_query_param, queue_capacity, queue_overflow, http2, log, outbox),
             transports, transport_urls, send_url, id_query_param, last_event_id,
-            max_reconnects, max_delay, stable_time, upgrade_interval, max_upgrade_interval,
-            connect_timeout, answer_timeout, ping_interval, poll_interval, poll_timeout, max_size,
+            max_reconnects, max_rounds, max_delay, stable_time, upgrade_interval,
+            max_upgrade_interval, connect_timeout, answer_timeout, ping_interval, poll_interval,
+            poll_timeout, max_size,
         )  # fmt: skip
         handlers = Handlers(on_open, on_error, on_message, on_transport, on_tokens, on_disconnected)
         self._make(options, handlers)

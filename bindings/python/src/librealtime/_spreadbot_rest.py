@@ -7,8 +7,8 @@ import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._abi import rt_status
+from ._handle import Handle
 from ._reactor import Reactor
-from ._registry import Handle
 from ._rest import RESTClient
 from ._rest_options import RequestKeywords
 from ._rest_response import RESTResponse
@@ -68,8 +68,11 @@ class SpreadbotREST(BaseSpreadbotREST, RESTClient):
             self._sends.withdraw(number, self._owner)
             raise
         finally:
-            if not len(self._sends):
-                reactor.let_go(self)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if not len(self._sends):
+            super()._let_go()
 
     def _await(self, awaitable: Any, size: int) -> None:
         tasks = self.__dict__.setdefault("_tasks", set())

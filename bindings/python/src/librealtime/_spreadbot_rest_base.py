@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, TypeVar
 
 from ._abi import rt_status
+from ._handle import Handle, new
 from ._loader import lib
 from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
-from ._registry import Handle, Registration
+from ._registry import Registration
 from ._rest_base import BaseRESTClient
 from ._rest_options import Overflow, json_text
 from ._rest_response import RESTResponse
@@ -21,7 +21,7 @@ from ._spreadbot_callbacks import ON_SENT, ON_TOKENS, SPREADBOT
 from ._spreadbot_options import Config, OnTokens, Options, keywords, set_tokens
 from ._spreadbot_sends import Ended, Send, Sends, posting
 from ._values import StrPath, encode, invalid, text
-from .exceptions import InvalidState, RealtimeError, check, from_status
+from .exceptions import InvalidState, RealtimeError, from_status
 
 Self = TypeVar("Self", bound="BaseSpreadbotREST")
 
@@ -215,9 +215,7 @@ BaseSpreadbotREST.__init__.__qualname__ = "SpreadbotREST"
 
 def sharing(spreadbot: Handle) -> Handle:
     """A client of the C interface's with the tokens of a connection."""
-    out = ctypes.c_void_p()
-    check(SPREADBOT.new_rest(spreadbot, ctypes.byref(out)))
-    return Handle(out.value, lib.rt_rest_free)
+    return new(SPREADBOT.new_rest, lib.rt_rest_free, spreadbot)
 
 
 def body(payload: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._abi import rt_status
 from ._driven import Wheel
-from ._registry import Handle
+from ._handle import Handle
 from ._rest_options import RequestKeywords
 from ._rest_response import RESTResponse
 from ._rest_sync import RESTClient

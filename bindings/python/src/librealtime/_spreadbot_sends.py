@@ -7,7 +7,7 @@ import ctypes
 import threading
 from typing import Any, Callable, Optional
 
-from ._registry import Handle
+from ._handle import Handle
 from ._rest_response import RESTResponse
 from ._spreadbot_callbacks import SPREADBOT
 from ._values import text

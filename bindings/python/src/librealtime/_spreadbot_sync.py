@@ -37,7 +37,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
     @property
     def rest(self) -> SpreadbotREST:
         """Requests below the base URL that share the tokens; it ends with this object."""
-        with self._condition:
+        with self._lock:
             if self._rest is None:
                 self._require_handle()
                 self._rest = SharedREST(self)

@@ -6,8 +6,8 @@ import ctypes
 from dataclasses import dataclass
 
 from ._abi import rt_loop_statistics, rt_websocket_statistics
+from ._handle import Handle
 from ._loader import lib
-from ._registry import Handle
 from .exceptions import check
 
 

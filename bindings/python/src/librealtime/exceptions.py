@@ -34,6 +34,7 @@ __all__ = [
     "InvalidState",
     "InvalidStatus",
     "InvalidURI",
+    "ProtocolError",
     "ProxyError",
     "QueueFull",
     "RealtimeError",
@@ -106,13 +107,21 @@ class BufferFull(RealtimeError):
 
 
 class ConnectFailed(RealtimeError, ConnectionError):
-    """No connection could be made (name, TCP, TLS, proxy), or who answers does not speak HTTP."""
+    """No connection could be made (name, TCP, TLS, proxy): nothing was sent."""
 
 
 class ConnectionLost(RealtimeError, ConnectionError):
     """A connection broke while it was in use.
 
     What was sent may have arrived, or not; of an answer the rest is missing.
+    """
+
+
+class ProtocolError(ConnectionLost):
+    """The peer's answer is not valid HTTP, or its body is damaged or in an unknown coding.
+
+    The request was sent, so the server may have acted on it: to repeat a POST may do it twice.
+    After a request ``response`` has the head of the answer, when one came.
     """
 
 
@@ -188,7 +197,10 @@ class StreamRefused(RealtimeError):
 
 
 class ReconnectsExhausted(ConnectFailed):
-    """As many reconnects in a row as ``max_reconnects`` allows did not hold."""
+    """As many reconnects in a row as ``max_reconnects`` allows did not hold.
+
+    A ``Spreadbot`` raises it when all of its transports have failed ``max_rounds`` times in a row.
+    """
 
 
 class StoreError(RealtimeError, OSError):
@@ -245,7 +257,7 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
     rt_status.ERROR_TLS: ConnectFailed,
     rt_status.ERROR_PROXY: ProxyError,
     rt_status.ERROR_CONNECTION_LOST: ConnectionLost,
-    rt_status.ERROR_PROTOCOL: ConnectFailed,
+    rt_status.ERROR_PROTOCOL: ProtocolError,
     rt_status.ERROR_TIMEOUT: ConnectionTimeout,
     rt_status.ERROR_HANDSHAKE: InvalidHandshake,
     rt_status.ERROR_HTTP_STATUS: InvalidHandshake,

@@ -20,11 +20,11 @@ from ._batch import Message
 from ._connector import Connector
 from ._driven import Driven
 from ._eventsource_sync import EventSource
+from ._handle import Handle, new_loop
 from ._longpoll_sync import LongPoll
 from ._options import Options
 from ._payload import Data, is_data, payload
 from ._pieces import Joined, PieceEncoder, iterable
-from ._registry import Handle, new_loop
 from ._rest_sync import RESTClient
 from ._spreadbot_rest_sync import SpreadbotREST
 from ._spreadbot_sync import Spreadbot
@@ -84,13 +84,14 @@ class Connection(Driven, BaseConnection):
             return self._recv_joined(timeout)
         inbox = self._inbox
         messages = inbox.messages
-        with self._condition:
-            while not messages:
-                self._more(messages, timeout)
-            message = messages.popleft()
-            if inbox.paused and len(messages) <= inbox.resume_at:
-                self._took(inbox)
-        return message
+        while True:
+            with self._lock:
+                if messages:
+                    message = messages.popleft()
+                    if inbox.paused and len(messages) <= inbox.resume_at:
+                        self._took(inbox)
+                    return message
+            self._more(messages, timeout)
 
     def __iter__(self) -> Iterator[Message]:
         try:
@@ -126,12 +127,12 @@ class Connection(Driven, BaseConnection):
     def _next_piece(self, reader: object, timeout: float | None) -> Message:
         inbox = self._pieces
         assert inbox is not None
-        with self._condition:
-            self._check_reader(reader)
-            while not inbox.messages:
-                self._more(inbox.messages, timeout)
+        while True:
+            with self._lock:
                 self._check_reader(reader)
-            return self._take(inbox)
+                if inbox.messages:
+                    return self._take(inbox)
+            self._more(inbox.messages, timeout)
 
     def _recv_joined(self, timeout: float | None) -> Message:
         joined = Joined(self._max_size)
@@ -222,9 +223,7 @@ class Connection(Driven, BaseConnection):
         """Writes, and waits while too much is unsent."""
         if self._is_inside_callback():
             return
-        with self._condition:
-            if self._wheel.driver is None and not self._is_closed:
-                self._turn(0)
+        self._turn(0, lambda: self._is_closed)
         limit = self._write_limit
         self._until(lambda: self._is_closed or self._buffered() <= limit)
         if self._is_closed and not self._is_closing:
@@ -232,7 +231,7 @@ class Connection(Driven, BaseConnection):
 
     def ping(self, timeout: float | None = None) -> float:
         """Sends a ping and waits for its pong: the round trip in seconds."""
-        with self._condition:
+        with self._lock:
             ping = self._begin_ping()
 
         def is_over() -> bool:
@@ -275,14 +274,16 @@ class Connection(Driven, BaseConnection):
         self.close(1000 if kind is None else 1011)
 
     def _more(self, messages: Sized, timeout: float | None) -> None:
-        """Waits until a message has come; the lock is held."""
+        """Waits until a message has come; another thread may take it."""
         if self._calls_back:
             raise InvalidState(
                 rt_status.ERROR_STATE, "the messages of this connection go to on_message"
             )
-        if self._is_closed:
-            raise self._closed_error()
-        if not self._drive(lambda: len(messages) > 0 or self._is_closed, timeout):
+        with self._lock:
+            # Its last messages are there before it is closed.
+            if self._is_closed and not messages:
+                raise self._closed_error()
+        if not self._until(lambda: len(messages) > 0 or self._is_closed, timeout):
             raise TimeoutError(f"no message within {timeout} s")
 
     # Inside a dispatch.
@@ -291,19 +292,19 @@ class Connection(Driven, BaseConnection):
         if self._calls_back:
             super()._received(messages, lengths)
         else:
-            with self._condition:
+            with self._lock:
                 super()._received(messages, lengths)
 
     def _came(self, piece: Message, length: int, is_last: bool) -> None:
-        with self._condition:
+        with self._lock:
             super()._came(piece, length, is_last)
 
     def _went_down(self) -> None:
-        with self._condition:
+        with self._lock:
             super()._went_down()
 
     def _ponged(self, round_trip_us: int) -> None:
-        with self._condition:
+        with self._lock:
             super()._ponged(round_trip_us)
 
     def _changed(self) -> None:

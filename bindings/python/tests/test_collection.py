@@ -1,0 +1,282 @@
+"""Objects that are collected unclosed: alone, in cycles, in callbacks, at exit."""
+
+from __future__ import annotations
+
+import pytest
+
+# Makes `new`, which makes one of each kind, and `freed`, which is told of each handle that C frees.
+PRELUDE = """
+import asyncio, faulthandler, functools, gc, random, sys, threading, warnings
+faulthandler.enable()
+import librealtime
+from librealtime import _handle, sync
+from librealtime._asyncio import Connection
+from librealtime._base import BaseConnection
+from librealtime._rest_base import BaseRESTClient
+from librealtime._source_base import BaseSource
+
+ws_url, sse_url, bot_url, seed = sys.argv[1:]
+draw = random.Random(int(seed))
+librealtime._reactor.LINGER_S = 0
+
+BLOCKING = [
+    lambda: sync.connect(ws_url + "/silent"),
+    lambda: sync.connect(ws_url + "/echo", on_message=print),
+    lambda: sync.EventSource(sse_url + "/held"),
+    lambda: sync.LongPoll(sse_url + "/poll"),
+    lambda: sync.RESTClient(sse_url),
+    lambda: sync.Spreadbot(bot_url),
+    lambda: sync.SpreadbotREST(bot_url),
+]
+NEITHER = [
+    librealtime.EventStreamParser,
+    librealtime.Reachability,
+    lambda: iter(librealtime.Reachability("manual")),
+    lambda: iter(librealtime.Backoff()),
+]
+
+# Which handles an owner of ours still needs: those whose finalizer has not run.
+needed, early, freed = {}, [], []
+real_end = _handle._Ownership.end
+
+def end(ownership):
+    if ownership._unfreed:
+        freed.append(id(ownership))
+        early.extend(owner for owner, own in needed.items() if ownership in own)
+    real_end(ownership)
+
+_handle._Ownership.end = end
+
+def watch(kind):
+    def handles(self):
+        # The loop of another is the reactor's, not its own.
+        yield self.__dict__.get("_handle")
+        if hasattr(self, "_prepare_driving"):
+            yield self.__dict__.get("_loop_handle")
+    real = kind.__dict__.get("__del__")
+    def finalize(self):
+        # From now on it gives them back itself.
+        needed.pop(id(self), None)
+        if real is not None:
+            real(self)
+    kind.__del__ = finalize
+    def note(self):
+        needed[id(self)] = [handle._ownership for handle in handles(self) if handle is not None]
+    return note
+
+KINDS = (BaseConnection, BaseSource, BaseRESTClient, librealtime.RESTClient)
+noters = [(kind, watch(kind)) for kind in KINDS]
+
+def note(thing):
+    for kind, noter in noters:
+        if isinstance(thing, kind):
+            noter(thing)
+    return thing
+
+class Knot:
+    '''Has a finalizer of its own, which uses what it refers to.'''
+    def __init__(self, *things):
+        self.things = things
+        self.me = self
+    def __del__(self):
+        for thing in self.things:
+            repr(thing)
+
+def entangle(things):
+    '''Cycles over all of them, some with each other.'''
+    things = list(things)
+    draw.shuffle(things)
+    for thing in things:
+        if hasattr(thing, "__dict__"):
+            thing.friend = draw.choice(things)
+            thing.knot = Knot(thing, *draw.sample(things, 2))
+            if draw.random() < 0.5:
+                thing.me = thing
+    while things:
+        count = draw.randint(1, 4)
+        Knot(*things[:count])
+        del things[:count]
+"""
+
+BLOCKING = (
+    PRELUDE
+    + """
+gc.disable()
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    wanted = 0
+    for _ in range(12):
+        makers = [draw.choice(BLOCKING) for _ in range(6)] + [draw.choice(NEITHER)]
+        wanted += sum(BLOCKING.index(maker) in (0, 1, 2, 3, 5) for maker in makers[:6])
+        things = [note(maker()) for maker in makers]
+        entangle(things)
+        del things
+        gc.collect()
+    told = [str(warning.message) for warning in told]
+assert all(text.startswith("unclosed") for text in told), told
+# Recording them has kept the owners.
+gc.collect()
+assert len(told) == wanted, (wanted, told)
+assert not any("NULL" in text or "INVALID" in text for text in told), told
+assert not needed, needed
+assert not early, len(early)
+assert not [w for w in _handle._watches if w.ownership._unfreed], "handles are left"
+print("freed", len(freed) > 12)
+"""
+)
+
+ASYNCIO = (
+    PRELUDE
+    + """
+async def connect(url, **options):
+    return await librealtime.connect(url, **options)
+
+async def client():
+    made = librealtime.RESTClient(sse_url)
+    made.set_bearer_token("x")
+    return made
+
+async def parted(maker):
+    return maker()
+
+MAKERS = [
+    lambda: connect(ws_url + "/silent"),
+    lambda: connect(ws_url + "/echo", on_messages=None, max_queue=1),
+    lambda: parted(lambda: librealtime.EventSource(sse_url + "/held")),
+    lambda: parted(lambda: librealtime.LongPoll(sse_url + "/poll")),
+    client,
+    lambda: parted(lambda: librealtime.Spreadbot(bot_url)),
+    lambda: parted(lambda: librealtime.SpreadbotREST(bot_url)),
+]
+
+async def main():
+    wanted = 0
+    for _ in range(12):
+        makers = [draw.choice(MAKERS) for _ in range(6)]
+        wanted += sum(MAKERS.index(maker) in (0, 1, 2, 3, 5) for maker in makers)
+        things = [note(await maker()) for maker in makers]
+        entangle(things)
+        del things
+        gc.collect()
+        await asyncio.sleep(0)
+    return wanted
+
+gc.disable()
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    wanted = asyncio.run(main())
+    gc.collect()
+    told = [str(warning.message) for warning in told if "unclosed event loop" not in str(warning)]
+gc.collect()
+assert len(told) == wanted, (wanted, told)
+assert not any("NULL" in text or "INVALID" in text for text in told), told
+assert not needed, needed
+assert not early, len(early)
+assert not [w for w in _handle._watches if w.ownership._unfreed], "handles are left"
+print("freed", len(freed) > 12)
+"""
+)
+
+# Each callback, and each line of the log, collects what was forgotten before.
+INSIDE = (
+    PRELUDE
+    + """
+warnings.simplefilter("ignore")
+gc.disable()
+count = 0
+
+def collect(*_):
+    global count
+    count += 1
+    Knot(*[draw.choice(BLOCKING[2:])() for _ in range(2)], librealtime.Reachability("manual"))
+    gc.collect()
+
+class Handler(__import__("logging").Handler):
+    inside = False
+    def emit(self, record):
+        if not self.inside:
+            self.inside = True
+            gc.collect()
+            self.inside = False
+
+import logging
+logging.getLogger("librealtime").addHandler(Handler())
+logging.getLogger("librealtime").setLevel("DEBUG")
+logging.getLogger("librealtime").propagate = False
+librealtime.set_log_level("DEBUG")
+for _ in range(5):
+    ws = sync.connect(ws_url + "/count?to=5", on_message=collect)
+    Knot(ws)
+    ws.wait_closed()
+    del ws
+    with sync.EventSource(sse_url + "/count?to=3", on_message=collect) as source:
+        with source.__class__(sse_url + "/held"):
+            for _ in range(3):
+                source._until(lambda: count % 3 == 0, 0.05)
+    with sync.RESTClient(sse_url) as client:
+        client.get("/page", on_progress=collect)
+        with client.stream("GET", "/page") as answer:
+            collect()
+            answer.read()
+    gc.collect()
+print("freed", count > 20)
+"""
+)
+
+# What is left at exit is in cycles and refers to all of it.
+EXIT = (
+    PRELUDE
+    + """
+warnings.simplefilter("ignore")
+keep = [note(maker()) for maker in BLOCKING + NEITHER]
+knot = Knot(*keep)
+knot.all = keep
+keep.append(knot)
+entangle(keep)
+print("freed", not freed)
+"""
+)
+
+PROGRAMS = {"blocking": BLOCKING, "asyncio": ASYNCIO, "in callbacks": INSIDE, "at exit": EXIT}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_handle_is_freed_before_its_owner_is_done(script, server, events, bots, name, seed):
+    program = PROGRAMS[name]
+    result = script(program, server.url, events.url, bots.url, str(seed))
+    assert (result.returncode, result.stdout) == (0, "freed True\n"), result.stderr[-4000:]
+    assert "Exception ignored" not in result.stderr, result.stderr[-4000:]
+
+
+def test_a_handle_that_outlives_its_owner_answers_and_is_freed_once(script, server, events, bots):
+    """A finalizer brings the whole cycle back to life, after ours has run."""
+    program = (
+        PRELUDE
+        + """
+warnings.simplefilter("ignore")
+back = []
+
+class Returning:
+    def __del__(self):
+        back.append(self)
+
+thing = Returning()
+thing.ws = note(sync.connect(ws_url + "/silent"))
+thing.handle, thing.ws.thing = thing.ws._handle, thing
+del thing
+gc.collect()
+handle = back[0].handle
+assert handle.value, "freed though it came back"
+assert librealtime._loader.lib.rt_websocket_get_state(handle) >= 0
+assert len(freed) == 1, freed  # the loop
+ownership = handle._ownership
+del handle
+back.clear()
+gc.collect()
+assert not ownership._unfreed and ownership.address.value is None
+print("freed", len(freed) == len(set(freed)) == 2)
+"""
+    )
+    result = script(program, server.url, events.url, bots.url, "0")
+    assert (result.returncode, result.stdout) == (0, "freed True\n"), result.stderr[-4000:]

@@ -1,0 +1,203 @@
+"""Ctrl-C at any moment: nothing leaks, nothing hangs, and only KeyboardInterrupt is raised."""
+
+from __future__ import annotations
+
+import pytest
+
+PRELUDE = """
+import faulthandler, gc, os, random, signal, sys, threading, time, warnings
+faulthandler.dump_traceback_later(50, exit=True)
+warnings.simplefilter("ignore", ResourceWarning)
+import librealtime
+from librealtime import _handle, _registry, _rest_callbacks, sync
+
+ws_url, sse_url, bot_url, seed = sys.argv[1:]
+draw = random.Random(int(seed))
+COUNT = 300
+
+caught = threading.Semaphore(0)
+begun, over = threading.Event(), threading.Event()
+sent = 0
+
+def interrupt():
+    '''One signal at a time, at any moment; again if a finalizer or callback has swallowed it.'''
+    global sent
+    begun.wait()
+    while not over.is_set():
+        time.sleep(draw.random() * draw.choice((0.0005, 0.004)))
+        sent += 1
+        os.kill(os.getpid(), signal.SIGINT)
+        caught.acquire(timeout=0.2)
+
+def storm(work):
+    sender = threading.Thread(target=interrupt)
+    hits = 0
+    sender.start()
+    while hits < COUNT:
+        try:
+            begun.set()
+            while True:
+                work()
+        except KeyboardInterrupt:
+            hits += 1
+            if hits == COUNT:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                over.set()
+            caught.release()
+    sender.join()
+
+def left():
+    gc.collect()
+    kinds = (sync.Connection, sync.RESTClient, sync.EventSource, sync.LongPoll, sync.Spreadbot,
+             _handle.Handle)
+    found = [thing for thing in gc.get_objects() if isinstance(thing, kinds)]
+    handles = [watch for watch in _handle._watches if watch.ownership._unfreed]
+    polls = [name for name in os.listdir("/proc/self/fd")
+             if os.path.islink(p := "/proc/self/fd/" + name) and "eventpoll" in os.readlink(p)]
+    return found, handles, _registry._entries, _rest_callbacks._calls, polls
+
+def look():
+    # What finalizers have missed is freed by the next one.
+    del_me = _handle.new_loop()
+    del del_me
+    found, handles, entries, calls, polls = left()
+    assert not found, found[:5]
+    assert not handles, len(handles)
+    assert not entries, len(entries)
+    assert not calls, len(calls)
+    assert not polls, polls
+    print("clean", COUNT / sent > 0.9 or (COUNT, sent))
+"""
+
+REST = """
+def work():
+    with sync.RESTClient(sse_url) as client:
+        client.get("/page")
+        with client.stream("GET", "/page") as answer:
+            answer.read()
+storm(work)
+look()
+"""
+
+KEPT = """
+# One client outlives all interrupts.
+client = sync.RESTClient(sse_url)
+storm(lambda: client.get("/page"))
+assert client.get("/page").status_code == 200
+client.close()
+assert not client._calls and client._loop_handle is None
+del client
+look()
+"""
+
+WEBSOCKET = """
+def work():
+    with sync.connect(ws_url + "/echo") as ws:
+        for number in range(3):
+            ws.send(str(number))
+            ws.recv()
+        ws.ping()
+storm(work)
+look()
+"""
+
+SOURCES = """
+def work():
+    with sync.EventSource(sse_url + "/count?to=3") as source:
+        source.recv()
+    with sync.LongPoll(sse_url + "/poll") as poll:
+        poll.recv()
+    with sync.Spreadbot(bot_url) as bot:
+        bot.establish_connection("echo")
+        bot.send_message_string("x")
+        bot.recv()
+storm(work)
+look()
+"""
+
+SHARED = """
+# Another thread uses the same client and connection all the while.
+client = sync.RESTClient(sse_url, timeout=20)
+ws = sync.connect(ws_url + "/echo", open_timeout=20)
+answers, failures = [], []
+
+def ask():
+    try:
+        while not over.is_set():
+            assert client.get("/page").status_code == 200
+            ws.send("x")
+            ws.recv(timeout=20)
+            answers.append(1)
+    except BaseException as error:
+        failures.append(error)
+
+other = threading.Thread(target=ask)
+other.start()
+
+def work():
+    client.get("/page")
+    ws.ping()
+
+storm(work)
+other.join(20)
+assert not other.is_alive(), "the other thread waits for ever"
+assert not failures, failures
+assert len(answers) > 10, answers
+assert client.get("/page").status_code == 200
+ws.close()
+client.close()
+del ws, client, other
+look()
+"""
+
+PROGRAMS = {"rest": REST, "kept": KEPT, "ws": WEBSOCKET, "sources": SOURCES, "shared": SHARED}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_interrupt_at_any_moment_leaks_nothing(script, server, events, bots, name):
+    result = script(PRELUDE + PROGRAMS[name], server.url, events.url, bots.url, "1")
+    assert (result.returncode, result.stdout) == (0, "clean True\n"), result.stderr[-6000:]
+
+
+HANDLER = """
+import os, queue, signal, sys, threading, time
+from librealtime import sync
+
+def press(times):
+    def interrupt():
+        entered.wait()
+        for _ in range(times):
+            time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    return thread
+
+def forever(message):
+    entered.set()
+    while True:
+        pass
+
+# Blocks in the standard library, which counts as ours: the second interrupt ends it.
+class Full(queue.Queue):
+    def _put(self, item):
+        entered.set()
+        super()._put(item)
+
+# Of as many messages as it takes to block: the others that came with them follow an interrupt.
+for handler, times in ((forever, 1), (Full(1).put, 2)):
+    entered = threading.Event()
+    thread = press(times)
+    ws = sync.connect(sys.argv[1] + f"/count?to={times}", on_message=handler)
+    try:
+        ws.wait_closed()
+    except KeyboardInterrupt:
+        print("interrupted", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    thread.join()
+    ws.close()
+"""
+
+
+def test_a_handler_that_never_returns_is_interrupted(script, server):
+    result = script(HANDLER, server.url)
+    assert (result.returncode, result.stdout) == (0, "interrupted True\n" * 2), result.stderr

@@ -1,0 +1,237 @@
+"""Bytes that flow take longer than an attempt may; and answers that came, and cannot be read."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from wire import OK, read
+
+import librealtime
+from librealtime import sync
+
+#: How long one attempt may stand still, and how long all of a body takes.
+STANDSTILL = 0.5
+PIECES = 30
+PAUSE = 0.05
+
+
+def trickle(connection: socket.socket, pieces: int) -> None:
+    for _ in range(pieces):
+        threading.Event().wait(PAUSE)
+        connection.sendall(b"1\r\nx\r\n")
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_a_streamed_answer_may_take_longer_than_an_attempt(run: Any, serve: Any) -> None:
+    def answer(connection: socket.socket, number: int) -> None:
+        while read(connection):
+            connection.sendall(CHUNKED)
+            trickle(connection, PIECES)
+            connection.sendall(b"0\r\n\r\n")
+
+    server = serve(answer)
+    with (
+        sync.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client,
+        client.stream("GET", "/") as response,
+    ):
+        assert response.read() == b"x" * PIECES
+
+    async def main() -> None:
+        async with librealtime.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client:
+            async with client.stream("GET", "/") as response:
+                assert await response.aread() == b"x" * PIECES
+            # An answer that is kept must be whole by then.
+            with pytest.raises(librealtime.ConnectionTimeout, match="did not end its answer"):
+                await client.get("/")
+
+    run(main())
+
+
+def test_a_streamed_answer_that_stands_still_ends(serve: Any) -> None:
+    done = threading.Event()
+
+    def answer(connection: socket.socket, number: int) -> None:
+        read(connection)
+        connection.sendall(CHUNKED)
+        trickle(connection, 3)
+        done.wait(30)
+
+    server = serve(answer)
+    with (
+        sync.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client,
+        pytest.raises(librealtime.ConnectionTimeout, match="sent nothing more of its answer"),
+        client.stream("GET", "/") as response,
+    ):
+        response.read()
+    done.set()
+
+
+def test_a_reader_may_take_its_time(serve: Any) -> None:
+    """The answer waits in the kernel meanwhile: it is not the server that stands still."""
+    size = 8 << 20
+
+    def answer(connection: socket.socket, number: int) -> None:
+        read(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + bytes(size))
+
+    with (
+        sync.RESTClient(serve(answer).url, timeout=STANDSTILL, attempts=1) as client,
+        client.stream("GET", "/") as response,
+    ):
+        got = 0
+        for index, piece in enumerate(response.iter_bytes()):
+            got += len(piece)
+            if index == 0:
+                threading.Event().wait(2 * STANDSTILL)
+        assert got == size
+
+
+def test_a_body_may_take_longer_than_an_attempt(run: Any, serve: Any) -> None:
+    def answer(connection: socket.socket, number: int) -> None:
+        data = b""
+        while not data.endswith(b"0\r\n\r\n"):
+            data += connection.recv(65536)
+        connection.sendall(OK)
+
+    def pieces() -> Iterator[bytes]:
+        for _ in range(PIECES):
+            threading.Event().wait(PAUSE)
+            yield b"x"
+
+    async def later() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            await asyncio.sleep(1.5 * STANDSTILL)
+            yield b"x"
+
+    server = serve(answer)
+    with sync.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client:
+        assert client.put("/", content=pieces()).content == b"ok"
+
+    async def main() -> None:
+        async with librealtime.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client:
+            assert (await client.put("/", content=later())).content == b"ok"
+
+    run(main())
+
+
+def test_a_slow_link_carries_a_large_body(serve: Any) -> None:
+    """All of it is at hand, and goes out as the other side takes it."""
+    size = 24 << 20
+
+    def answer(connection: socket.socket, number: int) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        left = size
+        while left > 0:
+            threading.Event().wait(PAUSE)
+            left -= len(connection.recv(1 << 20, socket.MSG_WAITALL))
+        connection.sendall(OK)
+
+    with sync.RESTClient(serve(answer).url, timeout=STANDSTILL, attempts=1) as client:
+        assert client.post("/", content=bytes(size)).content == b"ok"
+
+
+DAMAGED = (
+    b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 14\r\n\r\nno gzip at all",
+    b"HTTP/1.1 201 Created\r\nContent-Encoding: x-best\r\nContent-Length: 1\r\n\r\nx",
+)
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_what_the_server_did_is_not_sent_again(serve: Any, damaged: bytes) -> None:
+    """Whoever repeats it pays twice."""
+    requests: list[bytes] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            requests.append(request)
+            connection.sendall(damaged)
+
+    with sync.RESTClient(serve(answer).url, base_delay=0.01, idempotency_keys=True) as client:
+        with pytest.raises(librealtime.ProtocolError) as caught:
+            client.post("/", content=b"pay")
+        assert isinstance(caught.value, librealtime.ConnectionLost)
+        assert not isinstance(caught.value, librealtime.ConnectFailed)
+        assert caught.value.response.status_code in (200, 201)  # type: ignore[attr-defined]
+        assert len(requests) == 1
+        # That may be repeated.
+        with pytest.raises(librealtime.ProtocolError):
+            client.put("/", content=b"set")
+        assert len(requests) == 4
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_a_send_of_the_outbox_is_delivered_by_a_2xx(
+    serve: Any, tmp_path: Any, damaged: bytes
+) -> None:
+    """It went out again every 20 s, for ever."""
+    keys: list[bytes] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            if request.startswith(b"POST"):
+                keys.append(request)
+                connection.sendall(damaged)
+            else:
+                connection.sendall(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hi\n\n"
+                )
+
+    url = serve(answer).url
+    options = {"outbox": tmp_path / "outbox", "transports": ["sse"]}
+    with sync.Spreadbot(url, **options) as bot:
+        bot.establish_connection("room")
+        bot.send_message_string("once", timeout=30)
+        with pytest.raises(librealtime.ProtocolError):
+            bot.rest.post_data("things", 1)
+    assert len(keys) == 2
+    # Nothing is left.
+    network = librealtime.Reachability("manual")
+    network.set_online(False)
+    with sync.Spreadbot(url, reachability=network, **options) as bot:
+        bot.establish_connection("room", wait=False)
+        assert len(bot._sends) == 0
+    assert (tmp_path / "outbox").stat().st_size < 64
+
+
+def test_the_clients_own_is_for_the_base_alone(serve: Any) -> None:
+    seen: list[tuple[str, bool, bool, bool]] = []
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while request := read(connection):
+            seen.append(
+                (
+                    request.split(b" ")[1].decode(), b"Bearer secret" in request,
+                    b"X-Key" in request, b"Cookie: a=b" in request,
+                )
+            )  # fmt: skip
+            connection.sendall(OK)
+
+    base, other, third = serve(answer), serve(answer), serve(answer)
+    mine: dict[str, Any] = {
+        "bearer_token": "secret", "headers": {"X-Key": "k"}, "cookies": {"a": "b"},
+    }  # fmt: skip
+    with sync.RESTClient(base.url, credential_origins=[third.url], **mine) as client:
+        for where in ("a", base.url + "/b", other.url + "/c", third.url + "/d"):
+            client.get(where)
+        with pytest.raises(librealtime.InvalidURI, match="leads out of the base URL"):
+            client.get("../x")
+        with pytest.raises(librealtime.InvalidURI) as caught:
+            client.get("http://user:SECRET#x@host/")
+        assert "SECRET" not in str(caught.value)
+    with sync.RESTClient(base.url, credential_origins=["*"], **mine) as client:
+        client.get(other.url + "/e")
+    with sync.RESTClient(**mine) as client:
+        client.get(other.url + "/f")
+    with pytest.raises(librealtime.InvalidURI, match="is not an origin"):
+        sync.RESTClient(base.url, credential_origins=["http://h/path"])
+    assert seen == [
+        ("/a", True, True, True), ("/b", True, True, True), ("/c", False, False, False),
+        ("/d", True, True, True), ("/e", True, True, True), ("/f", True, True, True),
+    ]  # fmt: skip
