@@ -30,6 +30,8 @@ final class EventClient {
     /// The server asked for that much, and a network that comes back does not change it.
     private var notBefore: Instant
     private var askedDelay = Duration.zero
+    private var asksForTooMuch = false
+    private var ceiling: RequestCeiling
 
     init(_ world: World, _ plan: EventPlan, _ server: EventServer) throws(RealtimeError) {
         self.world = world
@@ -38,6 +40,7 @@ final class EventClient {
         random = world.random.split()
         configuration = try EventSourceConfiguration(url: "http://a.test/events")
         configuration.retryInitial = plan.reconnectionTime
+        configuration.minReconnectionTime = plan.minReconnectionTime
         configuration.maxDelay = plan.maxDelay
         configuration.maxReconnects = plan.maxReconnects
         configuration.responseTimeout = plan.responseTimeout
@@ -49,6 +52,7 @@ final class EventClient {
         onlineSince = world.now
         earliest = world.now
         notBefore = world.now
+        ceiling = .ofEventSource(world)
     }
 
     func start() {
@@ -105,6 +109,7 @@ final class EventClient {
 
     private func send() {
         drop()
+        ceiling.asked()
         attempt += 1
         openedAt = nil
         hasDispatched = false
@@ -198,7 +203,9 @@ final class EventClient {
                     case .needMoreBytes: return learnID()
                     case .comment: world.fail("a comment nobody listens to")
                     case .retry(let milliseconds):
-                        base = .milliseconds(milliseconds)
+                        let asked = Duration.milliseconds(milliseconds)
+                        asksForTooMuch = asked < plan.minReconnectionTime
+                        base = max(asked, plan.minReconnectionTime)
                         askedDelay = base
                         session.setReconnectionTime(milliseconds: milliseconds)
                     case .event(let event):
@@ -233,8 +240,10 @@ final class EventClient {
 
     private func ended(_ failure: HTTPFailure?) {
         let told = session.ended(failure, now: world.now, random: uniform())
+        let isPoll = failure == nil && hasDispatched && !asksForTooMuch
+        if isPoll { world.count("polled") }
         drop()
-        tell(told, least: failure == nil ? askedDelay : .zero)
+        tell(told, least: failure == nil ? askedDelay : .zero, isPoll: isPoll)
     }
 
     private func drop() {
@@ -246,9 +255,9 @@ final class EventClient {
         failure.error.code == .reconnectsExhausted
     }
 
-    private func tell(_ failure: HTTPSourceFailure, least: Duration) {
+    private func tell(_ failure: HTTPSourceFailure, least: Duration, isPoll: Bool = false) {
         world.trace("client", "\(failure.error.message); again in \(failure.retryIn as Any)")
-        if wasStable { failures = 0 } else if isOnline { failures += 1 }
+        if isPoll || wasStable { failures = 0 } else if isOnline { failures += 1 }
         openedAt = nil
         if failure.isFatal {
             isFatal = true
@@ -291,7 +300,7 @@ final class EventClient {
         let seconds = delay / .seconds(1)
         world.require(
             seconds >= max(range.lowerBound, floor) - 1e-6
-                && seconds <= max(range.upperBound, floor) + 1e-6,
+                && (seconds <= max(range.upperBound, floor) + 1e-6 || ceiling.mayDelay),
             "waits \(seconds) s where \(range) and at least \(floor) is allowed")
     }
 
@@ -307,14 +316,14 @@ final class EventClient {
             earliest = max(world.now, notBefore)
             let latest = max(world.now + .seconds(1), notBefore)
             let isDue = session.wakeUp.map { $0 <= latest } ?? false
-            world.require(isDue, "waits though there is a network")
+            world.require(isDue || ceiling.mayDelay, "waits though there is a network")
             if notBefore > world.now { world.count("the server's wish outlived a flap") }
         }
         arm()
     }
 
     private var wasStable: Bool {
-        openedAt.map { hasDispatched || world.now - $0 >= configuration.stableTime } ?? false
+        openedAt.map { world.now - $0 >= configuration.stableTime } ?? false
     }
 
     private func restart() {

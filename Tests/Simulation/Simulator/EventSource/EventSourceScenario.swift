@@ -4,7 +4,8 @@ import Wire
 /// An event source against a scripted server: attempts that fail, stall, are refused, redirected
 /// and cut anywhere, a network that comes and goes, a user who restarts and closes. Each event must
 /// come once and in order, delays keep to rule C9, and nothing happens without a network or behind
-/// the end.
+/// the end. One run in eight is a storm: a server that wants to be asked as often as possible. In
+/// all of them requests keep to a ceiling.
 package enum EventSourceScenario: Scenario {
     package static let name = "eventsource"
 
@@ -13,12 +14,19 @@ package enum EventSourceScenario: Scenario {
             "all delivered", "cut inside an event", "ended in order", "refused and retried",
             "fatal refusal", "redirected", "no answer in time", "silent for too long",
             "credentials given", "credentials refused", "waited for the network", "restarted",
-            "closed", "reconnects exhausted", "longer delays", "server's retry",
+            "closed", "reconnects exhausted", "longer delays", "server's retry", "polled", "storm",
+            "storm refused", "ceiling reached",
         ]
     }
 
     package static func run(in world: World) {
         do throws(RealtimeError) {
+            // Of its own randomness: the other runs draw as they did before there were storms.
+            var random = Random(seed: ~world.seed)
+            if random.below(8) == 0 {
+                try EventStorm(world, random.split()).run()
+                return world.run(until: world.now + .seconds(1000))
+            }
             let plan = EventPlan(&world.random)
             let client = try EventClient(world, plan, EventServer(plan, world.random.split()))
             client.start()
@@ -48,6 +56,7 @@ struct EventPlan {
     let flaps: [Duration]
     let restarts: [Duration]
     let closesAt: Duration?
+    let minReconnectionTime: Duration
 
     init(_ random: inout Random) {
         let texts = ["", "x", "two\nlines", "\n", " blank", "é🐎", "\u{2028}", "a:b", "data: no"]
@@ -72,6 +81,7 @@ struct EventPlan {
         self.flaps = flaps
         restarts = random.chance(30) ? [random.milliseconds(0...30_000)] : []
         closesAt = random.chance(10) ? random.milliseconds(0...60_000) : nil
+        minReconnectionTime = random.pick([.milliseconds(500), .zero, .seconds(2)])
     }
 }
 

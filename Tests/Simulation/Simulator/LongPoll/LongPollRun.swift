@@ -32,6 +32,7 @@ final class LongPollRun {
     /// The server asked for that much, and a network that comes back does not change it.
     private var notBefore: Instant
     private var latest: Instant?
+    private var ceiling: RequestCeiling
 
     init(_ world: World) throws {
         self.world = world
@@ -50,6 +51,7 @@ final class LongPollRun {
         earliest = world.now
         notBefore = world.now
         latest = world.now
+        ceiling = .ofLongPoll(world)
         world.trace("plan", "\(server.mode), \(configuration.interval.readable)")
     }
 
@@ -102,6 +104,7 @@ final class LongPollRun {
         world.require(world.now >= earliest, "polls too early")
         if let latest { world.require(world.now <= latest, "polls too late") }
         session.beginAttempt(configuration, now: world.now)
+        ceiling.asked()
         poll += 1
         isInFlight = true
         pollStart = world.now

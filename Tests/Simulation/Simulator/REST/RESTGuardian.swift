@@ -38,6 +38,9 @@ final class RESTGuardian {
         var hops = 0
         var startedAt: Instant?
         var attemptAt: Instant?
+        /// When bytes moved that give the attempt more time.
+        var movedAt: Instant?
+        var isHeld = false
         var wasStale = false
         var wasMisdirected = false
         var wasAuthorized = false
@@ -161,7 +164,8 @@ final class RESTGuardian {
     func answered(_ isFresh: Bool) {
         lastBeforeQuestion = nil
         if isFresh { generation += 1 } else { denied = (generation, records.keys.max() ?? 0) }
-        for record in records.values where record.next == .credentials && !record.isFinished {
+        for record in records.values
+        where record.next == .credentials && !record.isRunning && !record.isFinished {
             record.next = isFresh ? .replay : .end
         }
     }
@@ -213,8 +217,11 @@ final class RESTGuardian {
         }
         // A redirect that waited for credentials.
         if record.attemptAt == nil { record.attemptAt = now }
+        if record.attemptAt == now { record.movedAt = nil }
+        record.isHeld = false
         record.next = .unknown
-        record.method = request.method
+        world.require(
+            record.method == request.method, "\(id) is sent as \(request.method)")
         record.generation = generation
         record.isRunning = true
         record.starts += 1
@@ -288,6 +295,41 @@ final class RESTGuardian {
         record.isRunning = false
     }
 
+    /// How long the attempt has had nothing that gave it more time.
+    private func standstill(_ record: Record) -> Duration {
+        guard let start = record.attemptAt else { return .zero }
+        return world.now - max(start, record.movedAt ?? start)
+    }
+
+    func timedOut(_ id: ID) {
+        guard let record = record(id) else { return }
+        world.require(!record.isHeld, "\(id) is held up by its caller, and times out")
+        world.require(
+            standstill(record) >= record.request.policy.attemptTimeout,
+            "\(id) times out, and bytes moved")
+        if record.movedAt != nil { world.count("stood still") }
+    }
+
+    /// Bytes of its own body went out.
+    func moved(_ id: ID) { record(id)?.movedAt = world.now }
+
+    /// Bytes of its answer came.
+    func received(_ id: ID) {
+        guard let record = record(id), record.request.streamsAnswer else { return }
+        record.movedAt = world.now
+        let limit = record.request.policy.attemptTimeout
+        if limit > .zero, let start = record.attemptAt, world.now - start > limit {
+            world.count("streamed for longer than an attempt")
+        }
+    }
+
+    func streamsAnswer(_ id: ID) -> Bool { records[id]?.request.streamsAnswer ?? false }
+
+    func held(_ id: ID, _ isHeld: Bool) {
+        record(id)?.isHeld = isHeld
+        moved(id)
+    }
+
     func bodyUsed(_ id: ID) { record(id)?.bodyIsUsed = true }
 
     // MARK: The server
@@ -296,14 +338,8 @@ final class RESTGuardian {
         guard let record = record(id) else { return }
         record.head = head
         record.next = RESTVerdict.next(record, head, plan, world.now)
-        if record.next == .credentials, lastBeforeQuestion == nil {
-            // Others were given fresh ones meanwhile, or none.
-            if record.generation != generation { record.next = .replay }
-            if let denied, denied.generation == record.generation, id <= denied.last {
-                record.next = .end
-            }
-        }
         if record.next == .again {
+            if RESTVerdict.becomesGet(record, head) { record.method = "GET" }
             record.hops += 1
             world.count("redirected")
             if head.values("Location").first?.hasPrefix("http://b") == true,
@@ -321,15 +357,25 @@ final class RESTGuardian {
     func ended(_ id: ID, _ failure: HTTPFailure?) {
         guard let record = record(id) else { return }
         record.isRunning = false
-        if let end = record.attemptAt, record.request.policy.attemptTimeout > .zero {
+        if !record.isHeld, record.request.policy.attemptTimeout > .zero {
             world.require(
-                world.now - end <= record.request.policy.attemptTimeout,
+                standstill(record) <= record.request.policy.attemptTimeout,
                 "\(id): an attempt lasts too long")
         }
         if record.next == .again, awaitsCredentials(id, record) { record.attemptAt = nil }
-        // What is left of a body that is dropped means nothing, unless time is over.
+        if record.next == .credentials {
+            // Others were given fresh ones meanwhile, or none.
+            if lastBeforeQuestion == nil, record.generation != generation {
+                record.next = .replay
+            } else if let denied, denied.generation == record.generation, id <= denied.last {
+                record.next = .end
+            }
+        }
+        // What is left of a body that is dropped means nothing, unless it takes the time that the
+        // place it redirects to was to have.
         let isOver = record.reception == .deliver || record.head == nil
-        guard let failure, isOver || failure.error.code == .timeout else { return }
+        let isLate = record.next == .again && failure?.error.code == .timeout
+        guard let failure, isOver || isLate else { return }
         record.failure = failure
         record.next = RESTVerdict.next(record, failure, world.now)
         if record.next == .queue {

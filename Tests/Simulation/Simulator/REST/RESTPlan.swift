@@ -63,6 +63,13 @@ struct RESTPlan {
         if random.chance(15) { closeAt = random.milliseconds(0...60_000) }
     }
 
+    /// What was added later, from randomness of its own: older seeds keep their meaning.
+    mutating func drawMore(_ random: inout Random) {
+        for index in requests.indices {
+            requests[index].policy.needsHeadAlone = random.chance(10)
+        }
+    }
+
     private func request(_ random: inout Random, _ span: Int) -> Request {
         var policy = RESTPolicy()
         try? policy.setAttempts(random.pick([1, 2, 3, 3, 5]))

@@ -12,7 +12,8 @@ package enum RESTScenario: Scenario {
             "redirect", "auth", "queueFull", "expired", "cancelled", "closed", "retried a failure",
             "retried a status", "waited for Retry-After", "redirected", "replayed",
             "went back to the queue", "dropped the oldest", "rewound a body", "gentle",
-            "order kept someone waiting", "places kept someone waiting",
+            "order kept someone waiting", "places kept someone waiting", "stood still",
+            "streamed for longer than an attempt",
         ]
     }
 
@@ -27,6 +28,8 @@ package enum RESTScenario: Scenario {
 final class RESTRun {
     private let world: World
     private var random: Random
+    /// For what was added later: older seeds keep their meaning.
+    private var moreRandom: Random
     private let plan: RESTPlan
     private var session: RESTSession
     let guardian: RESTGuardian
@@ -39,7 +42,11 @@ final class RESTRun {
     init(_ world: World) {
         self.world = world
         random = world.random.split()
-        plan = RESTPlan(&random)
+        var copy = random
+        moreRandom = copy.split()
+        var plan = RESTPlan(&random)
+        plan.drawMore(&moreRandom)
+        self.plan = plan
         session = RESTSession(plan.configuration)
         session.renewsCredentials = plan.renews
         session.setCredential("Bearer 1")
@@ -169,6 +176,7 @@ final class RESTRun {
     }
 
     private func timeOut(_ id: RESTSession.ID) {
+        guardian.timedOut(id)
         drop(id)
         let failure = HTTPFailure(
             RealtimeError(.timeout, "no answer in time"), precedesRequest: random.chance(20))
@@ -182,17 +190,18 @@ final class RESTRun {
             session.bodyUsed(id)
             guardian.bodyUsed(id)
         }
+        let upload = upload(id, request)
         switch fate {
         case .hangs:
-            exchanges[id] = []
+            exchanges[id, default: []] += []
             // An attempt without a limit of its own ends in the end.
             later(id, .seconds(120)) { [self] in
                 ended(id, HTTPFailure(RealtimeError(.connectionLost, "gone")))
             }
         case .fails(let failure, let time):
-            later(id, time) { [self] in ended(id, failure) }
+            later(id, upload + time) { [self] in ended(id, failure) }
         case .answers(let status, let fields, let time, let body, let breaks):
-            later(id, time) { [self] in
+            later(id, upload + time) { [self] in
                 let head = ResponseHead(status: status, fields: fields)
                 guardian.answered(id, head)
                 let reception = session.received(
@@ -200,12 +209,54 @@ final class RESTRun {
                 guardian.received(id, reception)
                 act()
                 guard exchanges[id] != nil else { return }
-                later(id, body) { [self] in
-                    let broken = HTTPFailure(RealtimeError(.connectionLost, "broke off"))
-                    ended(id, breaks ? broken : nil)
+                if reception == .deliver, !plan.isGentle, moreRandom.chance(50) {
+                    answer(id, pieces: moreRandom.within(1...20), breaks)
+                } else {
+                    later(id, body) { [self] in end(id, breaks) }
                 }
             }
         }
+    }
+
+    private func end(_ id: RESTSession.ID, _ breaks: Bool) {
+        let code: RealtimeError.Code = moreRandom.chance(30) ? .protocolViolation : .connectionLost
+        let broken = HTTPFailure(RealtimeError(code, "broke off"))
+        ended(id, breaks ? broken : nil)
+    }
+
+    /// A body that comes in pieces; now and then nobody takes it for a while.
+    private func answer(_ id: RESTSession.ID, pieces: Int, _ breaks: Bool) {
+        guard pieces > 0 else { return end(id, breaks) }
+        later(id, moreRandom.milliseconds(0...moreRandom.pick([100, 2000, 6000]))) { [self] in
+            session.receivedBytes(of: id, now: world.now)
+            guardian.received(id)
+            let holds = guardian.streamsAnswer(id) && moreRandom.chance(5)
+            guard holds else { return answer(id, pieces: pieces - 1, breaks) }
+            session.setHeld(id, true, now: world.now)
+            guardian.held(id, true)
+            later(id, moreRandom.milliseconds(0...15_000)) { [self] in
+                session.setHeld(id, false, now: world.now)
+                guardian.held(id, false)
+                answer(id, pieces: pieces - 1, breaks)
+            }
+        }
+    }
+
+    /// A request's body that takes its time.
+    /// - Returns: how long.
+    private func upload(_ id: RESTSession.ID, _ request: HTTPRequest) -> Duration {
+        guard case .stream = request.body, !plan.isGentle, moreRandom.chance(50) else {
+            return .zero
+        }
+        var time = Duration.zero
+        for _ in 0..<moreRandom.within(1...15) {
+            time += moreRandom.milliseconds(0...moreRandom.pick([100, 1500]))
+            later(id, time) { [self] in
+                session.sent(id, now: world.now)
+                guardian.moved(id)
+            }
+        }
+        return time
     }
 
     private func later(

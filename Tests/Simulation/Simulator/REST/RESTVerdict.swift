@@ -15,10 +15,7 @@ enum RESTVerdict {
             let isPlace = location.map { !$0.isEmpty } ?? false
             let mayHop = record.hops < record.request.policy.redirects.maximum
             guard isPlace, mayHop else { return .end }
-            let dropsBody =
-                head.status == 303 && record.method != "HEAD" && record.method != "GET"
-                || head.status == 301 && record.method == "POST"
-            return record.isBodyGone && !dropsBody ? .end : .again
+            return record.isBodyGone && !becomesGet(record, head) ? .end : .again
         }
         if record.isBodyGone { return .end }
         if head.status == 401, plan.renews, record.keepsOrigin, !record.wasAuthorized {
@@ -35,6 +32,15 @@ enum RESTVerdict {
         return retry(record, head, now)
     }
 
+    /// A redirect that drops the body.
+    static func becomesGet(_ record: Record, _ head: ResponseHead) -> Bool {
+        switch head.status {
+        case 303: record.method != "HEAD" && record.method != "GET"
+        case 301: record.method == "POST"
+        default: false
+        }
+    }
+
     private static func retry(
         _ record: Record, _ head: ResponseHead?, _ now: Instant
     ) -> RESTGuardian.Next {
@@ -48,16 +54,29 @@ enum RESTVerdict {
         _ record: Record, _ failure: HTTPFailure, _ now: Instant
     ) -> RESTGuardian.Next {
         if record.reception == .deliver, record.request.streamsAnswer { return .end }
+        if isTaken(record), record.request.policy.needsHeadAlone { return .end }
+        // The server has done it, and cannot say so.
+        if isTaken(record), failure.error.code == .protocolViolation,
+            ["POST", "PATCH"].contains(record.method), !record.request.policy.retriesUnsafe
+        {
+            return .end
+        }
         if failure.isFinal || record.isBodyGone { return .end }
         if failure.isStale, !record.wasStale {
             record.wasStale = true
             return .replay
         }
         if failure.precedesRequest, !record.isReachable { return .queue }
+        // What a redirect leads to has not been sent yet.
         let repeats =
-            failure.precedesRequest || record.mayRepeat || record.request.policy.retriesUnsafe
+            failure.precedesRequest || record.next == .again || record.mayRepeat
+            || record.request.policy.retriesUnsafe
         guard repeats, record.attempts < record.request.policy.attempts else { return .end }
         return retry(record, record.head, now)
+    }
+
+    private static func isTaken(_ record: Record) -> Bool {
+        record.head.map { (200..<300).contains($0.status) } ?? false
     }
 
     /// The attempt that failed for want of a network is none.
@@ -93,6 +112,8 @@ enum RESTVerdict {
             world.require((200..<300).contains(status), "\(id) ends well with \(status)")
         case .redirect, .insecureRedirect: world.require(record.next == .end, "\(id) gives up")
         default:
+            world.require(
+                !policy.needsHeadAlone || !isTaken(record), "\(id) was taken, and fails")
             // Given up: nothing may follow, or the deadline would cut it off.
             guard case .retry(_, let asked) = record.next else {
                 return world.require(record.next == .end, "\(id) gives up before \(record.next)")

@@ -35,6 +35,12 @@ struct SpreadbotFate {
 
     static let noNetwork = SpreadbotFate(.unreachable, .connect)
 
+    /// Nobody is there.
+    static func away(isOpen: Bool, isElsewhere: Bool) -> SpreadbotFate {
+        if isOpen { return SpreadbotFate(.unreachable, .connectionLost, reached: true) }
+        return SpreadbotFate(isElsewhere ? .unfit : .unreachable, .connect)
+    }
+
     static func unauthorized(
         _ transport: SpreadbotTransport, isOpen: Bool, _ random: inout Random
     ) -> SpreadbotFate {

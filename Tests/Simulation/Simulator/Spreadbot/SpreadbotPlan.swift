@@ -23,6 +23,8 @@ struct SpreadbotPlan {
         case setTokens(SpreadbotNewTokens)
         case pause(Duration)
         case offline(Duration)
+        /// The server cannot be reached, though the network is there.
+        case outage(Duration)
         /// A change of the network that leaves it usable.
         case otherNetwork
         /// The server's history is gone.
@@ -129,6 +131,7 @@ struct SpreadbotPlan {
             try configuration.setURL(of: .webSocket, "ws://other.example.com/x")
         }
         configuration.maxReconnects = random.pick([3, 3, 0, 1, 8])
+        configuration.maxRounds = random.pick([1, 1, 0, 0, 2, 5])
         configuration.maxDelay = random.pick([.seconds(30), .seconds(3), .milliseconds(700)])
         configuration.stableTime = random.pick([.seconds(10), .seconds(2)])
         configuration.upgradeInterval = .seconds(random.pick([300, 20, 5, 0]))
@@ -170,6 +173,7 @@ struct SpreadbotPlan {
         add(random.pick([0, 0, 3])) { .establish(path: $0.pick(["room", "room", "hall"])) }
         add(random.pick([0, 0, 3])) { .setTokens($0.pick([.pair, .access, .same])) }
         add(random.pick([0, 1, 4])) { .offline($0.milliseconds(0...90_000)) }
+        add(random.pick([0, 0, 2])) { .outage($0.milliseconds(0...240_000)) }
         add(random.pick([0, 2])) { _ in .otherNetwork }
         add(random.pick([0, 0, 0, 1])) { _ in .forget }
         return deeds

@@ -25,6 +25,7 @@ struct SpreadbotReading {
     private var rungs: [Rung]
     private(set) var rung = 0
     private var failures = 0
+    private var failedRounds = 0
     private var isOnline = true
     private var gotMessage = false
     /// The next attempt's tokens follow a refusal.
@@ -100,6 +101,11 @@ struct SpreadbotReading {
     }
 
     private mutating func reset() {
+        failedRounds = 0
+        backToTop()
+    }
+
+    private mutating func backToTop() {
         rung = 0
         failures = 0
         rungs = order.map { _ in Rung() }
@@ -116,10 +122,27 @@ struct SpreadbotReading {
         attachedGeneration = generation
     }
 
-    private mutating func nextRung(_ now: Instant) {
+    private mutating func nextRung(_ asked: Duration, _ now: Instant) {
         rung += 1
         failures = 0
-        dial(now)
+        while rung < order.count, let until = rungs[rung].unfitUntil, until > now { rung += 1 }
+        if rung < order.count { return dial(now) }
+        failedRounds += 1
+        if configuration.maxRounds > 0, failedRounds >= configuration.maxRounds { return end(now) }
+        backToTop()
+        wait(failedRounds, asked, now)
+    }
+
+    /// Half of a delay is drawn: the next attempt may come in that time.
+    private mutating func wait(_ count: Int, _ asked: Duration, _ now: Instant) {
+        var delay = min(Duration.seconds(1), configuration.maxDelay)
+        for _ in stride(from: 1, to: min(count, 60), by: 1) {
+            delay = min(configuration.maxDelay, delay * 2)
+        }
+        // Half a microsecond for a delay that is a floating point number.
+        let from = now + max(delay / 2, asked)
+        let to = now + max(delay, asked) + .microseconds(1)
+        stage = .due(from: from, to: to)
     }
 
     /// - Returns: what is wrong with an attempt now.
@@ -153,6 +176,7 @@ struct SpreadbotReading {
     mutating func received() {
         gotMessage = true
         failures = 0
+        failedRounds = 0
         rungs[rung].short = 0
     }
 
@@ -164,7 +188,7 @@ struct SpreadbotReading {
         if fate.kind != .unauthorized { isSecondTry = false }
         if !isOnline, fate.kind == .unfit || fate.kind == .unreachable { return stage = .offline }
         switch fate.kind {
-        case .unfit: nextRung(now)
+        case .unfit: nextRung(fate.asked, now)
         case .refused: end(now)
         case .unauthorized:
             if attachedGeneration != generation { return dial(now) }
@@ -186,6 +210,7 @@ struct SpreadbotReading {
 
     private mutating func settle(_ since: Instant, _ now: Instant) {
         failures = 0
+        failedRounds = 0
         rungs[rung].short = 0
         if now - since >= configuration.stableTime { isSecondTry = false }
     }
@@ -196,18 +221,11 @@ struct SpreadbotReading {
             rungs[rung].short = 0
             rungs[rung].unfitUntil =
                 interval > .zero ? now + interval : Instant(nanoseconds: .max)
-            return nextRung(now)
+            return nextRung(asked, now)
         }
-        guard failures < configuration.maxReconnects else { return nextRung(now) }
+        guard failures < configuration.maxReconnects else { return nextRung(asked, now) }
         failures += 1
-        var delay = min(Duration.seconds(1), configuration.maxDelay)
-        for _ in stride(from: 1, to: failures, by: 1) {
-            delay = min(configuration.maxDelay, delay * 2)
-        }
-        // Half a microsecond for a delay that is a floating point number.
-        let from = now + max(delay / 2, asked)
-        let to = now + max(delay, asked) + .microseconds(1)
-        stage = .due(from: from, to: to)
+        wait(failures, asked, now)
     }
 
     // MARK: Tokens

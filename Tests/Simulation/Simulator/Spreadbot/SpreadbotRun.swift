@@ -20,6 +20,8 @@ final class SpreadbotRun {
     private var alarm: World.Alarm?
     private var isActing = false
     var isOnline = true
+    /// The server is, though the network is there.
+    var isAway = false
     var isPeaceful = false
     var isPaused = false
     private(set) var path = ""
@@ -161,6 +163,10 @@ final class SpreadbotRun {
             world.count("disconnected" + (error.map { ", \($0.code)" } ?? ""))
             endsTold += 1
             world.require(endsTold <= reading.ends, "an end too many is told")
+            let isExhausted = error?.code == .reconnectsExhausted
+            let mayEnd = !isExhausted || plan.configuration.maxRounds > 0
+            world.require(mayEnd, "ends, and rounds have no limit")
+            if isExhausted, plan.configuration.maxRounds > 1 { world.count("the last round") }
             if error != nil, !isPeaceful { comeBack() }
         default: break
         }
@@ -194,6 +200,11 @@ final class SpreadbotRun {
             world.require(wait <= max(most, .seconds(300)), "waits \(wait)")
             let isPost = failure.transport == nil
             world.require(!isPost || wait >= askedOfPost, "waits \(wait), not \(askedOfPost)")
+        }
+        if failure.error.code == .reconnectsExhausted, !failure.isFatal {
+            world.count("another round")
+            world.require(configuration.maxRounds != 1, "another round, and one is all")
+            world.require((failure.retryIn ?? .zero) > .zero, "no delay before another round")
         }
         if failure.isFatal { ledger.fatal = failure.error.code }
     }
@@ -309,6 +320,7 @@ final class SpreadbotRun {
         world.trace("plan", "peace")
         isPeaceful = true
         isPaused = false
+        isAway = false
         setOnline(true)
         if plan.takesTokens { setTokens() }
         if session.state == .disconnected { establish(path) }
@@ -334,6 +346,9 @@ final class SpreadbotRun {
     }
 
     private func verifyArrival() {
+        // Tokens that expire while a handshake takes its time are refused for good, though fresh.
+        let outlives = !plan.takesTokens || plan.tokenLife >= .seconds(20)
+        guard outlives || session.state == .connected else { return }
         world.require(session.state == .connected, "is not connected in the end")
         let count = server.messages.count
         let isBegun = delivery.expected != nil || plan.bare == 0

@@ -20,6 +20,7 @@ extension SpreadbotRun {
     private func answer(_ leg: SpreadbotSimulatedLeg) {
         let transport = leg.attempt.transport
         guard isOnline else { return end(leg, .noNetwork) }
+        guard !isAway else { return fail(leg) }
         guard server.takes(leg.attempt.accessToken) else {
             world.count("token refused")
             return end(leg, .unauthorized(transport, isOpen: false, &random))
@@ -61,14 +62,31 @@ extension SpreadbotRun {
     }
 
     private func fail(_ leg: SpreadbotSimulatedLeg) {
-        let fate = SpreadbotFate.draw(
-            plan, leg.attempt.transport, isOpen: leg.isOpen, isLast: reading.isLast,
-            isElsewhere: isElsewhere(leg.attempt.transport), &random)
+        let isElsewhere = isElsewhere(leg.attempt.transport)
+        let fate =
+            isAway
+            ? SpreadbotFate.away(isOpen: leg.isOpen, isElsewhere: isElsewhere)
+            : SpreadbotFate.draw(
+                plan, leg.attempt.transport, isOpen: leg.isOpen, isLast: reading.isLast,
+                isElsewhere: isElsewhere, &random)
         end(leg, isOnline ? fate : .noNetwork)
     }
 
     private func isElsewhere(_ transport: SpreadbotTransport) -> Bool {
         transport == .webSocket && plan.configuration.overrides[.webSocket] != nil
+    }
+
+    /// The server goes away, and comes back after a while.
+    func beginOutage(_ time: Duration) {
+        guard !isAway else { return }
+        world.trace("server", "away for \(time.readable)")
+        world.count("outage")
+        isAway = true
+        if let leg, leg.isOpen { fail(leg) }
+        world.after(time) { [self] in
+            world.trace("server", "back")
+            isAway = false
+        }
     }
 
     func end(_ leg: SpreadbotSimulatedLeg, _ fate: SpreadbotFate) {
@@ -173,7 +191,8 @@ extension SpreadbotRun {
         if let wrong = reading.probed(world.now) { return world.fail(wrong) }
         world.require(probe == nil, "two probes at a time")
         world.require(attempt.cursor.isEmpty, "a probe with a cursor")
-        let opens = isPeaceful || isOnline && !random.chance(max(plan.failing, plan.unfit))
+        let opens =
+            isPeaceful || isOnline && !isAway && !random.chance(max(plan.failing, plan.unfit))
         world.trace("probe \(attempt.number)", opens ? "will open" : "will fail")
         let alarm = world.after(random.milliseconds(1...3000)) { [self] in
             probe = nil

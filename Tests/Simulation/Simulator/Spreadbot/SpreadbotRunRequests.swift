@@ -204,6 +204,7 @@ extension SpreadbotRun {
                 setOnline(true)
                 act()
             }
+        case .outage(let time): beginOutage(time)
         case .otherNetwork: tellNetwork()
         case .forget: forget()
         }

@@ -9,7 +9,8 @@ package enum SpreadbotScenario: Scenario {
     package static var situations: [String] {
         [
             "gentle", "message", "repeat dropped", "history forgotten", "gone", "offline",
-            "stalled", "paused", "by WebSocket", "by SSE", "by long poll", "token refused",
+            "outage", "another round", "the last round", "stalled", "paused", "by WebSocket",
+            "by SSE", "by long poll", "token refused",
             "tokens refreshed", "refreshed ahead", "refresh lost", "refresh refused",
             "a refresh came too late",
             "a refresh token came too late", "request refused", "probe opened", "probe failed",

@@ -6,6 +6,7 @@ import Wire
 extension Client {
     func receive() {
         var share = plan.bytesPerTurn
+        session?.value.allow(inflating: plan.bytesPerTurn)
         while share > 0 {
             guard phase == .handshaking || (phase == .open && !waits) else { return }
             if !held.isEmpty || session?.value.hasPendingEnd == true {
@@ -29,7 +30,7 @@ extension Client {
                 }
                 // Nothing may refer to what was read before.
                 buffer.initializeMemory(as: UInt8.self, repeating: 0xDD)
-                if count < buffer.count { return }
+                if used < count || count < buffer.count { return }
             case .wouldBlock: return
             case .end: return ended()
             case .reset: return ended()
@@ -64,7 +65,7 @@ extension Client {
             deliverAssembled()
             session?.value.exchangeStorage(&spareAssembly)
         case .failed, .deliverFirst: handle(step)
-        case .needMoreBytes, .message, .piece, .nothing, .pong, .closed: break
+        case .needMoreBytes, .message, .piece, .nothing, .pong, .closed, .allowanceSpent: break
         }
     }
 
@@ -132,6 +133,12 @@ extension Client {
             case .needMoreBytes:
                 deliverAssembled()
                 return input.count
+            case .allowanceSpent:
+                world.count("inflated a turn's share")
+                deliverAssembled()
+                wantsRead = true
+                scheduleTurn()
+                return offset
             case .nothing: break
             case .deliverFirst:
                 world.count("deliver first")
@@ -235,7 +242,9 @@ extension Client {
                 RealtimeError(
                     failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
                     failure.message))
-        case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst: break
+        case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst,
+            .allowanceSpent:
+            break
         }
     }
 

@@ -20,7 +20,7 @@ package enum WebSocketScenario: Scenario {
                 "user closes",
                 "peer closes", "peer resets", "garbage", "deliver first", "write failed",
                 "user closes before a pending end", "send refused bufferFull", "gentle", "piece",
-                "sends in pieces", "read directly",
+                "sends in pieces", "read directly", "inflated a turn's share",
             ]
     }
 

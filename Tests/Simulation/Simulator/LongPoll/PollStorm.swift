@@ -1,0 +1,163 @@
+import Session
+import Wire
+
+/// A server that wants to be polled as often as possible, and options that would let it: the
+/// requests keep to the ceiling, and one that never has anything new is polled by the interval.
+final class PollStorm {
+    private enum Habit: CaseIterable {
+        case same, noCursor, moves, empty, nothing, emptyBatch, rejected, gone, refusal, lost
+        case redirect, credentials, silent
+
+        /// Answers that follow the interval.
+        var isNothingNew: Bool { [.same, .noCursor, .empty, .nothing, .emptyBatch].contains(self) }
+    }
+
+    private let world: World
+    private var random: Random
+    private let habits: [Habit]
+    private var configuration: LongPollConfiguration
+    private var session: LongPollSession
+    private var ceiling: RequestCeiling
+    private var alarm: World.Alarm?
+    private var poll = 0
+    private var isOver = false
+    private var lastStart: Instant?
+    /// Starts of polls are so far from each other.
+    private let distance: Duration
+
+    init(_ world: World, _ random: Random) throws(RealtimeError) {
+        self.world = world
+        var random = random
+        self.random = random.split()
+        let habits = (0..<random.within(1...3)).map { _ in random.pick(Habit.allCases) }
+        self.habits = habits
+        configuration = try LongPollConfiguration(url: "http://a.test/poll")
+        try configuration.setCursor(random.pick([.validators, .headerID, .queryID, .none]))
+        configuration.interval = random.pick([.zero, .milliseconds(100), .seconds(15)])
+        configuration.minHold = random.pick([.zero, .seconds(1)])
+        configuration.maxDelay = random.pick([.zero, .seconds(30)])
+        configuration.pollTimeout = random.pick([.milliseconds(1), .seconds(60)])
+        session = try LongPollSession(configuration)
+        ceiling = .ofLongPoll(world)
+        let isPaced =
+            habits.allSatisfy(\.isNothingNew) && configuration.minHold > .zero
+            && configuration.pollTimeout > .seconds(1)
+        distance = isPaced ? configuration.interval : .zero
+        world.count("storm")
+        world.trace("storm", "\(habits), \(configuration.cursorMode)")
+    }
+
+    func run() {
+        session.start(now: world.now)
+        schedule()
+        world.after(.seconds(random.within(1...20))) { [self] in
+            isOver = true
+            alarm?.cancel()
+            poll += 1
+        }
+    }
+
+    private func uniform() -> Double { Double(random.next() >> 11) * 0x1p-53 }
+
+    private func schedule() {
+        alarm?.cancel()
+        guard !isOver, session.state != .closed else { return }
+        alarm = session.wakeUp.map { due in world.at(due) { [self] in timeReached() } }
+    }
+
+    private func timeReached() {
+        switch session.timeReached(world.now, requestStarted: lastStart, random: uniform()) {
+        case .nothing: break
+        case .begin:
+            session.beginAttempt(configuration, now: world.now)
+            if let lastStart {
+                // The first answer moves the cursor from nothing to its place.
+                let isEarly = world.now < lastStart + distance && polls > 2
+                world.require(!isEarly, "a poll before the interval is over")
+            }
+            polls += 1
+            lastStart = world.now
+            if ceiling.mayDelay { world.count("ceiling reached") }
+            return send(random.pick(habits))
+        case .held, .failed: poll += 1
+        }
+        schedule()
+    }
+
+    private var polls = 0
+
+    private func send(_ habit: Habit) {
+        poll += 1
+        let number = poll
+        ceiling.asked()
+        schedule()
+        if habit == .silent { return }
+        world.after(random.milliseconds(0...2)) { [self] in
+            guard number == poll, !isOver else { return }
+            answer(habit)
+            schedule()
+        }
+    }
+
+    private func answer(_ habit: Habit) {
+        world.trace("poll \(poll)", "\(habit)")
+        let cursor = [
+            HeaderField(name: "ETag", value: "same"),
+            HeaderField(name: "Last-Event-ID", value: "1"),
+        ]
+        switch habit {
+        case .same: message(cursor)
+        case .noCursor: message([])
+        case .moves:
+            message(["ETag", "Last-Event-ID"].map { HeaderField(name: $0, value: "\(poll)") })
+        case .emptyBatch: message(cursor, isEmpty: true)
+        case .rejected: message(cursor, isRejected: true)
+        case .empty: take(200, [])
+        case .nothing: take(random.pick([204, 304, 408]), [])
+        case .gone: take(410, [])
+        case .refusal: take(503, [HeaderField(name: "Retry-After", value: "0")])
+        case .redirect:
+            take(307, [HeaderField(name: "Location", value: "/\(poll)")])
+        case .credentials:
+            if session.request.values("Authorization").isEmpty {
+                take(401, [])
+            } else {
+                take(503, [])
+            }
+        case .lost:
+            _ = session.ended(
+                HTTPFailure(RealtimeError(.connectionLost, "cut")), now: world.now, wallClock: 0,
+                random: uniform())
+        case .silent: return
+        }
+    }
+
+    private func message(_ fields: [HeaderField], isEmpty: Bool = false, isRejected: Bool = false) {
+        take(200, fields, body: 1)
+        if isRejected {
+            _ = session.rejected(
+                RealtimeError(.protocolViolation, "no batch"), now: world.now, random: uniform())
+        } else {
+            session.delivered(isEmpty: isEmpty, now: world.now)
+        }
+    }
+
+    private func take(_ status: Int, _ fields: [HeaderField], body: Int = 0) {
+        let answer = session.received(
+            ResponseHead(status: status, fields: fields), requestStarted: lastStart,
+            canAuthorize: true, now: world.now)
+        switch answer {
+        case .again: send(random.chance(95) ? .redirect : .moves)
+        case .unauthorized:
+            var fresh = configuration
+            try? fresh.setHeader(name: "Authorization", value: "Bearer good")
+            session.authorized(fresh, now: world.now)
+            send(.credentials)
+        case .failed(let failure):
+            if failure.isFatal { world.count("storm refused") }
+        case .read:
+            if body > 0 { _ = try? session.received(body, now: world.now) }
+            _ = session.ended(nil, now: world.now, wallClock: 0, random: uniform())
+        }
+    }
+}
