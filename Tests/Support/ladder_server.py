@@ -26,8 +26,8 @@ def leg_of(exchange: Exchange) -> Leg:
 
 
 class LadderServer(StreamServer):
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        super().__init__(self._answer, context)
+    def __init__(self, context: ssl.SSLContext | None = None, port: int = 0) -> None:
+        super().__init__(self._answer, context, port)
         self._plans: dict[str, dict[Leg, list[Script]]] = {}
         self._state = threading.Lock()
         #: Every request in the order they came.

@@ -88,10 +88,12 @@ Script = Callable[[Exchange], Any]
 class StreamServer:
     """Runs a script for each request; `requests` has them in the order they came."""
 
-    def __init__(self, script: Script, context: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, script: Script, context: ssl.SSLContext | None = None, port: int = 0
+    ) -> None:
         self._script = script
         self._context = context
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=64)
         self.port = int(self._listener.getsockname()[1])
         self.requests: queue.Queue[Exchange] = queue.Queue()
         #: What a script raised, other than that the client had gone.

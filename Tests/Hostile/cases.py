@@ -1,0 +1,128 @@
+"""What a case is, and what it asserts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Peak memory above that at the start. A message that the program holds as an object of its own,
+#: and the one before it, are the program's: see `largest_kib` in victim.py.
+MAX_GROWN_KIB = 100 << 10
+#: The longest `rt_loop_dispatch`, see victim.c for what counts. A machine that runs a gate is given
+#: more, since pages, caches and the clock rate are not its own.
+MAX_DISPATCH_MS = 250.0 if os.environ.get("CI") else 100.0
+#: The longest time between two calls of a timer of 10 ms on the attacked loop: a turn may take the
+#: time of a dispatch, and not many turns may pass without a look at the timers.
+MAX_TIMER_GAP_MS = MAX_DISPATCH_MS + 50
+#: Of one core, once a limit has fired.
+MAX_CPU_PERCENT = 50.0
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One attack on one transport."""
+
+    transport: str
+    attack: str
+    #: "" for plain text; "tls" for any version, "tls1.2", "tls1.3"; "h2" for HTTP/2 over TLS.
+    over: str = ""
+    #: What the victim is started with, see targets.c; `{port}` becomes the server's.
+    options: dict[str, object] = field(default_factory=dict)
+    #: How long it lasts, unless everything ends before: in `make test`, and in `make hostile`.
+    seconds: float = 1.5
+    long_seconds: float = 6
+    #: The statuses that the first outcome may have; () where none is expected.
+    status: tuple[str, ...] = ()
+    #: A part of the first outcome's text.
+    text: str = ""
+    #: Whether everything must have ended.
+    ends: bool = False
+    #: By when the first outcome must be there.
+    within_ms: float = 0
+    #: The least number of messages, or of requests that succeeded.
+    messages: int = 0
+    #: The most requests and connections that the server may have seen.
+    max_requests: int = 0
+    max_connections: int = 0
+    #: "after": CPU is limited from the first outcome on. "all": from the start, as a limit of rate
+    #: holds from the start. "none": no limit can fire, as the peer does what it may, or the bytes
+    #: are what the caller has asked for; the loop must stay responsive all the same.
+    cpu: str = "after"
+    #: A case in which the victim waits most of the time runs beside others.
+    quiet: bool = False
+    #: Not in `make test`.
+    only_long: bool = False
+    #: "short" if the Python client meets it in `make test`, "long" in `make hostile`, "" never.
+    python: str = ""
+    #: Prepended to the path, where a proxy stands between.
+    proxied: str = ""
+    #: Further expectations: complaints about a result.
+    also: Callable[[Result], list[str]] | None = None
+
+    def is_part(self, face: str, is_long: bool) -> bool:
+        if face == "python":
+            return self.python == "short" or (is_long and self.python == "long")
+        return is_long or not self.only_long
+
+    @property
+    def name(self) -> str:
+        parts = [self.transport, self.over, self.attack, "proxied" if self.proxied else ""]
+        extra = [f"{key}={value}" for key, value in self.options.items() if key != "timeout"]
+        return "/".join([*filter(None, parts), *extra])
+
+
+def judge(case: Case, result: Result, counters: list[int]) -> list[str]:
+    """What the result of a case does not meet."""
+    found: list[str] = []
+
+    def expect(condition: bool, complaint: str) -> None:
+        if not condition:
+            found.append(complaint)
+
+    grown = result["grown_kib"] - 2 * result.get("largest_kib", 0)
+    longest = result["dispatch_ms"]
+    gap = result["timer_gap_ms"]
+    expect(grown < MAX_GROWN_KIB, f"memory grew by {grown >> 10} MiB, below 100 are allowed")
+    expect(longest < MAX_DISPATCH_MS, f"a dispatch took {longest} ms, below {MAX_DISPATCH_MS}")
+    expect(gap < MAX_TIMER_GAP_MS, f"a timer of 10 ms was late by {gap} ms")
+    if case.cpu != "none":
+        percent = result["cpu_percent" if case.cpu == "all" else "cpu_percent_after"]
+        # What the first outcome itself costs is seen in too short a time as a high percentage.
+        known = case.cpu == "all" or (result["outcome_count"] and result["after_ms"] >= 300)
+        expect(not known or percent < MAX_CPU_PERCENT, f"CPU was {percent} %")
+    outcomes = result["outcomes"]
+    first = outcomes[0] if outcomes else None
+    got = f'{first["status"]} "{first["text"]}"' if first else "nothing"
+    if case.status:
+        met = first is not None and first["status"] in case.status and case.text in first["text"]
+        wanted = " or ".join(case.status) + (f' with "{case.text}"' if case.text else "")
+        expect(met, f"{wanted} expected, got {got}")
+    if case.within_ms and case.status:
+        met = first is not None and first["at_ms"] < case.within_ms
+        when = f"after {first['at_ms']} ms" if first else "never"
+        expect(met, f"the outcome came {when}, not within {case.within_ms} ms")
+    if case.ends:
+        expect(result["unfinished"] == 0, f"{result['unfinished']} have not ended; {got}")
+    expect(
+        result["messages"] >= case.messages,
+        f"{result['messages']} messages, {case.messages} expected; {got}",
+    )
+    connections, requests = counters[0], counters[1]
+    if case.max_requests:
+        seconds = result["lasted_ms"] / 1000
+        expect(
+            requests <= case.max_requests,
+            f"{requests} requests in {seconds:.1f} s, {case.max_requests} are allowed",
+        )
+    if case.max_connections:
+        expect(
+            connections <= case.max_connections,
+            f"{connections} connections, {case.max_connections} are allowed",
+        )
+    if case.also is not None:
+        found += case.also(result)
+    return found

@@ -1,0 +1,336 @@
+"""Attacks by what event streams and long polls say, and by how often."""
+
+from __future__ import annotations
+
+import time
+
+from servers.http1 import CHUNKED, EVENT, answer, chunk, head
+from servers.peer import Peer, attack
+
+
+def stream(peer: Peer) -> None:
+    peer.request()
+    peer.send(head(peer, b"Connection: close"))
+
+
+# Event streams.
+
+
+@attack
+def data_line(peer: Peer) -> None:
+    stream(peer)
+    peer.send(b"data: ")
+    peer.flood(b"x")
+
+
+@attack
+def data_lines(peer: Peer) -> None:
+    """One event of lines without end, each of which adds a single byte."""
+    stream(peer)
+    peer.flood(b"data\n")
+
+
+@attack
+def id_line(peer: Peer) -> None:
+    stream(peer)
+    peer.send(b"id: ")
+    peer.flood(b"1")
+
+
+@attack
+def event_line(peer: Peer) -> None:
+    stream(peer)
+    peer.send(b"event: ")
+    peer.flood(b"e")
+
+
+@attack
+def unknown_line(peer: Peer) -> None:
+    stream(peer)
+    peer.send(b"unknown: ")
+    peer.flood(b"e")
+
+
+@attack
+def comment_line(peer: Peer) -> None:
+    stream(peer)
+    peer.send(b":")
+    peer.flood(b"c")
+
+
+@attack
+def comments(peer: Peer) -> None:
+    stream(peer)
+    peer.flood(b":\n")
+
+
+@attack
+def blank_lines(peer: Peer) -> None:
+    stream(peer)
+    peer.flood(b"\n")
+
+
+@attack
+def carriage_returns(peer: Peer) -> None:
+    stream(peer)
+    peer.flood(b"\r")
+
+
+@attack
+def ids(peer: Peer) -> None:
+    """The id changes with each line, and no event comes."""
+    stream(peer)
+    peer.flood(b"id: 1\nid: 2\n")
+
+
+@attack
+def small_events(peer: Peer) -> None:
+    stream(peer)
+    peer.flood(b"data\n\n")
+
+
+@attack
+def types(peer: Peer) -> None:
+    """Every event has another type and another id."""
+    stream(peer)
+    while True:
+        base = time.monotonic_ns()
+        peer.send(
+            b"".join(b"id:%d\nevent:%d\ndata:\n\n" % (base + i, base + i) for i in range(20_000))
+        )
+
+
+@attack
+def retry_lines(peer: Peer) -> None:
+    stream(peer)
+    peer.flood(b"retry: 1\nretry: 2\n")
+
+
+@attack
+def retry_zero(peer: Peer) -> None:
+    """One event with `retry: 0` for each connection."""
+    stream(peer)
+    peer.send(b"retry: 0\n" + EVENT)
+    peer.finish()
+
+
+@attack
+def retry_huge(peer: Peer) -> None:
+    stream(peer)
+    peer.send(b"retry: 99999999999999999999999\n" + EVENT)
+    peer.finish()
+
+
+@attack
+def event_each(peer: Peer) -> None:
+    """One event for each connection, without `retry`."""
+    stream(peer)
+    peer.send(EVENT)
+    peer.finish()
+
+
+@attack
+def empty_answers(peer: Peer) -> None:
+    """Every request is answered completely and at once, on a connection that is kept."""
+    while True:
+        peer.request()
+        answer(peer, b"")
+
+
+@attack
+def retry_zero_kept(peer: Peer) -> None:
+    """As retry-zero, on a connection that is kept."""
+    while True:
+        peer.request()
+        answer(peer, b"retry: 0\nid: 1\n" + EVENT)
+
+
+# Long polls.
+
+
+@attack
+def same_cursor(peer: Peer) -> None:
+    while True:
+        peer.request()
+        peer.send(
+            head(
+                peer,
+                b"Last-Event-ID: 7",
+                b'ETag: "1"',
+                b"Last-Modified: Thu, 01 Jan 1970 00:00:01 GMT",
+                b"Content-Length: 2",
+            )
+            + b"ok"
+        )
+
+
+@attack
+def no_cursor(peer: Peer) -> None:
+    while True:
+        peer.request()
+        answer(peer, b"ok")
+
+
+@attack
+def two_cursors(peer: Peer) -> None:
+    """The cursor moves to and fro between two places."""
+    which = 0
+    while True:
+        peer.request()
+        which = 1 - which
+        cursor = (b"Last-Event-ID: %d" % which, b'ETag: "%d"' % which)
+        date = b"Last-Modified: Thu, 01 Jan 1970 00:00:0%d GMT" % which
+        answer(peer, b"ok", *cursor, date)
+
+
+@attack
+def cursors_vanish(peer: Peer) -> None:
+    """An answer with a cursor, and one without, in turn."""
+    number = 0
+    while True:
+        peer.request()
+        number += 1
+        answer(peer, b"ok", *([b'ETag: "%d"' % number] if number % 2 else []))
+
+
+@attack
+def not_modified(peer: Peer) -> None:
+    while True:
+        peer.request()
+        peer.send(b"HTTP/1.1 304 Not Modified\r\n\r\n")
+
+
+@attack
+def no_content(peer: Peer) -> None:
+    while True:
+        peer.request()
+        peer.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+
+@attack
+def gone(peer: Peer) -> None:
+    while True:
+        peer.request()
+        answer(peer, b"", status=b"410 Gone")
+
+
+@attack
+def timeouts(peer: Peer) -> None:
+    while True:
+        peer.request()
+        answer(peer, b"", status=b"408 Request Timeout")
+
+
+@attack
+def cursor_huge(peer: Peer) -> None:
+    """A cursor that makes each request as large as the head's limit allows."""
+    number = 0
+    while True:
+        peer.request()
+        number += 1
+        answer(peer, b"ok", b'ETag: "%d%b"' % (number, b"e" * 60_000))
+
+
+@attack
+def parts(peer: Peer) -> None:
+    """A multipart answer of parts without end, each with fields without end or without a body."""
+    peer.request()
+    kind = b"Content-Type: multipart/mixed; boundary=b"
+    peer.send(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\nConnection: close\r\n\r\n")
+    peer.flood(b"--b\r\n\r\n\r\n")
+
+
+@attack
+def part_fields(peer: Peer) -> None:
+    peer.request()
+    kind = b"Content-Type: multipart/mixed; boundary=b"
+    peer.send(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\nConnection: close\r\n\r\n--b\r\n")
+    peer.flood(b"A: b\r\n")
+
+
+@attack
+def many_parts(peer: Peer) -> None:
+    """A complete multipart answer of half a million empty parts."""
+    kind = b"Content-Type: multipart/mixed; boundary=b"
+    body = b"--b\r\n\r\n\r\n" * 500_000 + b"--b--\r\n"
+    while True:
+        peer.request()
+        length = b"\r\nContent-Length: %d\r\n\r\n" % len(body)
+        peer.send(b"HTTP/1.1 200 OK\r\n" + kind + length + body)
+
+
+@attack
+def held_poll(peer: Peer) -> None:
+    """A poll whose body never ends, a byte now and then."""
+    peer.request()
+    peer.send(head(peer, CHUNKED))
+    while True:
+        peer.send(chunk(b"x"))
+        time.sleep(0.05)
+
+
+def multipart(peer: Peer, boundary: bytes) -> None:
+    peer.request()
+    kind = b"Content-Type: multipart/mixed; boundary=" + boundary
+    peer.send(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\nConnection: close\r\n\r\n")
+
+
+@attack
+def boundary_repeats(peer: Peer) -> None:
+    """The longest boundary (RFC 2046 §5.1.1), and a body that is nearly one everywhere."""
+    multipart(peer, b"-" * 69 + b"b")
+    peer.send(b"--" + b"-" * 69 + b"b\r\n\r\n")
+    peer.flood(b"-" * 1024)
+
+
+@attack
+def boundary_lines(peer: Peer) -> None:
+    """As boundary-repeats, where each line is nearly the boundary."""
+    multipart(peer, b"-" * 69 + b"b")
+    peer.send(b"--" + b"-" * 69 + b"b\r\n\r\n")
+    peer.flood(b"\r\n--" + b"-" * 69)
+
+
+@attack
+def boundary_long(peer: Peer) -> None:
+    multipart(peer, b"-" * 60_000 + b"b")
+    peer.flood(b"\r\n" + b"-" * 60_001)
+
+
+# Spreadbot's tokens.
+
+
+@attack
+def token_storm(peer: Peer) -> None:
+    """Every access token is refused, and every refresh answered with new ones."""
+    number = 0
+    while True:
+        path = peer.request().split(b" ")[1]
+        number += 1
+        if path == b"/token":
+            token = b'{"access_token": "a%d", "refresh_token": "r%d"}' % (number, number)
+            answer(peer, token)
+        else:
+            answer(peer, b"", b"WWW-Authenticate: Bearer", status=b"401 Unauthorized")
+
+
+@attack
+def token_endless(peer: Peer) -> None:
+    """Every access token is refused, and the refresh is an answer without end."""
+    while True:
+        path = peer.request().split(b" ")[1]
+        if path == b"/token":
+            peer.send(head(peer, b"Connection: close") + b'{"access_token": "')
+            peer.flood(b"a" * 1024)
+        answer(peer, b"", b"WWW-Authenticate: Bearer", status=b"401 Unauthorized")
+
+
+@attack
+def token_nested(peer: Peer) -> None:
+    """As token-endless, where the answer is a JSON text of arrays in arrays."""
+    while True:
+        path = peer.request().split(b" ")[1]
+        if path == b"/token":
+            answer(peer, b"[" * 10_000_000)
+        else:
+            answer(peer, b"", b"WWW-Authenticate: Bearer", status=b"401 Unauthorized")

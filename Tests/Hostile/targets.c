@@ -1,0 +1,339 @@
+/* The objects that are attacked: one function for each transport, and its callbacks. */
+#include "victim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_OBJECTS = 256 };
+
+/* The last of each kind. */
+static rt_websocket *websocket;
+static rt_eventsource *events;
+static rt_longpoll *longpoll;
+static rt_spreadbot *spreadbot;
+static rt_rest *rest;
+
+static struct {
+  void *object;
+  void (*free)(void *object);
+} made[MAX_OBJECTS];
+static int made_count;
+
+static void keep(void *object, void (*free)(void *object)) {
+  made[made_count].object = object;
+  made[made_count++].free = free;
+}
+
+static void free_websocket(void *object) { rt_websocket_free(object); }
+static void free_events(void *object) { rt_eventsource_free(object); }
+static void free_poll(void *object) { rt_longpoll_free(object); }
+static void free_rest(void *object) { rt_rest_free(object); }
+static void free_spreadbot(void *object) { rt_spreadbot_free(object); }
+
+static rt_network *network_of(const struct victim *victim) {
+  rt_network *network = NULL;
+  check(rt_network_new(&network), "rt_network_new");
+  const char *ca = option(victim, "ca", NULL), *proxy = option(victim, "proxy", NULL);
+  if (ca) check(rt_network_set_ca_file(network, ca), "rt_network_set_ca_file");
+  if (proxy) check(rt_network_set_proxy(network, proxy), "rt_network_set_proxy");
+  return network;
+}
+
+/* WebSocket. */
+
+static void on_websocket_open(const char *subprotocol, const char *extensions, void *user) {
+  (void)subprotocol, (void)extensions;
+  struct victim *victim = user;
+  victim->opens += 1;
+  if (option(victim, "close", NULL)) rt_websocket_close(websocket, 1000, "");
+}
+
+static void on_websocket_message(rt_message_kind kind, const uint8_t *data, size_t length,
+                                 void *user) {
+  (void)kind, (void)data;
+  struct victim *victim = user;
+  victim->messages += 1;
+  victim->bytes += length;
+}
+
+static void on_websocket_piece(rt_message_kind kind, const uint8_t *data, size_t length, bool first,
+                               bool last, void *user) {
+  (void)kind, (void)data, (void)first;
+  struct victim *victim = user;
+  victim->messages += last;
+  victim->bytes += length;
+}
+
+static void on_websocket_error(rt_status status, const char *message, void *user) {
+  report(user, "error", status, 0, false, message);
+}
+
+static void on_websocket_close(uint16_t code, const char *reason, size_t length, bool clean,
+                               void *user) {
+  (void)length;
+  char text[160];
+  snprintf(text, sizeof text, "close %u, %s: %.120s", code, clean ? "clean" : "not clean", reason);
+  report(user, "close", RT_OK, 0, true, text);
+}
+
+static bool on_websocket_reconnect(uint32_t attempt, void *user) {
+  (void)attempt;
+  ((struct victim *)user)->attempts += 1;
+  return true;
+}
+
+static void attack_websocket(struct victim *victim, const char *url) {
+  check(rt_websocket_new(victim->loop, url, &websocket), "rt_websocket_new");
+  keep(websocket, free_websocket);
+  rt_network *network = network_of(victim);
+  check(rt_websocket_set_network(websocket, network), "rt_websocket_set_network");
+  rt_network_free(network);
+  long long timeout = number(victim, "timeout", 1000);
+  check(rt_websocket_set_open_timeout_ms(websocket, timeout), "open_timeout");
+  check(rt_websocket_set_close_timeout_ms(websocket, timeout), "close_timeout");
+  if (option(victim, "max", NULL))
+    check(rt_websocket_set_max_message_bytes(websocket, (size_t)number(victim, "max", 0)), "max");
+  if (option(victim, "reconnect", NULL)) {
+    rt_backoff *backoff = NULL;
+    check(rt_backoff_new(&backoff), "rt_backoff_new");
+    check(rt_websocket_set_reconnect(websocket, backoff), "rt_websocket_set_reconnect");
+    rt_backoff_free(backoff);
+  }
+  check(rt_websocket_on_open(websocket, on_websocket_open, victim, NULL), "on_open");
+  if (option(victim, "pieces", NULL))
+    check(rt_websocket_on_piece(websocket, on_websocket_piece, victim, NULL), "on_piece");
+  else
+    check(rt_websocket_on_message(websocket, on_websocket_message, victim, NULL), "on_message");
+  check(rt_websocket_on_error(websocket, on_websocket_error, victim, NULL), "on_error");
+  check(rt_websocket_on_close(websocket, on_websocket_close, victim, NULL), "on_close");
+  check(rt_websocket_on_reconnect(websocket, on_websocket_reconnect, victim, NULL),
+        "on_reconnect");
+  check(rt_websocket_start(websocket), "rt_websocket_start");
+}
+
+/* Event source. */
+
+static void on_source_open(void *user) { ((struct victim *)user)->opens += 1; }
+
+static void on_event(const char *id, size_t id_length, const char *event, size_t event_length,
+                     const char *data, size_t data_length, bool had_id, void *user) {
+  (void)id, (void)id_length, (void)event, (void)event_length, (void)data, (void)had_id;
+  struct victim *victim = user;
+  victim->messages += 1;
+  victim->bytes += data_length;
+}
+
+static void on_source_error(rt_status status, const char *message, int32_t http_status, bool fatal,
+                            int64_t retry_in_ms, uint32_t attempt, void *user) {
+  (void)retry_in_ms, (void)attempt;
+  report(user, "error", status, http_status, fatal, message);
+}
+
+static bool on_source_request(uint32_t attempt, void *user) {
+  (void)attempt;
+  ((struct victim *)user)->attempts += 1;
+  return true;
+}
+
+static rt_credentials on_source_credentials(int32_t http_status, void *user) {
+  (void)http_status, (void)user;
+  return RT_CREDENTIALS_READY;
+}
+
+static void attack_events(struct victim *victim, const char *url) {
+  check(rt_eventsource_new(victim->loop, url, &events), "rt_eventsource_new");
+  keep(events, free_events);
+  rt_network *network = network_of(victim);
+  check(rt_eventsource_set_network(events, network), "rt_eventsource_set_network");
+  rt_network_free(network);
+  long long timeout = number(victim, "timeout", 1000);
+  check(rt_eventsource_set_connect_timeout_ms(events, timeout), "connect_timeout");
+  check(rt_eventsource_set_response_timeout_ms(events, timeout), "response_timeout");
+  check(rt_eventsource_set_http2(events, number(victim, "http2", 1)), "http2");
+  if (option(victim, "credentials", NULL))
+    check(rt_eventsource_on_credentials(events, on_source_credentials, victim, NULL),
+          "on_credentials");
+  if (option(victim, "resilient", NULL))
+    check(rt_eventsource_set_resilient(events), "rt_eventsource_set_resilient");
+  check(rt_eventsource_on_open(events, on_source_open, victim, NULL), "on_open");
+  check(rt_eventsource_on_any(events, on_event, victim, NULL), "on_any");
+  check(rt_eventsource_on_error(events, on_source_error, victim, NULL), "on_error");
+  check(rt_eventsource_on_request(events, on_source_request, victim, NULL), "on_request");
+  check(rt_eventsource_start(events), "rt_eventsource_start");
+}
+
+/* Long poll. */
+
+static void on_poll_message(const char *id, size_t id_length, const char *content_type,
+                            const uint8_t *data, size_t length, bool had_id, void *user) {
+  (void)id, (void)id_length, (void)content_type, (void)data, (void)had_id;
+  struct victim *victim = user;
+  victim->messages += 1;
+  victim->bytes += length;
+}
+
+static void attack_poll(struct victim *victim, const char *url) {
+  check(rt_longpoll_new(victim->loop, url, &longpoll), "rt_longpoll_new");
+  keep(longpoll, free_poll);
+  rt_network *network = network_of(victim);
+  check(rt_longpoll_set_network(longpoll, network), "rt_longpoll_set_network");
+  rt_network_free(network);
+  long long timeout = number(victim, "timeout", 1000);
+  check(rt_longpoll_set_connect_timeout_ms(longpoll, timeout), "connect_timeout");
+  check(rt_longpoll_set_poll_timeout_ms(longpoll, timeout), "poll_timeout");
+  check(rt_longpoll_set_http2(longpoll, number(victim, "http2", 1)), "http2");
+  check(rt_longpoll_set_cursor(longpoll, (int)number(victim, "cursor", 0), NULL), "cursor");
+  if (option(victim, "max", NULL))
+    check(rt_longpoll_set_max_body_bytes(longpoll, (size_t)number(victim, "max", 0)), "max");
+  if (option(victim, "credentials", NULL))
+    check(rt_longpoll_on_credentials(longpoll, on_source_credentials, victim, NULL),
+          "on_credentials");
+  check(rt_longpoll_on_open(longpoll, on_source_open, victim, NULL), "on_open");
+  check(rt_longpoll_on_message(longpoll, on_poll_message, victim, NULL), "on_message");
+  check(rt_longpoll_on_error(longpoll, on_source_error, victim, NULL), "on_error");
+  check(rt_longpoll_on_request(longpoll, on_source_request, victim, NULL), "on_request");
+  check(rt_longpoll_start(longpoll), "rt_longpoll_start");
+}
+
+/* Requests. */
+
+static void on_done(rt_rest_response *response, void *user) {
+  struct victim *victim = user;
+  size_t length = 0;
+  char text[TEXT_BYTES];
+  const uint8_t *body = rt_rest_response_body(response, &length);
+  rt_status status = rt_rest_response_error(response);
+  if (status == RT_OK) {
+    victim->messages += 1;
+    victim->bytes += length;
+    snprintf(text, sizeof text, "%zu bytes: %.*s", length, (int)(length > 80 ? 80 : length),
+             length ? (const char *)body : "");
+  } else {
+    snprintf(text, sizeof text, "%s", rt_rest_response_message(response));
+  }
+  victim->attempts += rt_rest_response_attempts(response);
+  report(victim, "done", status, rt_rest_response_status(response), true, text);
+}
+
+static rt_credentials on_rest_credentials(void *user) {
+  (void)user;
+  return RT_CREDENTIALS_READY;
+}
+
+static void on_body(const uint8_t *data, size_t length, void *user) {
+  (void)data;
+  ((struct victim *)user)->bytes += length;
+}
+
+static void send_request(struct victim *victim, unsigned index) {
+  rt_rest_request *request = NULL;
+  char path[32];
+  const char *body = option(victim, "body", NULL);
+  snprintf(path, sizeof path, "%u", index);
+  check(rt_rest_request_new(rest, option(victim, "method", "GET"), path, &request), "request_new");
+  if (body)
+    check(rt_rest_request_set_body(request, (const uint8_t *)body, strlen(body), "text/plain"),
+          "set_body");
+  if (option(victim, "stream", NULL))
+    check(rt_rest_request_on_body(request, on_body, victim, NULL), "on_body");
+  check(rt_rest_request_send(request, on_done, victim, NULL, NULL), "rt_rest_request_send");
+  rt_rest_request_free(request);
+}
+
+/* The last request goes out later than the others, which then have what they wait for. */
+static void on_time(void *user) {
+  struct victim *victim = user;
+  send_request(victim, (unsigned)number(victim, "requests", 1));
+}
+
+static void attack_rest(struct victim *victim, const char *url) {
+  check(rt_rest_new(victim->loop, url, &rest), "rt_rest_new");
+  keep(rest, free_rest);
+  rt_network *network = network_of(victim);
+  check(rt_rest_set_network(rest, network), "rt_rest_set_network");
+  rt_network_free(network);
+  long long timeout = number(victim, "timeout", 1000);
+  check(rt_rest_set_attempt_timeout_ms(rest, timeout), "attempt_timeout");
+  check(rt_rest_set_attempts(rest, (unsigned)number(victim, "attempts", 1)), "attempts");
+  check(rt_rest_set_http2(rest, number(victim, "http2", 1)), "http2");
+  if (option(victim, "max", NULL))
+    check(rt_rest_set_max_body_bytes(rest, (size_t)number(victim, "max", 0)), "max");
+  if (option(victim, "credentials", NULL))
+    check(rt_rest_on_credentials(rest, on_rest_credentials, victim, NULL), "on_credentials");
+  int count = (int)number(victim, "requests", 1), late = (int)number(victim, "late", 0);
+  victim->unfinished = count;
+  for (int i = 1; i <= count - (late > 0); i++) send_request(victim, (unsigned)i);
+  if (late > 0)
+    check(rt_loop_add_timer(victim->loop, late, 0, on_time, victim, NULL, NULL), "timer");
+}
+
+/* Spreadbot. */
+
+static void on_bot_open(rt_spreadbot_transport transport, bool resumed, void *user) {
+  (void)transport, (void)resumed;
+  ((struct victim *)user)->opens += 1;
+}
+
+static void on_bot_error(rt_status status, const char *message, rt_spreadbot_transport transport,
+                         int32_t http_status, bool fatal, int64_t retry_in_ms, uint32_t attempt,
+                         void *user) {
+  (void)fatal, (void)retry_in_ms, (void)attempt;
+  char text[TEXT_BYTES];
+  snprintf(text, sizeof text, "leg %d: %.350s", transport, message);
+  report(user, "error", status, http_status, false, text);
+}
+
+static void on_bot_message(const char *id, size_t id_length, const char *event, size_t event_length,
+                           const uint8_t *data, size_t length, bool had_id, void *user) {
+  (void)id, (void)id_length, (void)event, (void)event_length;
+  on_poll_message(NULL, 0, NULL, data, length, had_id, user);
+}
+
+static void on_disconnected(rt_status status, const char *message, void *user) {
+  report(user, "close", status, 0, true, message);
+}
+
+static void attack_spreadbot(struct victim *victim, const char *url) {
+  check(rt_spreadbot_new(victim->loop, url, &spreadbot), "rt_spreadbot_new");
+  keep(spreadbot, free_spreadbot);
+  rt_network *network = network_of(victim);
+  check(rt_spreadbot_set_network(spreadbot, network), "rt_spreadbot_set_network");
+  rt_network_free(network);
+  long long timeout = number(victim, "timeout", 1000);
+  check(rt_spreadbot_set_connect_timeout_ms(spreadbot, timeout), "connect_timeout");
+  check(rt_spreadbot_set_answer_timeout_ms(spreadbot, timeout), "answer_timeout");
+  check(rt_spreadbot_set_poll_timeout_ms(spreadbot, timeout), "poll_timeout");
+  check(rt_spreadbot_set_http2(spreadbot, number(victim, "http2", 1)), "http2");
+  const char *auth = option(victim, "auth", NULL);
+  if (auth) check(rt_spreadbot_set_auth(spreadbot, auth, "YTpi"), "rt_spreadbot_set_auth");
+  check(rt_spreadbot_set_tokens(spreadbot, "access", "refresh"), "rt_spreadbot_set_tokens");
+  check(rt_spreadbot_on_open(spreadbot, on_bot_open, victim, NULL), "on_open");
+  check(rt_spreadbot_on_message(spreadbot, on_bot_message, victim, NULL), "on_message");
+  check(rt_spreadbot_on_error(spreadbot, on_bot_error, victim, NULL), "on_error");
+  check(rt_spreadbot_on_disconnected(spreadbot, on_disconnected, victim, NULL), "disconnected");
+  check(rt_spreadbot_establish(spreadbot, "news"), "rt_spreadbot_establish");
+}
+
+bool attack(struct victim *victim, const char *transport, const char *url) {
+  static const struct {
+    const char *name;
+    void (*attack)(struct victim *victim, const char *url);
+  } all[] = {{"websocket", attack_websocket},
+             {"events", attack_events},
+             {"poll", attack_poll},
+             {"rest", attack_rest},
+             {"spreadbot", attack_spreadbot}};
+  int count = (int)number(victim, "count", 1);
+  if (count > MAX_OBJECTS) return false;
+  victim->unfinished = count;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (strcmp(all[i].name, transport)) continue;
+    while (made_count < count) all[i].attack(victim, url);
+    return true;
+  }
+  return false;
+}
+
+void release(void) {
+  for (int i = 0; i < made_count; i++) made[i].free(made[i].object);
+}

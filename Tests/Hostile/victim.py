@@ -1,0 +1,227 @@
+"""The client in Python: as victim.c, with the asyncio faces.
+
+victim.py TRANSPORT URL SECONDS [NAME=VALUE...]
+
+What is measured as a dispatch is how late a heartbeat of the asyncio loop is, so callbacks and
+everything else that the binding does in the loop count too. As in victim.c the time in which this
+thread waited for a processor does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+
+import librealtime
+
+HEARTBEAT_S = 0.01
+MAX_OUTCOMES = 24
+
+
+class Victim:
+    def __init__(self, url: str, seconds: float, options: dict[str, str]) -> None:
+        self.url = url
+        self.seconds = seconds
+        self.options = options
+        self.timeout = int(options.get("timeout", "1000")) / 1000
+        self.network = librealtime.Network(
+            ca_file=options.get("ca"), proxy=options.get("proxy", True)
+        )
+        self.outcomes: list[dict[str, object]] = []
+        self.outcome_count = self.opens = self.messages = self.bytes = self.largest = 0
+        self.unfinished = 1
+        self.first_outcome = self.cpu_at_first_outcome = 0.0
+        self.heartbeats = 0
+        self.longest = self.longest_wall = 0.0
+        self.began = time.monotonic()
+
+    def report(self, kind: str, status: str, http: int, is_final: bool, text: str) -> None:
+        if not self.outcomes:
+            self.first_outcome, self.cpu_at_first_outcome = time.monotonic(), cpu_s()
+        self.outcome_count += 1
+        self.unfinished -= is_final
+        outcome = {"kind": kind, "status": status, "http": http, "final": is_final, "text": text}
+        outcome["at_ms"] = (time.monotonic() - self.began) * 1000
+        self.outcomes[MAX_OUTCOMES - 1 :] = []
+        self.outcomes.append(outcome)
+
+    def raised(self, error: BaseException) -> None:
+        name = error.name if isinstance(error, librealtime.RealtimeError) else type(error).__name__
+        self.report("error", name, 0, True, str(error))
+
+    def failed(self, event: librealtime.ErrorEvent) -> None:
+        """For sources; a fatal one is raised, too."""
+        if not event.fatal:
+            self.report("error", event.error.name, event.http_status, False, str(event.error))
+
+    def opened(self) -> None:
+        self.opens += 1
+
+    def took(self, size: int) -> None:
+        self.messages += 1
+        self.bytes += size
+        self.largest = max(self.largest, size)
+
+    async def heartbeat(self) -> None:
+        with own_clock() as now:
+            last = now()
+            while True:
+                await asyncio.sleep(HEARTBEAT_S)
+                instant = now()
+                self.heartbeats += 1
+                late, late_wall = (b - a - HEARTBEAT_S for a, b in zip(last, instant, strict=True))
+                self.longest = max(self.longest, late)
+                self.longest_wall = max(self.longest_wall, late_wall)
+                last = instant
+
+    # One for each transport.
+
+    async def websocket(self) -> None:
+        connecting = librealtime.connect(
+            self.url,
+            network=self.network,
+            open_timeout=self.timeout,
+            close_timeout=self.timeout,
+        )
+        async with connecting as websocket:
+            self.opened()
+            async for message in websocket:
+                self.took(len(message))
+        self.report("close", "RT_OK", 0, True, "")
+
+    async def events(self) -> None:
+        source = librealtime.EventSource(
+            self.url,
+            network=self.network,
+            connect_timeout=self.timeout,
+            response_timeout=self.timeout,
+            on_open=self.opened,
+            on_error=self.failed,
+        )
+        async with source:
+            async for event in source:
+                self.took(len(event.data))
+
+    async def poll(self) -> None:
+        poll = librealtime.LongPoll(
+            self.url,
+            network=self.network,
+            connect_timeout=self.timeout,
+            poll_timeout=self.timeout,
+            on_open=self.opened,
+            on_error=self.failed,
+        )
+        async with poll:
+            async for message in poll:
+                self.took(len(message.data))
+
+    async def rest(self) -> None:
+        attempts = int(self.options.get("attempts", "1"))
+        async with librealtime.RESTClient(
+            self.url, network=self.network, timeout=self.timeout, attempts=attempts
+        ) as client:
+            method = self.options.get("method", "GET")
+            response = await client.request(method, "1", content=self.options.get("body"))
+            response.raise_for_status()
+            self.took(len(response.content))
+            self.report("done", "RT_OK", response.status_code, True, str(response.content[:80]))
+
+    async def spreadbot(self) -> None:
+        async with librealtime.Spreadbot(
+            self.url, access_token="access", network=self.network, connect_timeout=self.timeout
+        ) as bot:
+            await bot.establish_connection("news")
+            self.opened()
+            async for message in bot:
+                self.took(len(message.data))
+
+    async def attack(self, transport: str) -> None:
+        try:
+            await getattr(self, transport)()
+        except (librealtime.RealtimeError, OSError) as error:
+            self.raised(error)
+
+
+class own_clock:  # noqa: N801
+    """Seconds by this thread's own clock, see victim.c, and by the monotonic one."""
+
+    def __enter__(self) -> Callable[[], tuple[float, float]]:
+        try:
+            self._schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        except FileNotFoundError:
+            self._schedstat = -1
+        return self._now
+
+    def __exit__(self, *_: object) -> None:
+        if self._schedstat >= 0:
+            os.close(self._schedstat)
+
+    def _now(self) -> tuple[float, float]:
+        wall = time.monotonic()
+        if self._schedstat < 0:
+            return wall, wall
+        return wall - int(os.pread(self._schedstat, 128, 0).split()[1]) / 1e9, wall
+
+
+def cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def memory_kib(name: str) -> int:
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+async def main(transport: str, victim: Victim) -> dict[str, object]:
+    heart = asyncio.create_task(victim.heartbeat())
+    await asyncio.sleep(2 * HEARTBEAT_S)
+    started_kib, victim.began, cpu = memory_kib("VmRSS:"), time.monotonic(), cpu_s()
+    attacked = asyncio.create_task(victim.attack(transport))
+    settle, until = int(victim.options.get("settle", "0")) / 1000, victim.began + victim.seconds
+    while time.monotonic() < until:
+        await asyncio.wait([attacked], timeout=0.05)
+        if victim.outcomes and (settle or attacked.done()):
+            until = min(until, victim.first_outcome + (settle or 0.4))
+            await asyncio.sleep(0.05)
+        elif attacked.done():
+            break
+    ended = time.monotonic()
+    total, since = cpu_s() - cpu, victim.first_outcome if victim.outcomes else victim.began
+    after = cpu_s() - (victim.cpu_at_first_outcome if victim.outcomes else cpu)
+    unfinished = victim.unfinished
+    attacked.cancel()
+    heart.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.gather(attacked, heart)
+    return {
+        "grown_kib": memory_kib("VmHWM:") - started_kib,
+        "largest_kib": victim.largest >> 10,
+        "dispatch_ms": round(victim.longest * 1000, 1),
+        "dispatch_wall_ms": round(victim.longest_wall * 1000, 1),
+        "timer_gap_ms": round(victim.longest * 1000, 1),
+        "timer_fired": victim.heartbeats,
+        "cpu_percent": round(total / (ended - victim.began) * 100, 1),
+        "cpu_percent_after": round(after / (ended - since) * 100, 1),
+        "after_ms": round((ended - since) * 1000),
+        "opens": victim.opens,
+        "messages": victim.messages,
+        "bytes": victim.bytes,
+        "unfinished": unfinished,
+        "lasted_ms": round((ended - victim.began) * 1000),
+        "outcome_count": victim.outcome_count,
+        "outcomes": victim.outcomes,
+    }
+
+
+if __name__ == "__main__":
+    given = dict(text.split("=", 1) for text in sys.argv[4:])
+    print(
+        json.dumps(asyncio.run(main(sys.argv[1], Victim(sys.argv[2], float(sys.argv[3]), given))))
+    )
