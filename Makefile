@@ -4,7 +4,8 @@ PYTHON := build/venv/bin/python
 SO := build/librealtime.so
 
 .PHONY: help demo test build lint format autobahn fuzz \
-	simulate sanitize soak bench wheel abi install clean sse-contract-service hops
+	simulate sanitize soak bench wheel check-interop abi install clean sse-contract-service hops \
+	hostile random-calls
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +38,9 @@ autobahn: build ## All 517 cases of the Autobahn test suite, through C and throu
 hops: build ## Spreadbot over 40 legs and 200 messages, SEEDS=n FROM=m, five seconds each
 	$(PYTHON) Tests/Integration/hops --seeds $(or $(SEEDS),20) --from $(or $(FROM),1)
 
+hostile: build ## Every attack of Tests/Hostile in its long form, 30 minutes; ONLY=word for some
+	$(PYTHON) Tests/Hostile/run --long $(if $(ONLY),--only $(ONLY))
+
 sse-contract-service: build ## Event sources by HTTP on PORT, for a contract-test harness
 	$(PYTHON) Tests/Support/sse-contract-service $(or $(PORT),8000)
 
@@ -55,8 +59,16 @@ bench: build ## librealtime beside its peers, 15–20 minutes; writes Benchmarks
 sanitize: install ## Address and thread sanitizer (KIND=address|thread), minutes
 	$(PYTHON) Tests/Sanitize/run $(if $(KIND),--kind $(KIND)) --seconds $(or $(SECONDS_EACH),20)
 
+random-calls: build ## Random calls of the whole C interface, SECONDS=600, SEED=n repeats one
+	RANDOM_CALLS_SECONDS=$(or $(SECONDS),600) $(if $(SEED),RANDOM_CALLS_SEED=$(SEED)) \
+		$(PYTHON) Tests/CTests/run random_calls
+
 soak: build ## 10,000 connections for MINUTES (default 3): messages, drops, churn; nothing may grow
 	$(PYTHON) Tests/Soak/run $(or $(MINUTES),3)
+
+check-interop: build ## Servers and proxies of others (apt, pip); ONLY=pattern
+	Tests/Interop/install
+	$(PYTHON) Tests/Interop/run $(if $(ONLY),--only '$(ONLY)')
 
 wheel: build ## dist/*.whl with the library inside
 	$(PYTHON) bindings/python/build_wheel $(SO)

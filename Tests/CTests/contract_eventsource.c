@@ -248,6 +248,7 @@ static void events_come_in_order(rt_loop *loop) {
   CHECK_OK(rt_eventsource_on_any(source, on_any, &s, on_destroy));
   CHECK_OK(rt_eventsource_on_comment(source, on_comment, &s, on_destroy));
   CHECK_OK(rt_eventsource_on_retry(source, on_retry, &s, on_destroy));
+  CHECK_OK(rt_eventsource_set_min_reconnection_time_ms(source, 10));
   CHECK_OK(rt_eventsource_on_store(source, on_store, &s, on_destroy));
   CHECK_OK(rt_eventsource_set_id_file(source, NULL, "my place"));
   CHECK_OK(rt_eventsource_add_listener(source, "message", once, &s, on_destroy, &s.listener));

@@ -134,6 +134,55 @@ static void given_up_while_connecting(void) {
   rt_loop_free(loop);
 }
 
+/* Holds the outbox and says the number of a child that lives on. */
+static void hold_outbox(const char *path, int told) {
+  rt_loop *loop = new_loop();
+  rt_spreadbot *spreadbot;
+  pid_t pid;
+  CHECK_OK(rt_spreadbot_new(loop, "http://127.0.0.1:1/", &spreadbot));
+  CHECK_OK(rt_spreadbot_set_outbox(spreadbot, path));
+  /* Neither outlives a test that fails. */
+  alarm(60);
+  pid = fork();
+  CHECK(pid >= 0);
+  if (pid == 0) {
+    alarm(60);
+    /* The parent's handle goes, and the parent's lock stays. */
+    rt_spreadbot_free(spreadbot);
+    pid = getpid();
+    CHECK(write(told, &pid, sizeof pid) == sizeof pid);
+  }
+  for (;;) pause();
+}
+
+/* A child that was forked, and executes nothing, does not keep the lock of its dead parent. */
+static void lock_of_the_dead(void) {
+  char path[] = "/tmp/contract_fork_XXXXXX";
+  int pipes[2], file = mkstemp(path);
+  pid_t holder, left = 0;
+  rt_loop *loop;
+  rt_spreadbot *spreadbot;
+  CHECK(file >= 0 && close(file) == 0 && pipe(pipes) == 0);
+  fflush(stdout);
+  holder = fork();
+  CHECK(holder >= 0);
+  if (holder == 0) hold_outbox(path, pipes[1]);
+  close(pipes[1]);
+  CHECK(read(pipes[0], &left, sizeof left) == sizeof left);
+
+  loop = new_loop();
+  CHECK_OK(rt_spreadbot_new(loop, "http://127.0.0.1:1/", &spreadbot));
+  CHECK_STATUS(rt_spreadbot_set_outbox(spreadbot, path), RT_ERROR_BUSY);
+  CHECK(kill(holder, SIGKILL) == 0 && waitpid(holder, NULL, 0) == holder);
+  CHECK(kill(left, 0) == 0);
+  CHECK_OK(rt_spreadbot_set_outbox(spreadbot, path));
+  CHECK(kill(left, SIGKILL) == 0);
+  rt_spreadbot_free(spreadbot);
+  rt_loop_free(loop);
+  close(pipes[0]);
+  CHECK(unlink(path) == 0);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   rt_websocket *websocket;
@@ -169,5 +218,6 @@ int main(int argc, char **argv) {
   rt_websocket_free(websocket);
   rt_loop_free(loop);
   given_up_while_connecting();
+  lock_of_the_dead();
   return 0;
 }

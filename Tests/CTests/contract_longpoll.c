@@ -115,6 +115,63 @@ static void messages_come_in_order(rt_loop *loop, const char *server) {
   rt_longpoll_free(poll);
 }
 
+typedef struct counted {
+  int messages, ids, errors, pause_at;
+  rt_longpoll *poll;
+} counted;
+
+static void on_part(const char *id, size_t id_length, const char *content_type,
+                    const uint8_t *data, size_t length, bool had_id, void *user) {
+  counted *c = user;
+  CHECK(content_type[0] == '\0' && data[0] == '\0' && length == 0);
+  CHECK(had_id ? strcmp(id, "7") == 0 : id_length == 0);
+  c->ids += had_id;
+  if (++c->messages == c->pause_at) CHECK_OK(rt_longpoll_pause(c->poll));
+}
+
+static void on_malformed(rt_status status, const char *message, int32_t http_status, bool fatal,
+                         int64_t retry_in_ms, uint32_t attempt, void *user) {
+  CHECK(status == RT_ERROR_PROTOCOL && !fatal && http_status == 0 && attempt > 0);
+  CHECK(strstr(message, "multipart") != NULL && retry_in_ms > 0);
+  ((counted *)user)->errors++;
+}
+
+static void begin_batch(counted *c, rt_loop *loop, const char *server, const char *path) {
+  c->poll = new_longpoll(loop, server, path);
+  CHECK_OK(rt_longpoll_on_message(c->poll, on_part, c, NULL));
+  CHECK_OK(rt_longpoll_on_error(c->poll, on_malformed, c, NULL));
+  CHECK_OK(rt_longpoll_set_cursor(c->poll, RT_LONGPOLL_CURSOR_HEADER_ID, NULL));
+  CHECK_OK(rt_longpoll_start(c->poll));
+}
+
+/* A batch of many messages does not keep the loop from other work: each turn delivers a part of it.
+ * Nothing of a batch that is cut short is delivered. */
+static void a_large_batch_takes_several_turns(rt_loop *loop, const char *server) {
+  counted c = {.pause_at = 2000};
+  int before, most = 0;
+  begin_batch(&c, loop, server, "/batch/5000");
+  for (int turns = 0; c.messages < 2000 && turns < 100000; turns++) {
+    before = c.messages;
+    CHECK_OK(rt_loop_dispatch(loop, 10));
+    if (c.messages - before > most) most = c.messages - before;
+  }
+  CHECK(most > 0 && most <= 1024);
+  settle(loop);
+  CHECK(c.messages == 2000);
+  CHECK_OK(rt_longpoll_resume(c.poll));
+  TURN_UNTIL(loop, c.messages == 5000);
+  settle(loop);
+  CHECK(c.messages == 5000 && c.ids == 1 && c.errors == 0);
+  check_id(c.poll, "7");
+  rt_longpoll_free(c.poll);
+
+  c = (counted){0};
+  begin_batch(&c, loop, server, "/batch/-5000");
+  TURN_UNTIL(loop, c.errors == 1);
+  CHECK(c.messages == 0 && rt_longpoll_get_state(c.poll) == RT_LONGPOLL_CONNECTING);
+  rt_longpoll_free(c.poll);
+}
+
 static void credentials_may_be_missing_or_late(rt_loop *loop, const char *server) {
   heard h;
   rt_longpoll *poll = listen(&h, loop, server, "/poll/1");
@@ -253,6 +310,7 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   loop = new_loop();
   messages_come_in_order(loop, argv[1]);
+  a_large_batch_takes_several_turns(loop, argv[1]);
   credentials_may_be_missing_or_late(loop, argv[1]);
   callbacks_may_free(loop, argv[1]);
   gone_begins_anew_or_ends(loop, argv[1]);

@@ -8,6 +8,8 @@ typedef struct story {
   int opened, lost, attempts, errors, closed, drained, messages, stop_at;
   int64_t delay_ms;
   uint32_t last_attempt;
+  /* Of the peer's close frame; 0 for none. */
+  uint16_t code;
   char texts[8][32];
 } story;
 
@@ -26,7 +28,8 @@ static void on_text(rt_message_kind kind, const uint8_t *data, size_t length, vo
 static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
                     uint32_t attempt, void *user) {
   story *s = user;
-  CHECK(code == 1006 && reason[0] == '\0' && length == 0);
+  CHECK(code == (s->code ? s->code : 1006));
+  CHECK(strcmp(reason, s->code ? "because" : "") == 0 && length == strlen(reason));
   CHECK(delay_ms == s->delay_ms);
   CHECK(rt_websocket_get_state(s->websocket) == RT_WEBSOCKET_WAITING);
   s->lost++;
@@ -185,6 +188,21 @@ static void backoffs(void) {
   rt_backoff_free(NULL);
 }
 
+/* Where that is wanted, a server's normal close is a loss like others; ours is the end. */
+static void after_a_normal_close(rt_loop *loop, const char *server) {
+  story s = {.code = 1000};
+  reconnecting(&s, loop, server, "/close/1000", 0);
+  CHECK_OK(rt_websocket_set_reconnect_after_normal_close(s.websocket, true));
+  CHECK_OK(rt_websocket_start(s.websocket));
+  CHECK_STATUS(rt_websocket_set_reconnect_after_normal_close(s.websocket, false), RT_ERROR_STATE);
+  TURN_UNTIL(loop, s.opened == 3);
+  CHECK(s.lost >= 2 && s.errors == 0 && s.closed == 0);
+  CHECK_OK(rt_websocket_close(s.websocket, 1000, NULL));
+  TURN_UNTIL(loop, s.closed);
+  CHECK(s.opened == 3);
+  rt_websocket_free(s.websocket);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop;
   CHECK(argc == 2);
@@ -193,6 +211,7 @@ int main(int argc, char **argv) {
   comes_back(loop, argv[1]);
   keeps_messages(loop, argv[1]);
   gives_up(loop, argv[1]);
+  after_a_normal_close(loop, argv[1]);
   rt_loop_free(loop);
   return 0;
 }

@@ -131,6 +131,11 @@ static void options(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_rest_set_max_redirects(rest, 21), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_rest_set_allow_insecure_redirects(rest, false));
   CHECK_OK(rt_rest_add_safe_header(rest, "X-Safe"));
+  CHECK_OK(rt_rest_add_credential_origin(rest, "https://files.example.org"));
+  CHECK_STATUS(rt_rest_add_credential_origin(rest, "http://h/path"), RT_ERROR_INVALID_URL);
+  CHECK_STATUS(rt_rest_add_credential_origin(rest, "http://me@h"), RT_ERROR_INVALID_URL);
+  CHECK_STATUS(rt_rest_add_credential_origin(rest, "ws://h"), RT_ERROR_UNSUPPORTED_SCHEME);
+  CHECK_STATUS(rt_rest_add_credential_origin(rest, NULL), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_rest_set_max_per_host(rest, 2));
   CHECK_STATUS(rt_rest_set_max_per_host(rest, 0), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_rest_set_compression(rest, true));
@@ -152,6 +157,40 @@ static void options(rt_loop *loop, const char *server) {
   }
   rt_rest_free(rest);
   rt_rest_free(NULL);
+}
+
+/* What the client sends to all may be seen by the origin of its base URL, and by no other. */
+static void other_origins(rt_loop *loop, const char *server) {
+  char path[160];
+  int trusted;
+  snprintf(path, sizeof path, "http://localhost:%d/echo", atoi(strrchr(server, ':') + 1));
+  for (trusted = 0; trusted < 2; trusted++) {
+    ending own = {0}, other = {0};
+    rt_rest *rest = NULL;
+    rt_rest_request *request;
+    CHECK_OK(rt_rest_new(loop, server, &rest));
+    CHECK_OK(rt_rest_set_bearer_token(rest, "token"));
+    CHECK_OK(rt_rest_add_header(rest, "X-Key", "client"));
+    CHECK_OK(rt_rest_add_header(rest, "Cookie", "client=1"));
+    if (trusted) CHECK_OK(rt_rest_add_credential_origin(rest, "*"));
+    asked(rest, "GET", "/echo", &own);
+    over(loop, &own, RT_OK, 200, 1);
+    CHECK(strstr(own.body, "Bearer token") && strstr(own.body, "X-Key"));
+    CHECK_STATUS(rt_rest_request_new(rest, "GET", "../up", &request), RT_ERROR_INVALID_URL);
+    CHECK_STATUS(rt_rest_request_new(rest, "GET", "http://a:SECRET#b@h/", &request),
+                 RT_ERROR_INVALID_URL);
+    CHECK(strstr(rt_last_error(), "SECRET") == NULL);
+    CHECK_OK(rt_rest_request_new(rest, "GET", path, &request));
+    CHECK_OK(rt_rest_request_set_header(request, "X-Own", "request"));
+    sent(request, &other);
+    over(loop, &other, RT_OK, 200, 1);
+    CHECK(strstr(other.body, "X-Own") != NULL);
+    CHECK((strstr(other.body, "Bearer token") != NULL) == trusted);
+    CHECK((strstr(other.body, "X-Key") != NULL) == trusted);
+    CHECK((strstr(other.body, "client=1") != NULL) == trusted);
+    rt_rest_request_free(request);
+    rt_rest_free(rest);
+  }
 }
 
 static void a_request(rt_loop *loop, const char *server) {
@@ -385,6 +424,7 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   CHECK_OK(rt_loop_new(&loop));
   options(loop, argv[1]);
+  other_origins(loop, argv[1]);
   a_request(loop, argv[1]);
   retries(loop, argv[1]);
   a_body_from_a_callback(loop, argv[1], "/echo", plain, false, -1, RT_OK, 200, 1);

@@ -1,5 +1,6 @@
 /* Spreadbot connections: the ladder, the cursor, tokens, sends, options that may be set and those
  * that may not, pauses, and what may be done in callbacks. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "contract.h"
@@ -278,6 +279,10 @@ static void sends_outlive_their_connection(rt_loop *loop, const char *server) {
   CHECK_OK(rt_reachability_set_online(offline, false));
   CHECK_OK(rt_spreadbot_set_reachability(spreadbot, offline));
   CHECK_STATUS(rt_spreadbot_set_outbox(spreadbot, "/nowhere/at/all"), RT_ERROR_STORE);
+  CHECK(chmod(path, 0644) == 0);
+  CHECK_STATUS(rt_spreadbot_set_outbox(spreadbot, path), RT_ERROR_STORE);
+  CHECK(strstr(rt_last_error(), "chmod 600") != NULL);
+  CHECK(chmod(path, 0600) == 0);
   CHECK_OK(rt_spreadbot_set_outbox(spreadbot, path));
   CHECK_STATUS(rt_spreadbot_set_outbox(spreadbot, path), RT_ERROR_STATE);
   CHECK_STATUS(rt_spreadbot_set_outbox(other, path), RT_ERROR_BUSY);
@@ -339,6 +344,7 @@ static void options_are_checked(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_set_http2(spreadbot, false));
   CHECK_STATUS(rt_spreadbot_set_max_redirects(spreadbot, 21), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_spreadbot_set_max_reconnects(spreadbot, 1));
+  CHECK_OK(rt_spreadbot_set_max_rounds(spreadbot, 0));
   CHECK_STATUS(rt_spreadbot_set_max_delay_ms(spreadbot, -1), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_spreadbot_set_stable_time_ms(spreadbot, 1000));
   CHECK_OK(rt_spreadbot_set_upgrade_interval_ms(spreadbot, 0, 0));

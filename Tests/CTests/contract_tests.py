@@ -24,8 +24,15 @@ MEMCHECK = [
 #: What ends a process in the middle, or leaves the parent's handles alone in a child, keeps memory.
 KEEPS_MEMORY = {"contract_exit", "contract_fork"}
 
-#: Has an allocator of its own, or needs to be faster than the peer.
-NOT_UNDER_VALGRIND = {"contract_allocations", "contract_fairness", "contract_rest_turns"}
+#: Has an allocator of its own, needs to be faster than the peer, or measures itself.
+NOT_UNDER_VALGRIND = {
+    "contract_allocations",
+    "contract_decoding",
+    "contract_fairness",
+    "contract_inflate",
+    "contract_rest_turns",
+    "contract_signals",
+}
 
 
 def check(source: Path) -> None:

@@ -45,7 +45,7 @@ def cannot_be_unloaded() -> None:
 def needs_no_swift_and_no_foundation() -> None:
     needed = dynamic("NEEDED")
     expect("libcurl.so.4" in needed, f"needs {needed}")
-    known = r"lib(m|c|gcc_s|stdc\+\+|pthread|dl|curl|z|crypto|sodium)\.so.*|ld-linux.*"
+    known = r"lib(m|c|gcc_s|stdc\+\+|pthread|dl|curl|z|crypto|ssl|sodium)\.so.*|ld-linux.*"
     strangers = [name for name in needed if not re.fullmatch(known, name)]
     expect(not strangers, f"needs {strangers}")
     run_path = dynamic("RUNPATH") + dynamic("RPATH")

@@ -4,6 +4,7 @@ Prints its port on a line of its own and runs until its standard input ends.
 
 /echo            sends every message back
 /flood           sends 64 KiB again and again
+/bombs/N         sends N messages of 60 MB of zeros, each as 60 kB
 /sink            reads and forgets
 /stall           reads nothing until somebody opens /release, then reads and forgets
 /release         lets the stalled ones go on
@@ -19,9 +20,13 @@ Prints its port on a line of its own and runs until its standard input ends.
                  its end; each has an id, a comment before it, and "odd" ones have that type
 /flood-events    no WebSocket: 200 MiB of events without an id, each of 1 KiB that compresses badly
 /flood-events/gzip                             the same, compressed
+/bomb/CODING     no WebSocket: 200 MiB of zeros in gzip, zstd, br, or gzip twice
+/bomb/events     48 MiB of events of 1 KiB, in gzip
 /tokens          the same with one event, for those with "Authorization: Bearer good"
 /poll/N          no WebSocket: the message behind the one that Last-Event-ID names, up to the Nth,
                  then nothing; for those with "Authorization: Bearer good"
+/batch/N         no WebSocket: a batch of N empty messages, then nothing; without its end when N is
+                 negative
 /gone            answers 410
 """
 
@@ -29,14 +34,26 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import gzip
 import random
+import struct
 import sys
+import zlib
 from http import HTTPStatus
 
+import zstandard
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+
+# brotli's 200 MiB of zeros.
+BROTLI_BOMB = bytes.fromhex(
+    "cfffff7f002400e2b14072effff9ffff0f8004401c1680eefd3fffffff01900088c302d0bdffe7ffff3f0012"
+    "00715800baf7fffcffff074002200e0b40f7fe9fffffff004800c46101e8defff3ffff1f000980382c00ddfb"
+    "7ffeffff032001108705a07bffcfffff7f002400e2b00074effff9ffff0f8004401c1680eefd3fffffff0190"
+    "0088c302d0bdffe7ffff3f001200715800baf7fff9ffff074002200e0b40f7fe0f"
+)
 
 released = asyncio.Event()
 cut: dict[str, int] = {}
@@ -69,12 +86,58 @@ def flood(connection: ServerConnection, *codings: str) -> Response:
     return Response(response.status_code, response.reason_phrase, response.headers, body)
 
 
+def repeated(unit: bytes, count: int) -> bytes:
+    """The unit so many times, in gzip: as one member, made of copies of its deflate blocks."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    blocks = packer.compress(unit) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum = 0
+    for _ in range(count):
+        checksum = zlib.crc32(unit, checksum)
+    trailer = struct.pack("<II", checksum, len(unit) * count)
+    return b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + blocks * count + b"\x03\0" + trailer
+
+
+@functools.cache
+def packed(kind: str) -> bytes:
+    if kind == "events":
+        return repeated((b"data: " + b"x" * 1016 + b"\n\n") * 1024, 48)
+    if kind == "zstd":
+        return zstandard.ZstdCompressor(write_content_size=False).compress(bytes(200 << 20))
+    if kind == "br":
+        return BROTLI_BOMB
+    body = repeated(bytes(1 << 20), 200)
+    return gzip.compress(body) if kind == "gzip,gzip" else body
+
+
+def bomb(connection: ServerConnection, request: Request, kind: str) -> Response:
+    body = packed(kind)
+    response = connection.respond(HTTPStatus.OK, "")
+    for name in ("Content-Type", "Content-Length"):
+        del response.headers[name]
+    is_stream = request.headers.get("Accept") == "text/event-stream"
+    response.headers["Content-Type"] = "text/event-stream" if is_stream else "text/plain"
+    response.headers["Content-Encoding"] = "gzip" if kind == "events" else kind
+    response.headers["Content-Length"] = str(len(body))
+    return Response(response.status_code, response.reason_phrase, response.headers, body)
+
+
 def polled(connection: ServerConnection, request: Request, count: int) -> Response:
     number = int(request.headers.get("Last-Event-ID", "0")) + 1
     if number > count:
         return connection.respond(HTTPStatus.NO_CONTENT, "")
     response = connection.respond(HTTPStatus.OK, f"message {number}")
     response.headers["Last-Event-ID"] = str(number)
+    return response
+
+
+def batch(connection: ServerConnection, request: Request, count: int) -> Response:
+    if "Last-Event-ID" in request.headers:
+        return connection.respond(HTTPStatus.NO_CONTENT, "")
+    end = "--b--\r\n" if count >= 0 else ""
+    response = connection.respond(HTTPStatus.OK, "--b\r\n\r\n\r\n" * abs(count) + end)
+    del response.headers["Content-Type"]
+    response.headers["Content-Type"] = "multipart/mixed; boundary=b"
+    response.headers["Last-Event-ID"] = "7"
     return response
 
 
@@ -86,6 +149,10 @@ def refuse(connection: ServerConnection, request: Request) -> Response | None:
         return events(connection, request, int(rest[0]))
     if action == "flood-events":
         return flood(connection, *rest)
+    if action == "bomb":
+        return bomb(connection, request, rest[0])
+    if action == "batch":
+        return batch(connection, request, int(rest[0]))
     if action == "gone":
         return connection.respond(HTTPStatus.GONE, "")
     if action in ("tokens", "poll"):
@@ -107,12 +174,22 @@ def refuse(connection: ServerConnection, request: Request) -> Response | None:
     return response
 
 
+def zeros_frame() -> bytes:
+    """A frame of 60 kB, compressed by hand: 60 MB of zeros (RFC 7692 §7.2.1)."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = deflate.compress(bytes(60_000_000)) + deflate.flush(zlib.Z_SYNC_FLUSH)
+    data = data[:-4]
+    return b"\xc2\x7e" + len(data).to_bytes(2, "big") + data
+
+
 async def answer(connection: ServerConnection) -> None:
     assert connection.request is not None
     _, action, *rest = connection.request.path.split("/")
     if action == "push":
         for number in range(int(rest[0])):
             await connection.send(str(number))
+    elif action == "bombs":
+        connection.transport.write(zeros_frame() * int(rest[0]))
     elif action == "headers":
         headers = connection.request.headers.raw_items()
         await connection.send("".join(f"{name}: {value}\n" for name, value in headers))

@@ -5,7 +5,18 @@ import signal
 import tempfile
 import threading
 
-from command_line import INTERRUPTED, REFUSED, USAGE, Tool, ends, http, line_of, running, says
+from command_line import (
+    INTERRUPTED,
+    REFUSED,
+    UNREACHABLE,
+    USAGE,
+    Tool,
+    ends,
+    http,
+    line_of,
+    running,
+    says,
+)
 from harness import PATIENCE_S, Build, Suite, expect
 from servers import Peer, Servers
 
@@ -24,6 +35,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         polls_as_json,
         polls_that_cannot_be,
         polls_interrupted,
+        a_proxy_that_wants_credentials,
     ):
         name = "tool: " + test.__name__.replace("_", " ")
         suite.add(name, functools.partial(test, tool, servers))
@@ -193,3 +205,21 @@ def polls_interrupted(tool: Tool, servers: Servers) -> None:
         expect(board.held.wait(PATIENCE_S), "no other poll")
         process.send_signal(signal.SIGINT)
         ends(process, INTERRUPTED)
+
+
+def a_proxy_that_wants_credentials(tool: Tool, servers: Servers) -> None:
+    """It is named, and not the server."""
+    refusal = ("HTTP/1.1 407 No", 'Proxy-Authenticate: Basic realm="a"', "Content-Length: 0")
+    proxy = http(servers.script(says(*refusal)))
+    for command in (
+        ["get", "http://server.invalid/"],
+        ["get", "https://server.invalid/"],
+        ["sse", "http://server.invalid/"],
+        ["sse", "https://server.invalid/", "--no-reconnect"],
+        ["poll", "http://server.invalid/"],
+        ["listen", "http://server.invalid/", "--transports", "poll"],
+        ["ws", "ws://server.invalid/"],
+    ):
+        said = tool.run(*command, "--proxy", proxy, status=UNREACHABLE).stderr
+        expect("proxy" in said and "407" in said, said)
+        expect("proxy's" in said and "--bearer" not in said and "--token" not in said, said)

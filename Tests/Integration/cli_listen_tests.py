@@ -3,7 +3,18 @@
 import functools
 import signal
 
-from command_line import INTERRUPTED, LOST, REFUSED, USAGE, Tool, ends, http, line_of, running
+from command_line import (
+    INTERRUPTED,
+    REFUSED,
+    UNREACHABLE,
+    UNTRUSTED,
+    USAGE,
+    Tool,
+    ends,
+    http,
+    line_of,
+    running,
+)
 from harness import Build, Suite, expect
 from servers import Peer, Servers
 
@@ -16,6 +27,8 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         lines_are_sent,
         a_line_that_is_refused_is_told,
         what_is_fatal,
+        a_server_that_was_never_reached,
+        an_outage_is_outlived,
         an_interrupted_one_closes,
     ):
         name = "tool: listen: " + test.__name__.replace("_", " ")
@@ -46,12 +59,14 @@ def the_legs_are_told(tool: Tool, servers: Servers) -> None:
     told = tool.json("listen", url, "--count", "2")
     expect([line["event"] for line in told] == ["lost", "open", "message", "message"], f"{told}")
     expect(told[0]["transport"] == "webSocket" and told[0]["delay_ms"] == 0, f"{told[0]}")
+    expect(told[0]["next"] == "sse", f"{told[0]}")
     expect(told[1] == {"event": "open", "transport": "sse", "resumed": False}, f"{told[1]}")
     one = {"event": "message", "id": "1", "name": "news", "data": "one"}
     expect(told[2] == one, f"{told[2]}")
     expect(told[3]["name"] == "tick" and told[3]["id"] == "2", f"{told[3]}")
     said = tool.run("listen", url, "--count", "2").stderr
-    expect("; trying again at once\n" in said, said)
+    expect("realtime: WebSocket: " in said, said)
+    expect("; trying Server-Sent Events at once\n" in said, said)
     result = tool.run("listen", url, "--transports", "sse", "--count", "2")
     expect(result.stdout == "one\ntwo\n", repr(result.stdout))
     expect("connected by Server-Sent Events" in result.stderr, result.stderr)
@@ -75,7 +90,8 @@ def tokens_are_refreshed(tool: Tool, servers: Servers) -> None:
     events = [line["event"] for line in told]
     expect(events == ["lost", "tokens", "open", "message"], f"{told}")
     said = tool.run("listen", url, *arguments, *tokens, "--client", "Yzpz").stderr
-    expect("401; trying again with fresh tokens\n" in said.replace(' "Unauthorized"', ""), said)
+    again = "401; trying Server-Sent Events again with fresh tokens\n"
+    expect(again in said.replace(' "Unauthorized"', ""), said)
     said = tool.run("listen", url, *arguments, status=REFUSED).stderr
     expect("401" in said and "stale" not in said, said)
 
@@ -137,9 +153,50 @@ def what_is_fatal(tool: Tool, servers: Servers) -> None:
     async def html(peer: Peer) -> None:
         await ends_with(peer, "400 Bad Request")
 
-    said = tool.run("listen", http(servers.script(html)), status=LOST)
+    url = http(servers.script(html))
+    said = tool.run("listen", url, status=REFUSED)
     for leg in ("WebSocket: ", "SSE: ", "long poll: "):
         expect(leg in said.stderr, said.stderr)
+    told = tool.json("listen", url, "--transports", "sse", "--max-rounds", "2", status=REFUSED)
+    expect([line["event"] for line in told] == ["lost", "error"], f"{told}")
+    expect(told[0]["code"] == "reconnectsExhausted" and told[0]["next"] == "sse", f"{told[0]}")
+    expect(500 <= told[0]["delay_ms"] <= 1000, f"{told[0]}")
+
+
+def a_server_that_was_never_reached(tool: Tool, servers: Servers) -> None:
+    """One round is enough, unless more are asked for."""
+    said = tool.run("listen", "http://127.0.0.1:1/", "--transports", "poll", status=UNREACHABLE)
+    last = said.stderr.splitlines()[-1]
+    expect("127.0.0.1:1" in last and "whether the server runs" in last, said.stderr)
+    expect("; trying long polls again in " in said.stderr, said.stderr)
+    said = tool.run(
+        "listen", http(servers.echo(servers.tls())).replace("http:", "https:"),
+        "--transports", "poll", status=UNTRUSTED,
+    )  # fmt: skip
+    expect("--ca-file" in said.stderr, said.stderr)
+
+
+def an_outage_is_outlived(tool: Tool, servers: Servers) -> None:
+    """Of a server that was reached, without an option."""
+    visits: list[str] = []
+
+    async def script(peer: Peer) -> None:
+        visits.append(peer.header("Last-Event-ID"))
+        if len(visits) in (2, 3):
+            return await ends_with(peer, "400 Bad Request")
+        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+        await peer.send(f"{head}id: {len(visits)}\ndata: here\n\n".encode())
+        if len(visits) > 1:
+            await peer.read_to_end()
+
+    url = http(servers.script(script))
+    told = tool.json("listen", url, "--transports", "sse", "--count", "2")
+    events = [line["event"] for line in told]
+    expect(events == ["open", "message", *["lost"] * 3, "open", "message"], f"{told}")
+    codes = [line["code"] for line in told if line["event"] == "lost"]
+    expect(codes == ["closed", *["reconnectsExhausted"] * 2], f"{codes}")
+    expect(told[4]["delay_ms"] >= 1000 > told[3]["delay_ms"], f"{told}")
+    expect(visits == ["", "1", "1", "1"], f"{visits}")
 
 
 def an_interrupted_one_closes(tool: Tool, servers: Servers) -> None:

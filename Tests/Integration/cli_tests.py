@@ -40,8 +40,6 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         arguments_that_cannot_be,
         lines_go_there_and_back,
         input_ends_before_the_messages_do,
-        all_is_sent_before_it_closes,
-        bytes_that_are_no_text,
         json_lines,
         what_the_request_says,
         refusals,
@@ -49,6 +47,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         tls_is_checked,
         peer_closes,
         it_comes_back,
+        it_comes_back_after_a_normal_close,
         round_trips,
         interrupted,
         interrupted_while_connecting,
@@ -100,6 +99,8 @@ def arguments_that_cannot_be(tool: Tool, _: Servers) -> None:
         (["ws", "ws://127.0.0.1/", "--bearer-file", "/dev/null"], "has no token"),
         (["ws", "ws://127.0.0.1/", "--count", "0"], "--count"),
         (["ws", "ws://127.0.0.1/", "--ping", "nan"], "--ping"),
+        (["ws", "ws://127.0.0.1/", "--wait", "-1"], "--wait"),
+        (["listen", "http://127.0.0.1/", "--max-rounds", "-1"], "--max-rounds"),
         (["ws", "ws://127.0.0.1/", "--timeout", "-1"], "--timeout"),
         (["ws", "ws://127.0.0.1/", "--resolve", "host:x:1"], "HOST:PORT:ADDRESS"),
         (["ws", "ws://127.0.0.1/", "--proxy", "gopher://p/"], "gopher"),
@@ -135,34 +136,6 @@ def input_ends_before_the_messages_do(tool: Tool, servers: Servers) -> None:
     expect(result.stdout == "one\ntwo\n", repr(result.stdout))
 
 
-def all_is_sent_before_it_closes(tool: Tool, servers: Servers) -> None:
-    received: list[tuple[int, bytes]] = []
-
-    async def script(peer: Peer) -> None:
-        await peer.send(peer.answer())
-        while not received or received[-1][0] != 8:
-            received.append(await peer.read_frame())
-        await peer.send(frame(*received[-1]))
-
-    text = "".join(f"{number}\n" for number in range(1000))
-    tool.run("ws", servers.script(script), "--no-compress", "--close", "--binary", text=text)
-    expect(received.pop() == (8, b"\x03\xe8"), "no close frame with 1000")
-    expect([payload for _, payload in received] == text.encode().split(), "not what was sent")
-    expect({opcode for opcode, _ in received} == {2}, "not binary")
-
-
-def bytes_that_are_no_text(tool: Tool, servers: Servers) -> None:
-    data = bytes(range(256)).replace(b"\n", b"") * 1000
-    with running(tool, "ws", servers.echo(), "--binary", "--count", "2") as process:
-        output, _ = process.communicate(data + b"\n\xff", PATIENCE_S)
-        expect(output == data + b"\n\xff\n", "not what was sent")
-        ends(process, DONE)
-    with running(tool, "ws", servers.echo()) as process:
-        output, said = process.communicate(b"good\n\xff\xfe\n", PATIENCE_S)
-        expect(b"line 2 of the input is not UTF-8" in said, repr(said))
-        ends(process, USAGE)
-
-
 def json_lines(tool: Tool, servers: Servers) -> None:
     url = servers.echo(subprotocols=["chat"])
     text = 'say "ü\\\t\x01\x7f"'
@@ -174,9 +147,9 @@ def json_lines(tool: Tool, servers: Servers) -> None:
     expect(lines[2] == closed, f"{lines[2]}")
 
     url = servers.echo()
-    for count in range(4):
-        data = "abc"[:count]
-        line = tool.json("ws", url, "--binary", "--count", "1", text=data + "\n")[1]
+    for count in range(1, 4):
+        data = "ab\n"[:count]
+        line = tool.json("ws", url, "--binary", "--count", "1", text=data)[1]
         expect(line["kind"] == "binary", f"{line}")
         expect(base64.b64decode(line["base64"], validate=True) == data.encode(), f"{line}")
 
@@ -257,7 +230,7 @@ def tls_is_checked(tool: Tool, servers: Servers) -> None:
         threading.Thread(target=refuse, daemon=True).start()
         port = plain.getsockname()[1]
         said = tool.run("ws", f"wss://127.0.0.1:{port}/", status=UNTRUSTED).stderr
-    expect("speaks no TLS" in said and "--ca-file" not in said, said)
+    expect("does not speak TLS" in said and "--ca-file" not in said, said)
     said = tool.run("ws", url, "--ca-file", "/nope", status=UNTRUSTED).stderr
     expect("/nope." in said and "--ca-file" not in said, said)
     for option in (["--ca-file", tls.ca_file], ["--insecure"]):
@@ -300,6 +273,25 @@ def it_comes_back(tool: Tool, servers: Servers) -> None:
     expect(told[:5] == ["open", "message", "lost", "open", "message"], f"{lines}")
     lost = next(line for line in lines if line["event"] == "lost")
     expect(lost["attempt"] == 1 and 500 <= lost["delay_ms"] <= 1000, f"{lost}")
+
+
+def it_comes_back_after_a_normal_close(tool: Tool, servers: Servers) -> None:
+    visits: list[int] = []
+
+    async def script(peer: Peer) -> None:
+        visits.append(1)
+        await peer.send(peer.answer() + frame(1, b"%d" % len(visits)))
+        if len(visits) == 1:
+            await peer.send(frame(8, (1000).to_bytes(2, "big")))
+        await peer.read_until_close()
+
+    option = "--reconnect-after-normal-close"
+    url = servers.script(script)
+    lines = tool.json("ws", url, "--reconnect", option, "--count", "2")
+    told = [line["event"] for line in lines]
+    expect(told[:5] == ["open", "message", "lost", "open", "message"], f"{lines}")
+    said = tool.run("ws", url, option, status=USAGE).stderr
+    expect("needs --reconnect" in said, said)
 
 
 def round_trips(tool: Tool, servers: Servers) -> None:

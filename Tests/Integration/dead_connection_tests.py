@@ -7,15 +7,18 @@ import functools
 import itertools
 import os
 import socket
+import time
 import urllib.parse
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import librealtime
-from harness import PATIENCE_S, Failed, Suite, expect
+from command_line import Tool, http, line_of, running
+from harness import PATIENCE_S, Build, Failed, Suite, expect
+from namespaces import CLIENT, SERVER, Wire, refusal
 from nchan import Nchan
 from rest_server import RESTServer
-from servers import Servers
+from servers import Peer, Servers
 from watch import Watch, add_async
 
 #: Of what is lost, each wait for it.
@@ -67,7 +70,7 @@ class Relay:
 Test = Callable[[Relay, dict[str, Any]], Awaitable[None]]
 
 
-def add(suite: Suite, servers: Servers, nchan: Nchan) -> None:
+def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
     async def run(test: Test, http2: bool) -> None:
         options = {"ca_file": nchan.ca_file, "http2": http2}
         await test(Relay(servers, nchan), options)
@@ -83,6 +86,11 @@ def add(suite: Suite, servers: Servers, nchan: Nchan) -> None:
             protocol = "HTTP/2" if http2 else "HTTP/1.1"
             add_async(suite, {f"dead {protocol}: {name}": functools.partial(run, test, http2)})
     add_async(suite, {"kept connections are probed": probes})
+    reason = refusal()
+    if reason is None:
+        suite.add("dead: a stream whose way is gone", functools.partial(vanishes, build, servers))
+    else:
+        print(f"skipped: a stream whose way is gone: {reason}", flush=True)
 
 
 def channel() -> str:
@@ -155,8 +163,34 @@ async def probes() -> None:
             await client.get("/echo")
             with connected_to(server.port) as kept:
                 expect(kept.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1, "no probes")
-                idle = kept.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
-                expect(idle == 30, f"after {idle} s")
+                for option, wanted in (
+                    (socket.TCP_KEEPIDLE, 20),
+                    (socket.TCP_KEEPINTVL, 5),
+                    (socket.TCP_KEEPCNT, 3),
+                ):
+                    found = kept.getsockopt(socket.IPPROTO_TCP, option)
+                    expect(found == wanted, f"{option} is {found}, not {wanted}")
+
+
+def vanishes(build: Build, servers: Servers) -> None:
+    """The way back is gone without a word: a stream that stands still ends, by default options."""
+
+    async def script(peer: Peer) -> None:
+        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+        await peer.send(f"{head}data: hello\n\n".encode())
+        await peer.read_to_end()
+
+    with Wire() as wire:
+        url = http(servers.script(script, host=SERVER, at=wire.listen()))
+        with running(Tool(build), "sse", url, prefix=wire.inside) as process:
+            expect(line_of(process) == "hello", "no event")
+            lost = time.monotonic()
+            wire.server(f"ip route add blackhole {CLIENT}/32")
+            expect("connected to" in line_of(process, "stderr"), "it does not say so")
+            told = line_of(process, "stderr")
+            noticed = time.monotonic() - lost
+            expect("timed out" in told, told)
+            expect(20 < noticed < 40, f"noticed after {noticed:.1f} s")
 
 
 def connected_to(port: int) -> socket.socket:

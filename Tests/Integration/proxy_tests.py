@@ -120,13 +120,15 @@ def connect_refuses_credentials(make: Callable[..., Probe], servers: Servers) ->
     with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
         for credentials in ((), (USER, f"not-{PASSWORD}")):
             with make(url, proxy=proxy.url(*credentials)) as probe:
-                fails(probe, "RT_ERROR_PROXY", text="response 40")
+                probe.expect(r"refused 40[17] .*")
+                fails(probe, "RT_ERROR_PROXY", text="answered 40")
 
 
 def connect_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
     with Tinyproxy(servers.folder, refuses=True) as proxy:
         with make(servers.echo(), proxy=proxy.url()) as probe:
-            fails(probe, "RT_ERROR_PROXY", text="403")
+            probe.expect(r"refused 403 .*")
+            fails(probe, "RT_ERROR_PROXY", text="answered 403 to CONNECT")
 
 
 def dead_proxy(make: Callable[..., Probe], servers: Servers) -> None:

@@ -173,6 +173,8 @@ static void option(const char *name, char *value) {
   if (set_time(name, value)) return;
   if (!strcmp(name, "max_reconnects")) {
     must(rt_spreadbot_set_max_reconnects(bot, (uint32_t)atoi(value)), name);
+  } else if (!strcmp(name, "max_rounds")) {
+    must(rt_spreadbot_set_max_rounds(bot, (uint32_t)atoi(value)), name);
   } else if (!strcmp(name, "max_redirects")) {
     must(rt_spreadbot_set_max_redirects(bot, atoi(value)), name);
   } else if (!strcmp(name, "compression")) {

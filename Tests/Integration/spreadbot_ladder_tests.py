@@ -41,6 +41,8 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         short_lives_leave_a_leg,
         gone_begins_anew,
         no_way_is_left,
+        rounds_have_a_limit,
+        rounds_without_a_limit_outlive_an_outage,
         server_is_not_there,
         other_host_is_not_there,
         websocket_is_come_back_to,
@@ -53,6 +55,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
     for test in tests:
         name = "spreadbot " + test.__name__.replace("_", " ")
         suite.add(name, functools.partial(with_server, test, build))
+    suite.add("spreadbot server restarts", functools.partial(server_restarts, build))
     suite.add("spreadbot untrusted server", functools.partial(untrusted, build, servers))
 
 
@@ -175,6 +178,63 @@ def no_way_is_left(build: Build, server: LadderServer) -> None:
             bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 3 0", "transport 0")
             bot.expect("disconnected RT_ERROR_RECONNECTS_EXHAUSTED")
             bot.end()
+
+
+def rounds_have_a_limit(build: Build, server: LadderServer) -> None:
+    """Each of them begins at the top, after a delay that is told with the causes."""
+    server.plan("/", {leg: [status(503)] for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL)})
+    with Bot(build, server.origin, max_reconnects=0, max_rounds=3, **NO_PROBES) as bot:
+        for round_number in (1, 2, 3):
+            for leg in (1, 2):
+                bot.expect(f"error RT_ERROR_HTTP_STATUS {leg} 503 0 0")
+            if round_number < 3:
+                bot.expect(f"error RT_ERROR_RECONNECTS_EXHAUSTED 3 503 {DELAY} 0")
+        bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 3 503", "transport 0")
+        bot.expect("disconnected RT_ERROR_RECONNECTS_EXHAUSTED")
+        bot.end()
+    for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL):
+        expect(server.count("/", leg) == 3, f"{leg.name}: {server.count('/', leg)} attempts")
+
+
+def rounds_without_a_limit_outlive_an_outage(build: Build, server: LadderServer) -> None:
+    """And go on behind the last message."""
+    away = [status(503)] * 20
+
+    def back(exchange: Exchange) -> None:
+        expect(exchange.headers["last-event-id"] == "1", f"{exchange.headers}")
+        Socket(exchange).send(b'{"id": "2", "data": "two"}')
+        exchange.hold()
+
+    first = cut_socket(b'{"id": "1", "data": "one"}')
+    server.plan("/", {Leg.WEBSOCKET: [first, *away, back], Leg.SSE: away, Leg.POLL: away})
+    rounds = 0
+    with Bot(build, server.origin, max_reconnects=1, max_rounds=0, **NO_PROBES) as bot:
+        bot.expect("transport 1", "open 1 0", "message 1 1 [^ ]* one")
+        while not (line := bot.next()).startswith("open"):
+            rounds += "EXHAUSTED" in line
+            expect(line.startswith(("error RT_ERROR_", "transport")), line)
+        expect(line == "open 1 1", line)
+        bot.expect("message 2 1 [^ ]* two")
+        bot.end()
+    expect(rounds >= 9, f"{rounds} rounds")
+
+
+def server_restarts(build: Build) -> None:
+    """Its port is closed meanwhile, for longer than two rounds over the ladder."""
+    exhausted = f"error RT_ERROR_RECONNECTS_EXHAUSTED 3 0 {DELAY} 0"
+    with LadderServer() as server:
+        server.plan("/", {Leg.WEBSOCKET: [socket(b'{"id": "1", "data": "one"}')]})
+        bot = Bot(build, server.origin, max_rounds=0, **NO_PROBES)
+        with bot:
+            bot.expect("transport 1", "open 1 0", "message 1 1 [^ ]* one")
+            server.__exit__(None)
+            for _ in range(2):
+                bot.until(exhausted, rf"error {ANY} [123] 0 \d+ \d")
+            with LadderServer(port=server.port) as again:
+                again.plan("/", {Leg.WEBSOCKET: [socket(b'{"id": "2", "data": "two"}')]})
+                bot.until("open . 1", rf"error {ANY} [123] \d+ \d+ \d", "transport .")
+                expect(bot.message().data == "two", "another message")
+                bot.end()
 
 
 def server_is_not_there(build: Build, server: LadderServer) -> None:

@@ -32,6 +32,7 @@ class Watch:
         #: The state inside of each error handler.
         self.states: list[ReadyState] = []
         options.setdefault("reconnection_time", SOON_S)
+        options.setdefault("min_reconnection_time", SOON_S)
         if comments:
             options["on_comment"] = lambda text: self.news.put_nowait(("comment", text))
         self.source = librealtime.EventSource(

@@ -1,0 +1,66 @@
+"""Programs that generate.py of Tests/RandomCalls makes from the interface: every setter from three
+threads and from its own destroy function, and calls of the whole interface by chance.
+
+The calls by chance take RANDOM_CALLS_SECONDS (default 60) together. RANDOM_CALLS_SEED repeats one
+run for that long; each failure names its seed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from suite import PROGRAM_SECONDS, ROOT, SCRATCH, compile_c, expect, run, server, test
+
+CALLS = ROOT / "Tests" / "RandomCalls"
+#: Swift's own crash handler would take the signal of a crash, and can hang.
+ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
+#: One seed's time, unless it is a run of that seed alone.
+SECONDS_EACH = 10
+
+
+def program(name: str) -> Path:
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    generate(SCRATCH)
+    return compile_c(CALLS / f"{name}.c", f"-I{SCRATCH}")
+
+
+def generate(folder: Path) -> None:
+    (folder / "calls.inc").write_text(run([sys.executable, CALLS / "generate.py"]))
+
+
+def call(path: Path, *words: str, seconds: int = PROGRAM_SECONDS) -> str:
+    """Runs a program with the addresses of its servers behind its arguments."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        server() as address,
+        server("contract_rest") as rest,
+    ):
+        http = address.replace("ws:", "http:")
+        command = [path, *words, address, http, rest]
+        return run(command, cwd=Path(folder), env=ENVIRONMENT, seconds=seconds)
+
+
+@test
+def setters_from_threads() -> None:
+    expect(call(program("setters"), "threads", "300") == "", "it printed something")
+
+
+@test
+def setters_from_destroy() -> None:
+    expect(call(program("setters"), "destroy") == "", "it printed something")
+
+
+@test
+def random_calls() -> None:
+    path = program("random")
+    total = int(os.environ.get("RANDOM_CALLS_SECONDS", "60"))
+    chosen = os.environ.get("RANDOM_CALLS_SEED")
+    each = total if chosen else min(total, SECONDS_EACH)
+    for _ in range(max(total // each, 1)):
+        seed = chosen or str(random.SystemRandom().randrange(1 << 32))
+        print(f"        seed {seed}: ", end="", flush=True)
+        print(call(path, seed, str(each), seconds=each + PROGRAM_SECONDS).strip(), flush=True)

@@ -1,0 +1,225 @@
+"""Why there is no connection: what errors say of it, and which certificates are trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import librealtime
+from certificates import TLS
+from harness import PATIENCE_S, ROOT, Suite, expect
+from http2_server import DATA, END_HEADERS, END_STREAM, HEADERS, STATUS_200, HTTP2Server, frame
+from rest_server import RESTServer
+from watch import add_async
+
+VARIABLES = ("CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
+#: More than `max_per_host` by default.
+STREAMS = 8
+REFUSALS = (403, 405, 502)
+
+PROGRAM = """
+import asyncio, sys, librealtime
+async def main():
+    async with librealtime.RESTClient(attempts=1) as client:
+        try:
+            print((await client.get(sys.argv[1])).status_code)
+        except librealtime.RealtimeError as error:
+            print(error.name, error)
+asyncio.run(main())
+"""
+
+
+def add(suite: Suite) -> None:
+    tests: dict[str, Any] = {
+        "nobody listens": refused,
+        "no such name": unknown_name,
+        "no such Unix socket": no_socket,
+        "a port without TLS": plain_text,
+        "HTTP/2 streams do not wait for each other": streams,
+        "all variables of certificates are ignored for a ca_file": ca_file_goes_first,
+    }
+    for status in REFUSALS:
+        tests[f"a proxy answers {status} to CONNECT"] = functools.partial(proxy_refuses, status)
+    for variable in VARIABLES:
+        tests[f"certificates of {variable}"] = functools.partial(trusts, variable)
+    for variable in VARIABLES[:2]:
+        tests[f"certificates of {variable} that are missing"] = functools.partial(misses, variable)
+    add_async(suite, {f"connecting: {name}": test for name, test in tests.items()})
+
+
+async def failures(url: str, **network: Any) -> list[librealtime.RealtimeError]:
+    """What a request and a WebSocket to the same place say."""
+    errors = []
+    options = {"network": librealtime.Network(**network)} if network else {}
+    async with librealtime.RESTClient(attempts=1, timeout=PATIENCE_S, **options) as client:
+        try:
+            await client.get(url)
+        except librealtime.RealtimeError as error:
+            errors.append(error)
+    try:
+        async with librealtime.connect(url.replace("http", "ws", 1), **options):
+            pass
+    except librealtime.RealtimeError as error:
+        errors.append(error)
+    expect(len(errors) == 2, f"connected: {errors}")
+    return errors
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+async def refused() -> None:
+    port = free_port()
+    for error in await failures(f"http://127.0.0.1:{port}/"):
+        expect(error.name == "RT_ERROR_CONNECT", f"{error.name}")
+        text = f"cannot connect to 127.0.0.1:{port}: connection refused"
+        expect(error.message.endswith(text), error.message)
+
+
+async def unknown_name() -> None:
+    for error in await failures("http://unknown.invalid/"):
+        expect(error.name == "RT_ERROR_RESOLVE", f"{error.name}")
+        expect("its name cannot be resolved" in error.message, error.message)
+        expect(error.message.count("unknown.invalid") == 1, error.message)
+
+
+async def no_socket() -> None:
+    for error in await failures("http://localhost/", unix_socket="/nowhere/at/all"):
+        expect("no such file or directory" in error.message, error.message)
+
+
+async def plain_text() -> None:
+    with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as place:
+        for error in await failures(f"https://{place}/"):
+            expect(error.name == "RT_ERROR_TLS", f"{error.name}")
+            expect("does not speak TLS at this port" in error.message, error.message)
+            expect("http:// or ws://" in error.message, error.message)
+
+
+@contextlib.contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """Host and port of who answers all that connect in this way."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def run() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(answer)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{listener.getsockname()[1]}"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+async def proxy_refuses(status: int) -> None:
+    with answering(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status) as proxy:
+        for error in await failures("https://example.org/", proxy=f"http://{proxy}"):
+            expect(error.name == "RT_ERROR_PROXY", f"{error.name}")
+            text = f"the proxy {proxy} answered {status} to CONNECT example.org:443"
+            expect(text in error.message, error.message)
+        lost: asyncio.Queue[Any] = asyncio.Queue()
+        source = librealtime.EventSource(
+            "https://example.org/", proxy=f"http://{proxy}", on_error=lost.put_nowait
+        )
+        with contextlib.closing(source):
+            event = await asyncio.wait_for(lost.get(), PATIENCE_S)
+        expect(event.http_status == status, f"{event}")
+
+
+async def streams() -> None:
+    """Each request but the last is answered by a head, and its body comes after the last one's."""
+    waiting: list[int] = []
+
+    def script(connection: Any, stream: int, number: int) -> bool:
+        connection.sendall(frame(HEADERS, END_HEADERS, stream, STATUS_200))
+        waiting.append(stream)
+        if number > STREAMS:
+            for each in waiting:
+                connection.sendall(frame(DATA, END_STREAM, each, struct.pack(">I", each)))
+        return True
+
+    with tempfile.TemporaryDirectory() as folder:
+        tls = TLS(pathlib.Path(folder), "127.0.0.1")
+        with HTTP2Server(tls.context, script) as server:
+            async with librealtime.RESTClient(ca_file=tls.ca_file, timeout=PATIENCE_S) as client:
+                gets = [client.get(f"{server.url}/{number}") for number in range(STREAMS + 1)]
+                answers = await asyncio.wait_for(asyncio.gather(*gets), PATIENCE_S)
+            expect({len(answer.content) for answer in answers} == {4}, f"{answers}")
+            expect({number for number, _, _ in server.seen} == {1}, f"{server.seen}")
+
+
+def run(url: str, **variables: object) -> str:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in VARIABLES and not name.lower().endswith("_proxy")
+    }
+    path = str(ROOT / "bindings" / "python" / "src")
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, url],
+        env={**kept, "PYTHONPATH": path, **{name: str(text) for name, text in variables.items()}},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    expect(result.returncode == 0, result.stderr)
+    return result.stdout.strip()
+
+
+async def trusts(variable: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        tls = TLS(pathlib.Path(folder), "127.0.0.1")
+        value = tls.ca_folder() if variable == "SSL_CERT_DIR" else tls.ca_file
+        with RESTServer(tls.context) as server:
+            told = await asyncio.to_thread(run, server.url + "/echo", **{variable: value})
+            expect(told == "200", told)
+            told = await asyncio.to_thread(run, server.url + "/echo")
+            expect(told.startswith("RT_ERROR_TLS"), told)
+
+
+async def misses(variable: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        tls = TLS(pathlib.Path(folder), "127.0.0.1")
+        with RESTServer(tls.context) as server:
+            missing = f"{folder}/missing.pem"
+            told = await asyncio.to_thread(run, server.url + "/echo", **{variable: missing})
+            expect(told.startswith("RT_ERROR_TLS"), told)
+            expect(missing in told and f"({variable})" in told, told)
+
+
+async def ca_file_goes_first() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        good = TLS(pathlib.Path(folder), "127.0.0.1")
+        other = TLS(pathlib.Path(folder), "127.0.0.1")
+        before = {name: os.environ.get(name) for name in VARIABLES}
+        os.environ.update(dict.fromkeys(VARIABLES[:2], str(other.ca_file)))
+        try:
+            with RESTServer(good.context) as server:
+                async with librealtime.RESTClient(ca_file=good.ca_file) as client:
+                    response = await client.get(server.url + "/echo")
+            expect(response.status_code == 200, f"{response}")
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value

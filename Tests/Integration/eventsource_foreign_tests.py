@@ -1,0 +1,89 @@
+"""Id files that are not the library's own: they are refused, and stay as they are."""
+
+import os
+import pathlib
+
+from eventsource_store_tests import FIRST_LINE, Test, add_tests, numbered
+from harness import Suite, expect
+from librealtime import ErrorEvent, StoreError
+from watch import watching
+
+
+def add(suite: Suite) -> None:
+    tests: dict[str, Test] = {
+        "a link is refused": linked,
+        "files that are not ours stay as they are": foreign,
+        "what is in the way of a new file stays as it is": in_the_way,
+    }
+    add_tests(suite, tests)
+
+
+async def refused(path: pathlib.Path, why: str) -> None:
+    """It is told once, and the stream goes on; nothing is beside the file afterwards."""
+    before = sorted(entry.name for entry in path.parent.iterdir())
+    async with watching(numbered, id_file=path, store_key="k") as (watch, server):
+        error = await watch.error()
+        expect(isinstance(error.error, StoreError) and not error.fatal, f"{error}")
+        expect(why in error.error.message, f"{why!r}: {error.error.message}")
+        await watch.data("1", "2", "3")
+        # By the time of another stream an id would have been written.
+        watch.source.restart()
+        await watch.data("4", "5", "6")
+        expect(len(watch.states) == 1, "told again")
+        expect("last-event-id" not in server.request().headers, "an id was sent")
+    after = sorted(entry.name for entry in path.parent.iterdir())
+    expect(after == before, f"{after}, before {before}")
+
+
+async def linked(path: pathlib.Path) -> None:
+    """Wherever it leads, also to a file of ours, or to none."""
+    target = path.with_name("target")
+    for content in (None, FIRST_LINE + "k 1\n", "mine"):
+        if content is not None:
+            target.write_text(content)
+        path.symlink_to("target")
+        await refused(path, "symbolic link")
+        expect(path.is_symlink(), "the link was replaced")
+        expect((target.read_text() if target.exists() else None) == content, "it was written")
+        path.unlink()
+        target.unlink(missing_ok=True)
+    # And its lock, which another process of ours would make.
+    path.with_name("ids.lock").symlink_to("target")
+    await refused(path, "symbolic link")
+    expect(not target.exists(), "a lock was made elsewhere")
+
+
+async def foreign(path: pathlib.Path) -> None:
+    first = FIRST_LINE + "k 1\n"
+    for content in ("dear diary\n", "\n", "x" * (1 << 20), first.replace("ids 1", "ids 2")):
+        path.write_text(content)
+        await refused(path, "was not written by librealtime")
+        expect(path.read_text() == content, "it was written")
+    for mode in (0o620, 0o602, 0o666):
+        path.write_text(first)
+        path.chmod(mode)
+        await refused(path, f"mode {mode:o}")
+        expect(path.read_text() == first, "it was written")
+        expect(path.stat().st_mode & 0o777 == mode, "its mode was changed")
+    path.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(path, 12345, -1)
+        await refused(path, "another user")
+        expect(path.read_text() == first and path.stat().st_uid == 12345, "it was replaced")
+        path.unlink()
+        lock = path.with_name("ids.lock")
+        lock.touch(0o600)
+        os.chown(lock, 12345, -1)
+        await refused(path, "the lock of")
+
+
+async def in_the_way(path: pathlib.Path) -> None:
+    left = path.with_name("ids.new")
+    left.write_text("mine")
+    async with watching(numbered, id_file=path, store_key="k") as (watch, _):
+        # It comes between the events, or after them.
+        while not isinstance(error := await watch.next(), ErrorEvent):
+            pass
+        expect(isinstance(error.error, StoreError), f"{error}")
+        expect("ids.new is in the way" in error.error.message, error.error.message)
+    expect(left.read_text() == "mine" and not path.exists(), "it was replaced")

@@ -1,0 +1,361 @@
+"""Prints a C function for each function of the C interface, which calls it with drawn arguments.
+
+The interface is read from include/realtime.abi.json. So a new function is called without further
+work, and one whose arguments no rule here covers stops the generator with its name.
+
+The output needs `calls.h` before it, which draws values and keeps handles. It defines:
+
+- `on_TYPE` for each type of callback: it checks its user data, reads all that it is given, and may
+  make calls of its own;
+- `call_FUNCTION(caller)` for each function;
+- `FUNCTIONS`, a table of them, with what the programs here need to know about each;
+- what these programs need to know about each kind of handle.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "include" / "realtime.abi.json"
+
+#: A handle with this sentence in its description is not shared by threads.
+ONE_THREAD = "one thread at a time"
+#: Handles that callbacks receive; nobody makes or frees them.
+VIEWS = {"rt_rest_response"}
+#: Texts by a parameter's name; all others are drawn from `TEXTS`.
+TEXT_KINDS = {
+    "url": "URLS",
+    "base_url": "URLS",
+    "method": "METHODS",
+    "reason": "REASONS",
+    "address": "ADDRESSES",
+    "host": "ADDRESSES",
+    "hosts": "ADDRESSES",
+    "event": "EVENTS",
+    "name": "NAMES",
+}
+PATH_NAMES = {"path", "certificate", "key"}
+#: Numbers of no enum, each with an expression that draws one.
+NUMBERS = {
+    "int32_t": "draw_i32(c)",
+    "uint32_t": "draw_u32(c)",
+    "int64_t": "draw_i64(c)",
+    "uint64_t": "draw_id(c)",
+    "uint16_t": "draw_u16(c)",
+    "size_t": "draw_size(c)",
+    "double": "draw_double(c)",
+    "bool": "draw_bool(c)",
+}
+
+
+class Unknown(Exception):
+    """A function, or a callback, that no rule covers."""
+
+
+class Generator:
+    def __init__(self, model: dict[str, Any]) -> None:
+        self.model = model
+        self.handles = [handle["name"] for handle in model["handles"]]
+        self.callbacks = [callback["name"] for callback in model["callbacks"]]
+        self.structs = {struct["name"] for struct in model["structs"]}
+        self.enums = {
+            enum["alias"]: [constant["value"] for constant in enum["constants"]]
+            for enum in model["enums"]
+        }
+
+    def print(self) -> None:
+        print("/* Printed by generate.py. */")
+        made = [handle for handle in self.handles if handle not in VIEWS]
+        print("enum kind { " + ", ".join(f"KIND_{name}" for name in made) + ", KINDS };")
+        print('_Static_assert((int)KINDS <= (int)MOST_KINDS, "calls.h has too few kinds");')
+        print("static void free_handle(int kind, void *handle) {")
+        for name in made:
+            print(f"  if (kind == KIND_{name}) {name}_free(handle);")
+        print("}")
+        self._views()
+        types = ", ".join(f"TYPE_{name}" for name in self.callbacks)
+        print(f"enum {{ {types}, TYPES }};")
+        print('_Static_assert((int)TYPES <= (int)MOST_CALLBACKS, "calls.h has too few types");')
+        print("static const char *const TYPE_NAMES[TYPES] = {")
+        for name in self.callbacks:
+            print(f'  "{name}",')
+        print("};")
+        for callback in self.model["callbacks"]:
+            if callback["name"] != "rt_destroy_fn":
+                self._callback(callback)
+        for function in self.model["functions"]:
+            self._function(function)
+        self._tables(made)
+
+    # -- callbacks
+
+    def _views(self) -> None:
+        """Calls of everything that an answer can be asked for, while it is valid."""
+        getters = [
+            function
+            for function in self.model["functions"]
+            if function["parameters"] and function["parameters"][0]["type"]["base"] in VIEWS
+        ]
+        for function in getters:
+            print(f"static void call_{function['name']}(struct caller *c);")
+        print("static void read_response(struct caller *c, rt_rest_response *response) {")
+        print("  rt_rest_response *outer = c->response;")
+        print("  c->response = response;")
+        for function in getters:
+            print(f"  call_{function['name']}(c);")
+        print("  c->response = outer;")
+        print("}")
+
+    def _callback(self, callback: dict[str, Any]) -> None:
+        name = callback["name"]
+        parameters = callback["parameters"]
+        listed = ", ".join(declaration(parameter) for parameter in parameters)
+        result = spelled(callback["result"])
+        print(f"static {result} on_{name}({listed}) {{")
+        print(f"  struct caller *c = callback_begins(user, TYPE_{name});")
+        for index, parameter in enumerate(parameters[:-1]):
+            print(f"  {self._read(callback, parameters, index, parameter)}")
+        print("  callback_acts(c);")
+        value = self._result(callback)
+        if value is not None:
+            print(f"  {result} result = {value};")
+        print("  callback_ends(c, user);")
+        if value is not None:
+            print("  return result;")
+        print("}")
+
+    def _read(
+        self, callback: dict[str, Any], parameters: list[Any], index: int, parameter: Any
+    ) -> str:
+        """A statement that reads an argument of a callback, whole."""
+        name, kind = parameter["name"], parameter["type"]
+        follows = parameters[index + 1]
+        has_length = follows["type"]["base"] == "size_t" and "length" in follows["name"]
+        if kind["base"] in VIEWS:
+            return f"if ({name}) read_response(c, {name});"
+        if kind["pointers"] == 0:
+            return f"(void){name};"
+        if callback["name"] == "rt_rest_source_fn":
+            return f"memset({name}, 7, capacity);"
+        if callback["name"] == "rt_websocket_messages_fn":
+            # The bytes are where the second argument says.
+            return "read_messages(base, messages, count);" if name == "base" else "(void)messages;"
+        if kind["pointers"] == 1 and kind["base"] in ("char", "uint8_t"):
+            if has_length:
+                return f"read_bytes({name}, {follows['name']});"
+            if kind["base"] == "char":
+                return f"read_text({name});"
+        raise Unknown(f"{callback['name']}: no rule reads {name}")
+
+    def _result(self, callback: dict[str, Any]) -> str | None:
+        base = callback["result"]["base"]
+        if callback["name"] == "rt_rest_source_fn":
+            return "draw_body(c, capacity)"
+        if base == "void":
+            return None
+        if base in self.enums:
+            return self._enum(base)
+        if base == "bool":
+            # Whether something goes on: mostly.
+            return "!seldom(c, 6)"
+        raise Unknown(f"{callback['name']}: no rule draws its result")
+
+    # -- functions
+
+    def _function(self, function: dict[str, Any]) -> None:
+        name = function["name"]
+        parameters = function["parameters"]
+        before: list[str] = []
+        after: list[str] = []
+        arguments = [
+            self._argument(function, index, parameter, before, after)
+            for index, parameter in enumerate(parameters)
+        ]
+        print(f"static void call_{name}(struct caller *c) {{")
+        for line in before:
+            print(f"  {line}")
+        call = f"{name}({', '.join(arguments)})"
+        result = function["result"]
+        print(f'  begin_call(c, "{name}");')
+        if result["base"] == "void":
+            print(f"  {call};")
+        elif result["pointers"]:
+            print(f"  {spelled(result)}result = {call};")
+            length = "length" if any(p["name"] == "out_length" for p in parameters) else None
+            if result["base"] == "char":
+                after.insert(0, "read_text(result);")
+            elif length:
+                after.insert(0, "read_bytes(result, length);")
+        else:
+            print(f"  int64_t result = (int64_t){call};")
+            print(f'  note_result("{name}", result);')
+        print("  end_call(c);")
+        for line in after:
+            print(f"  {line}")
+        print("}")
+
+    def _argument(
+        self,
+        function: dict[str, Any],
+        index: int,
+        parameter: Any,
+        before: list[str],
+        after: list[str],
+    ) -> str:
+        """An expression for an argument; what must stand around the call goes to the lists."""
+        whole = function["name"]
+        parameters = function["parameters"]
+        name, kind = parameter["name"], parameter["type"]
+        base, pointers = kind["base"], kind["pointers"]
+        if base in VIEWS and pointers == 1:
+            return "c->response"
+        if base in self.handles and pointers == 1:
+            if whole == f"{base}_free":
+                before.append(f"{base} *{name} = grab(c, KIND_{base});")
+            else:
+                before.append(f"{base} *{name} = take(c, KIND_{base});")
+                after.append(f"give_back(c, KIND_{base}, {name});")
+            return name
+        if base in self.handles and pointers == 2:
+            before.append(f"{base} *made = NULL;")
+            after.append(f"keep(c, KIND_{base}, made);")
+            return "draw_null(c) ? NULL : &made"
+        if base in self.callbacks:
+            if base == "rt_destroy_fn":
+                return "destroyer(user)"
+            return f"draw_null(c) ? NULL : on_{base}"
+        if name == "user":
+            owns = any(p["type"]["base"] == "rt_destroy_fn" for p in parameters)
+            before.append(
+                f"struct user *user = {f'new_user(c, call_{whole})' if owns else 'nobody()'};"
+            )
+            return "user"
+        value = self._text_or_list(function, index, before)
+        if value is None:
+            value = self._output(function, index, before, after)
+        if value is not None:
+            return value
+        if pointers == 0 and base in self.enums:
+            return self._enum(base)
+        if pointers == 0 and name == "timeout_ms" and whole == "rt_loop_dispatch":
+            return "draw_wait(c)"
+        if pointers == 0 and base in NUMBERS:
+            return NUMBERS[base]
+        raise Unknown(f"{whole}: no rule draws {name}")
+
+    def _text_or_list(self, function: dict[str, Any], index: int, before: list[str]) -> str | None:
+        """Texts, bytes and lists with their lengths."""
+        whole = function["name"]
+        parameters = function["parameters"]
+        name, kind = parameters[index]["name"], parameters[index]["type"]
+        base, pointers = kind["base"], kind["pointers"]
+        previous = parameters[index - 1]["name"] if index else ""
+        following = parameters[index + 1]["name"] if index + 1 < len(parameters) else ""
+        if pointers == 1 and base in ("char", "uint8_t"):
+            if not kind["constant"]:
+                before.append("char room[256];")
+                return "draw_null(c) ? NULL : room"
+            if following == "length":
+                before.append("struct bytes bytes = draw_bytes(c);")
+                return f"(const {base} *)bytes.data"
+            if base == "char":
+                if name in PATH_NAMES and "request" not in whole and "establish" not in whole:
+                    return "draw_text(c, PATHS)"
+                if name == "path":
+                    return "draw_text(c, TARGETS)"
+                return f"draw_text(c, {TEXT_KINDS.get(name, 'TEXTS')})"
+        if pointers == 1 and name == "transports":
+            before.append("int32_t transports[4];")
+            before.append("size_t count = draw_transports(c, transports);")
+            return "transports"
+        if name == "count" and previous == "transports":
+            return "count"
+        if pointers == 0 and name == "length" and base == "size_t":
+            return "bytes.length"
+        return None
+
+    def _output(
+        self, function: dict[str, Any], index: int, before: list[str], after: list[str]
+    ) -> str | None:
+        """What a function writes to, and the sizes that it is told."""
+        whole = function["name"]
+        parameters = function["parameters"]
+        name, kind = parameters[index]["name"], parameters[index]["type"]
+        base, pointers = kind["base"], kind["pointers"]
+        if pointers == 0 and name == "size" and index:
+            if parameters[index - 1]["type"]["base"] in self.structs:
+                return "draw_null(c) ? 0 : sizeof out / (draw_bool(c) ? 1 : 2)"
+            return "draw_null(c) ? 0 : sizeof room"
+        if pointers == 1 and base in self.structs and name == "out":
+            before.append(f"{base} out;")
+            return "draw_null(c) ? NULL : &out"
+        if pointers == 1 and name == "out_length":
+            before.append("size_t length = 0;")
+            if whole in ("rt_rest_response_body", "rt_rest_response_headers"):
+                return "&length"
+            return "draw_null(c) ? NULL : &length"
+        if pointers == 1 and not kind["constant"]:
+            before.append(f"{base} number = 0;")
+            after.append("note_id(c, (uint64_t)number);")
+            return "draw_null(c) ? NULL : &number"
+        return None
+
+    def _enum(self, base: str) -> str:
+        values = self.enums[base]
+        return f"draw_enum(c, {min(values)}, {max(values)})"
+
+    # -- tables
+
+    def _tables(self, made: list[str]) -> None:
+        print("static const struct function FUNCTIONS[] = {")
+        for function in self.model["functions"]:
+            parameters = function["parameters"]
+            first = parameters[0]["type"] if parameters else {"base": "", "pointers": 0}
+            of = first["base"] if first["base"] in made and first["pointers"] == 1 else None
+            kind = f"KIND_{of}" if of else "KINDS"
+            words = function["name"].removeprefix(of or "").split("_")
+            is_setter = any(word in ("set", "on", "add", "clear", "remove") for word in words)
+            takes_user = any(p["type"]["base"] == "rt_destroy_fn" for p in parameters)
+            print(
+                f'  {{"{function["name"]}", call_{function["name"]}, {kind},'
+                f" {c_bool(is_setter)}, {c_bool(takes_user)}}},"
+            )
+        print("};")
+        print("static bool is_shared(int kind) {")
+        for handle in self.model["handles"]:
+            said = " ".join(handle["documentation"]["paragraphs"])
+            if handle["name"] not in VIEWS and ONE_THREAD in said:
+                print(f"  if (kind == KIND_{handle['name']}) return false;")
+        print("  return true;")
+        print("}")
+
+
+def spelled(kind: dict[str, Any]) -> str:
+    constant = "const " if kind["constant"] else ""
+    return f"{constant}{kind['base']}{' ' + '*' * kind['pointers'] if kind['pointers'] else ''}"
+
+
+def declaration(parameter: dict[str, Any]) -> str:
+    kind = spelled(parameter["type"])
+    return f"{kind}{'' if kind.endswith('*') else ' '}{parameter['name']}"
+
+
+def c_bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def main() -> int:
+    try:
+        Generator(json.loads(MODEL.read_text())).print()
+    except Unknown as reason:
+        print(reason, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

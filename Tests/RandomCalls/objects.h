@@ -1,0 +1,48 @@
+/* Objects that work, for what only happens to those: made, and started. Needs calls.inc. */
+#ifndef OBJECTS_H
+#define OBJECTS_H
+
+static const char *maker(const struct user *user) {
+  for (size_t i = 0; i < COUNT(FUNCTIONS); i++)
+    if (FUNCTIONS[i].call == user->made_by) return FUNCTIONS[i].name;
+  return "nobody";
+}
+
+/* Makes a handle of this kind on the loop of `handles`, and what it needs, with a URL that is one
+ * of its own servers'. */
+static rt_status make_one(struct caller *c, int kind, void **handles) {
+  rt_loop *loop = handles[KIND_rt_loop];
+  void **out = &handles[kind];
+  switch (kind) {
+    case KIND_rt_network: return rt_network_new((rt_network **)out);
+    case KIND_rt_backoff: return rt_backoff_new((rt_backoff **)out);
+    case KIND_rt_reachability:
+      return rt_reachability_new(loop, RT_REACHABILITY_MANUAL, (rt_reachability **)out);
+    case KIND_rt_websocket:
+      return rt_websocket_new(loop, draw_url(c, OF_WEBSOCKET), (rt_websocket **)out);
+    case KIND_rt_eventsource:
+      return rt_eventsource_new(loop, draw_url(c, OF_HTTP), (rt_eventsource **)out);
+    case KIND_rt_eventstream_parser:
+      return rt_eventstream_parser_new((rt_eventstream_parser **)out);
+    case KIND_rt_longpoll: return rt_longpoll_new(loop, draw_url(c, OF_HTTP), (rt_longpoll **)out);
+    case KIND_rt_rest: return rt_rest_new(loop, draw_url(c, OF_REST), (rt_rest **)out);
+    case KIND_rt_rest_request:
+      return rt_rest_request_new(handles[KIND_rt_rest], draw_text(c, METHODS),
+                                 draw_text(c, TARGETS), (rt_rest_request **)out);
+    case KIND_rt_spreadbot:
+      return rt_spreadbot_new(loop, draw_url(c, OF_HTTP), (rt_spreadbot **)out);
+    default: CONTROL(false, "no rule makes a handle of kind %d", kind);
+  }
+  return RT_ERROR_INVALID_ARGUMENT;
+}
+
+/* Calls what sets the object going, on handles that `c->fixed` has. */
+static void start(struct caller *c, int kind) {
+  if (kind == KIND_rt_websocket) call_rt_websocket_start(c);
+  if (kind == KIND_rt_eventsource) call_rt_eventsource_start(c);
+  if (kind == KIND_rt_longpoll) call_rt_longpoll_start(c);
+  if (kind == KIND_rt_spreadbot) call_rt_spreadbot_establish(c);
+  if (kind == KIND_rt_rest_request) call_rt_rest_request_send(c);
+}
+
+#endif

@@ -1,0 +1,227 @@
+/*
+ * Calls functions of the whole interface by chance: any function, any argument, right and wrong
+ * ones, on handles in any state, from several threads, inside callbacks and destroy functions.
+ *
+ *   random SEED SECONDS WEBSOCKET HTTP REST [counts]
+ *
+ * What the contract forbids is left out: a handle is not used after its free, nor by two threads
+ * when it belongs to one. A seed draws the number of threads; one of a single thread is the same
+ * run each time, but for what the network does. It prints a line and aborts when a call does not
+ * return, when user data is used after its end, is destroyed twice, or not at all; a crash is one.
+ */
+#include "calls.h"
+#include "calls.inc"
+#include "objects.h"
+
+#include <unistd.h>
+
+enum { MOST_THREADS = 4, MOST_CALLERS = 256, PATIENCE_MS = 20000, MOST_DEPTH = 4 };
+
+static uint64_t seed;
+static atomic_bool ends;
+static struct caller callers[MOST_CALLERS];
+static atomic_int caller_count;
+
+/* A loop's own threads come and go: each gets a state of its own, numbered as they come. */
+static struct caller *this_caller(void) {
+  static _Thread_local struct caller *mine;
+  if (!mine) {
+    int number = atomic_fetch_add(&caller_count, 1);
+    /* Those that are late share the work of those that have ended: without order, but seldom. */
+    mine = &callers[number % MOST_CALLERS];
+    mine->random = seed * 0x100000001B3u + (uint64_t)number;
+  }
+  return mine;
+}
+
+/* MARK: Loops that run until somebody stops them */
+
+static pthread_mutex_t running_lock = PTHREAD_MUTEX_INITIALIZER;
+static rt_loop *running[MOST_CALLERS];
+
+static void set_running(struct caller *c, rt_loop *loop) {
+  pthread_mutex_lock(&running_lock);
+  running[c - callers] = loop;
+  pthread_mutex_unlock(&running_lock);
+}
+
+static void run_a_loop(struct caller *c) {
+  rt_loop *loop = take(c, KIND_rt_loop);
+  if (!loop) return;
+  set_running(c, loop);
+  begin_call(c, "rt_loop_run");
+  rt_loop_run(loop);
+  end_call(c);
+  set_running(c, NULL);
+  give_back(c, KIND_rt_loop, loop);
+}
+
+/* MARK: Choosing */
+
+static bool is_named(const struct function *function, const char *name) {
+  return strcmp(function->name, name) == 0;
+}
+
+static void call_one(struct caller *c) {
+  const struct function *function;
+  /* Half of all functions are setters: what happens because of them is to happen as well. */
+  bool wants_setter = below(c, 3) == 0;
+  do function = &FUNCTIONS[below(c, COUNT(FUNCTIONS))];
+  while (function->is_setter != wants_setter);
+  if (is_named(function, "rt_loop_run")) {
+    if (c->depth == 0) run_a_loop(c);
+    return;
+  }
+  /* Not from a callback: another loop's may be waiting for this one (see the header). */
+  if (is_named(function, "rt_loop_stop_and_wait") && c->depth > 0) return;
+  /* A free ends much: seldom enough for something to have begun. */
+  size_t length = strlen(function->name);
+  bool is_free = length > 5 && strcmp(function->name + length - 5, "_free") == 0;
+  if (is_free && below(c, 4)) return;
+  /* Half of all calls have arguments that are right, so that something comes of them. */
+  bool outer = c->is_careful;
+  c->is_careful = below(c, 2);
+  function->call(c);
+  c->is_careful = outer;
+}
+
+/* An object with all callbacks and a few options, started: what calls by chance seldom come to. */
+static void begin_something(struct caller *c) {
+  static const int kinds[] = {KIND_rt_websocket, KIND_rt_eventsource, KIND_rt_longpoll,
+                              KIND_rt_rest_request, KIND_rt_spreadbot};
+  int kind = kinds[below(c, COUNT(kinds))];
+  bool is_request = kind == KIND_rt_rest_request;
+  void *handles[KINDS] = {NULL};
+  void **outer = c->fixed;
+  rt_loop *loop = take(c, KIND_rt_loop);
+  rt_backoff *backoff = take(c, KIND_rt_backoff);
+  handles[KIND_rt_loop] = loop;
+  handles[KIND_rt_backoff] = backoff;
+  c->is_careful = true;
+  bool has_client = loop && (!is_request || make_one(c, KIND_rt_rest, handles) == RT_OK);
+  if (has_client && make_one(c, kind, handles) == RT_OK) {
+    c->fixed = handles;
+    size_t first = below(c, COUNT(FUNCTIONS));
+    for (size_t i = 0; i < COUNT(FUNCTIONS); i++) {
+      const struct function *function = &FUNCTIONS[(first + i) % COUNT(FUNCTIONS)];
+      bool is_ours = function->kind == kind || (is_request && function->kind == KIND_rt_rest);
+      if (!is_ours || !function->is_setter) continue;
+      if (below(c, 12) < (function->takes_user ? 9 : 1)) function->call(c);
+    }
+    start(c, kind);
+    c->fixed = outer;
+  }
+  c->is_careful = false;
+  if (is_request) keep(c, KIND_rt_rest, handles[KIND_rt_rest]);
+  keep(c, kind, handles[kind]);
+  give_back(c, KIND_rt_backoff, backoff);
+  give_back(c, KIND_rt_loop, loop);
+}
+
+/* What a callback does: mostly little. */
+static void acts(struct caller *c) {
+  if (c->depth > MOST_DEPTH || below(c, 3)) return;
+  for (size_t left = 1 + below(c, 3); left > 0; left--) call_one(c);
+}
+
+static void destroyed(struct caller *c, struct user *user) {
+  (void)user;
+  acts(c);
+}
+
+static void *calls(void *pointer) {
+  struct caller *c = this_caller();
+  (void)pointer;
+  while (!atomic_load_explicit(&ends, memory_order_relaxed)) {
+    if (below(c, 20) == 0) begin_something(c);
+    else if (below(c, 3)) call_one(c);
+    else call_rt_loop_dispatch(c);
+  }
+  return NULL;
+}
+
+/* MARK: The watchdog */
+
+static void watch(int64_t now) {
+  pthread_mutex_lock(&running_lock);
+  for (int i = 0; i < MOST_CALLERS; i++)
+    if (running[i]) rt_loop_stop(running[i]);
+  pthread_mutex_unlock(&running_lock);
+  for (int i = 0; i < MOST_CALLERS; i++) {
+    struct caller *c = &callers[i];
+    int level = atomic_load_explicit(&c->calls, memory_order_relaxed) - 1;
+    if (level < 0 || level >= MOST_NESTED) continue;
+    int64_t since = atomic_load_explicit(&c->since_ms[level], memory_order_relaxed);
+    CONTROL(now - since < PATIENCE_MS, "seed %llu: %s does not return", (unsigned long long)seed,
+            atomic_load_explicit(&c->names[level], memory_order_relaxed));
+  }
+}
+
+static void *watches(void *pointer) {
+  atomic_bool *over = pointer;
+  while (!atomic_load(over)) {
+    watch(now_ms());
+    usleep(5000);
+  }
+  return NULL;
+}
+
+/* MARK: The end */
+
+/* Frees every handle in an order by chance, and lets the loops finish what that leaves. */
+static void free_everything(struct caller *c) {
+  /* Destroy functions that run now make nothing new. */
+  c->depth = MOST_DEPTH + 1;
+  for (int kind = KINDS - 1; kind >= 0; kind--) {
+    if (kind == KIND_rt_loop) continue;
+    for (void *handle; (handle = grab(c, kind)) != NULL;) free_handle(kind, handle);
+  }
+  for (rt_loop *loop; (loop = grab(c, KIND_rt_loop)) != NULL;) {
+    begin_call(c, "rt_loop_stop_and_wait at the end");
+    rt_loop_stop_and_wait(loop);
+    end_call(c);
+    for (int i = 0; i < 3; i++) rt_loop_dispatch(loop, 0);
+    rt_loop_free(loop);
+  }
+  rt_set_log(RT_LOG_OFF, NULL, NULL, NULL);
+  int64_t end_ms = now_ms() + PATIENCE_MS;
+  while (atomic_load(&users_made) != atomic_load(&users_destroyed)) {
+    if (now_ms() >= end_ms) name_survivors();
+    CONTROL(now_ms() < end_ms, "seed %llu: %lu of %lu user data were destroyed",
+            (unsigned long long)seed, atomic_load(&users_destroyed), atomic_load(&users_made));
+    usleep(1000);
+  }
+}
+
+int main(int argc, char **argv) {
+  pthread_t threads[MOST_THREADS], watchdog;
+  atomic_bool over = false;
+  CONTROL(argc >= 6, "the arguments are wrong");
+  seed = strtoull(argv[1], NULL, 10);
+  set_up_values(argv[3], argv[4], argv[5]);
+  struct caller *c = this_caller();
+  size_t count = 1 + below(c, MOST_THREADS);
+  /* The first loop is there from the beginning; all else comes by chance. */
+  call_rt_loop_new(c);
+  CONTROL(pthread_create(&watchdog, NULL, watches, &over) == 0, "no thread");
+  for (size_t i = 0; i < count; i++)
+    CONTROL(pthread_create(&threads[i], NULL, calls, NULL) == 0, "no thread");
+  int64_t end_ms = now_ms() + atoll(argv[2]) * 1000;
+  while (now_ms() < end_ms) usleep(10000);
+  atomic_store(&ends, true);
+  for (size_t i = 0; i < count; i++) pthread_join(threads[i], NULL);
+  free_everything(c);
+  atomic_store(&over, true);
+  pthread_join(watchdog, NULL);
+  unsigned long total = 0, told = 0;
+  int types = 0;
+  for (int i = 0; i < MOST_CALLERS; i++) total += callers[i].count;
+  for (int i = 0; i < TYPES; i++) {
+    told += callback_counts[i];
+    types += callback_counts[i] > 0;
+    if (argc > 6) printf("%8lu %s\n", atomic_load(&callback_counts[i]), TYPE_NAMES[i]);
+  }
+  printf("%lu calls by %zu threads, %lu callbacks of %d types, %lu user data\n", total, count, told,
+         types, atomic_load(&users_made));
+  return 0;
+}
