@@ -5,7 +5,7 @@ import Wire
 struct SpreadbotDelivery {
     /// The next place, once one with an id was delivered.
     private(set) var expected: Int?
-    /// The place of the first of them.
+    /// The place of the first of those that came without a gap.
     private(set) var begin: Int?
     private var delivered: [String] = []
     private var mayRepeat = false
@@ -26,6 +26,7 @@ struct SpreadbotDelivery {
         let place = message.place
         if mayRepeat, delivered.suffix(256).contains(id) {
             guard let expected, place >= expected else { return (false, nil) }
+            if place > expected { begin = place }
             self.expected = place + 1
             return (false, isAmbiguous ? nil : "message \(place) is taken for a repeat")
         }
@@ -37,6 +38,7 @@ struct SpreadbotDelivery {
             return (true, nil)
         }
         if place < expected { return (true, "message \(place) comes twice") }
+        if place > expected { begin = place }
         let isGap = place > max(expected, floor) && !isAmbiguous
         return (true, isGap ? "message \(place) comes, \(expected) does not" : nil)
     }

@@ -214,11 +214,7 @@ final class SpreadbotRun {
     private func check() {
         guard world.violation == nil else { return }
         let now = world.now
-        // Tokens set in a callback come after what the machine had decided.
-        let left = tokensSetAt == now ? .zero : expiry.map { $0 - now }
-        if session.phase == .auth, reading.refreshesAhead(now, left) {
-            world.count("refreshed ahead")
-        }
+        noteRefreshAhead()
         let expected: SpreadbotPhase? =
             switch reading.stage {
             case .idle, .closing, .open: SpreadbotPhase.none
@@ -242,6 +238,15 @@ final class SpreadbotRun {
         world.require(!reading.lacksProbe(now), "a probe is late")
         checkOutstanding()
         world.require(reading.ends == endsTold, "\(reading.ends) ends, \(endsTold) are told")
+    }
+
+    /// The machine may have refreshed tokens before the attempt that is due.
+    func noteRefreshAhead() {
+        // Tokens set in a callback come after what the machine had decided.
+        let left = tokensSetAt == world.now ? .zero : expiry.map { $0 - world.now }
+        if session.phase == .auth, reading.refreshesAhead(world.now, left) {
+            world.count("refreshed ahead")
+        }
     }
 
     /// Each stage waits for something that will come.
@@ -337,12 +342,19 @@ final class SpreadbotRun {
                 act()
             }
         }
-        world.after(.seconds(2400)) { [self] in
-            guard world.violation == nil else { return }
-            verifyArrival()
-            disconnect()
-            act()
+        world.after(.seconds(2400)) { [self] in finish(by: world.now + .seconds(60)) }
+    }
+
+    /// A change to a better leg may be under way, and takes its time.
+    private func finish(by limit: Instant) {
+        guard world.violation == nil else { return }
+        guard session.state == .connected || world.now >= limit else {
+            world.after(.seconds(1)) { [self] in finish(by: limit) }
+            return
         }
+        verifyArrival()
+        disconnect()
+        act()
     }
 
     private func verifyArrival() {

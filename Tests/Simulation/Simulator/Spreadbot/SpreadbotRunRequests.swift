@@ -82,6 +82,8 @@ extension SpreadbotRun {
         let isWaitedFor = new == .same && refreshing.map { !$0.isStale } ?? false
         tokens = pair
         if !isWaitedFor {
+            // An attempt that waited for tokens is made with these.
+            noteRefreshAhead()
             if refreshing != nil { refreshing?.isStale = true }
             tokensSetAt = world.now
             expiry = nil
