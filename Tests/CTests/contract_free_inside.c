@@ -128,8 +128,56 @@ static void free_loop_in_timer(void) {
   CHECK(destroyed == 1);
 }
 
+enum { RING = 6 };
+
+/* Each destroy function frees the handles behind its own in a ring. */
+static struct link {
+  rt_websocket *websocket;
+  rt_rest *rest;
+  int destroyed;
+} ring[RING];
+
+static void free_next(void *user) {
+  struct link *mine = user, *next = &ring[(mine - ring + 1) % RING];
+  rt_websocket *websocket = next->websocket;
+  rt_rest *rest = next->rest;
+  mine->destroyed++;
+  next->websocket = NULL;
+  next->rest = NULL;
+  rt_websocket_free(websocket);
+  rt_rest_free(rest);
+}
+
+static void ignore_text(const char *a, const char *b, void *user) {
+  (void)a, (void)b, (void)user;
+}
+
+static rt_credentials have_none(void *user) {
+  (void)user;
+  return RT_CREDENTIALS_NONE;
+}
+
+/* The loop ends in its turn: its handles are freed by the destroy functions of others. */
+static void free_loop_under_ring(const char *server, int turns) {
+  rt_loop *loop = new_loop(), *same = loop;
+  int i;
+  for (i = 0; i < RING; i++) {
+    struct link *link = &ring[i];
+    link->destroyed = 0;
+    link->websocket = new_websocket(loop, server, "/echo");
+    CHECK_OK(rt_websocket_on_open(link->websocket, ignore_text, link, free_next));
+    CHECK_OK(rt_websocket_start(link->websocket));
+    CHECK_OK(rt_rest_new(loop, "http://127.0.0.1:1/", &link->rest));
+    CHECK_OK(rt_rest_on_credentials(link->rest, have_none, link, free_next));
+  }
+  for (i = 0; i < turns; i++) CHECK_OK(rt_loop_dispatch(loop, 10));
+  CHECK_OK(rt_loop_post(loop, free_loop, &same, NULL));
+  while (same != NULL) rt_loop_dispatch(loop, 10);
+  for (i = 0; i < RING; i++) CHECK(ring[i].destroyed == 2);
+}
+
 int main(int argc, char **argv) {
-  int with_loop;
+  int with_loop, turns;
   CHECK(argc == 2);
   for (with_loop = 0; with_loop < 2; with_loop++) {
     play(argv[1], "/echo", OPEN, with_loop);
@@ -142,5 +190,6 @@ int main(int argc, char **argv) {
   }
   free_loop_in_job();
   free_loop_in_timer();
+  for (turns = 0; turns < 12; turns++) free_loop_under_ring(argv[1], turns);
   return 0;
 }

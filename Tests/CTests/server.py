@@ -59,8 +59,14 @@ released = asyncio.Event()
 cut: dict[str, int] = {}
 
 
+def last_number(request: Request) -> int:
+    """Random calls send ids that are no numbers, too."""
+    text = request.headers.get("Last-Event-ID", "")
+    return int(text) if text.isascii() and text.isdecimal() else 0
+
+
 def events(connection: ServerConnection, request: Request, count: int) -> Response:
-    last = int(request.headers.get("Last-Event-ID", "0"))
+    last = last_number(request)
     text = "retry: 10\n\n"
     for number in range(last + 1, last + count + 1):
         kind = "event: odd\n" if number % 2 else ""
@@ -122,7 +128,7 @@ def bomb(connection: ServerConnection, request: Request, kind: str) -> Response:
 
 
 def polled(connection: ServerConnection, request: Request, count: int) -> Response:
-    number = int(request.headers.get("Last-Event-ID", "0")) + 1
+    number = last_number(request) + 1
     if number > count:
         return connection.respond(HTTPStatus.NO_CONTENT, "")
     response = connection.respond(HTTPStatus.OK, f"message {number}")

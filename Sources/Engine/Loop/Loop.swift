@@ -277,23 +277,26 @@ package final class Loop: @unchecked Sendable {
         }
     }
 
-    // MARK: For what lives on the loop; owner only
+    // MARK: For what lives on the loop; owner only. A loop that is torn down takes nothing more:
+    // it would never run, and would keep the loop that it keeps alive itself.
 
     /// Has `source.turn()` called once, at the end of this turn or in the next.
-    func schedule(_ source: any LoopSource) { scheduled.append(source) }
+    func schedule(_ source: any LoopSource) {
+        if !isTornDown { scheduled.append(source) }
+    }
 
     /// Has the turn of libcurl's multi handle at the end of this turn, or of the next.
     func scheduleCurl() { isCurlScheduled = true }
 
     func arm(_ timer: LoopTimer, _ target: any TimerTarget, at deadline: Instant) {
-        timers.arm(timer, target, at: deadline)
+        if !isTornDown { timers.arm(timer, target, at: deadline) }
     }
 
     func disarm(_ timer: LoopTimer) { timers.disarm(timer) }
 
     /// Keeps `resident`, and tells it of the loop's end.
     func addResident(_ resident: any LoopResident) {
-        residents[ObjectIdentifier(resident)] = resident
+        if !isTornDown { residents[ObjectIdentifier(resident)] = resident }
     }
 
     func removeResident(_ resident: any LoopResident) {
@@ -304,6 +307,7 @@ package final class Loop: @unchecked Sendable {
     func add(
         _ source: any LoopSource, descriptor socket: Int32, events: UInt32
     ) throws(RealtimeError) -> UInt64 {
+        try checkUsable()
         let index = freeSlots.popLast() ?? slots.count
         if index == slots.count { slots.append(Slot(source: nil, generation: 0)) }
         slots[index].source = source

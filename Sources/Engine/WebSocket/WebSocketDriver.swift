@@ -146,7 +146,7 @@ extension WebSocketConnection {
         }
         dropTransport()
         setState(.closed)
-        if loop.isDispatching {
+        if loop.isDispatching, !loop.isTornDown {
             // The bytes of the callback we are in may be the session's: release after it returned.
             scheduleTurn()
         } else {
