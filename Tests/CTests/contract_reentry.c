@@ -89,6 +89,33 @@ static void on_own_thread(rt_loop *loop, rt_loop *other) {
   CHECK_OK(rt_loop_dispatch(loop, 0));
 }
 
+static void *run_again_and_again(void *user) {
+  turn *t = user;
+  struct timespec nap = {0, 20000};
+  while (!atomic_load(&t->leave)) {
+    rt_loop_run(t->loop);
+    nanosleep(&nap, NULL);
+  }
+  return NULL;
+}
+
+/* Another thread's `run` may take a stop, but not the one that somebody waits for. */
+static void beside_another_run(rt_loop *loop) {
+  turn t = {0};
+  pthread_t thread;
+  int rounds = 0;
+  t.loop = loop;
+  CHECK(pthread_create(&thread, NULL, run_again_and_again, &t) == 0);
+  while (rounds < 1000) {
+    if (rt_loop_start(loop) == RT_OK) rounds++;
+    else CHECK_OK(rt_loop_stop(loop));
+    CHECK_OK(rt_loop_stop_and_wait(loop));
+  }
+  atomic_store(&t.leave, 1);
+  CHECK_OK(rt_loop_stop(loop));
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
 int main(void) {
   turn t = {0};
   t.loop = new_loop();
@@ -113,6 +140,7 @@ int main(void) {
 
   busy_in_dispatch(t.loop);
   on_own_thread(t.loop, t.other);
+  beside_another_run(t.loop);
   rt_loop_free(t.loop);
   rt_loop_free(t.other);
   return 0;

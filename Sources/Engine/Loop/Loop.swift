@@ -4,22 +4,6 @@ package import Session
 import Synchronization
 package import Wire
 
-/// Something with a descriptor on a loop.
-protocol LoopSource: AnyObject {
-    /// Its descriptor is ready for `events` (`RT_EPOLL_*`).
-    func ready(_ events: UInt32)
-    /// The turn that `Loop.schedule` asked for.
-    func turn()
-    /// The loop is over: let go of the descriptor.
-    func loopClosed()
-}
-
-/// Something on a loop that must hear of its end, whatever it waits for.
-protocol LoopResident: AnyObject {
-    /// The loop is over; nothing of it runs afterwards.
-    func loopClosed()
-}
-
 /// An event loop: one epoll descriptor over sockets, a timerfd and an eventfd, and one libcurl
 /// multi handle. It does nothing by itself; whoever embeds it drives it with `dispatch` or `run`,
 /// or gives it a thread with `start`.
@@ -163,10 +147,15 @@ package final class Loop: @unchecked Sendable {
     }
 
     /// Dispatches until `stop`.
-    package func run() throws(RealtimeError) {
+    package func run() throws(RealtimeError) { try run(as: nil) }
+
+    /// - Parameter thread: the loop's own thread, which `stopAndWait` ends, too.
+    func run(as thread: LoopThreadState?) throws(RealtimeError) {
         try beginDispatch()
         defer { endDispatch() }
-        while !stopRequested.exchange(false, ordering: .acquiringAndReleasing) {
+        while !stopRequested.exchange(false, ordering: .acquiringAndReleasing),
+            thread?.mustEnd.load(ordering: .acquiring) != true
+        {
             try turn(-1)
             if isClosed.load(ordering: .acquiring) {
                 throw RealtimeError(.closed, "the loop was freed while it ran")

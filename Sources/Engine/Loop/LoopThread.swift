@@ -6,22 +6,25 @@ package import Wire
 /// A loop's own thread.
 struct LoopThread: Sendable {
     let number: UInt
-    let isOver: OverFlag
+    let state: LoopThreadState
 }
 
-/// Set by the thread when it has left the loop.
-final class OverFlag: Sendable {
-    let value = Atomic<Bool>(false)
+/// What the thread and those who wait for its end tell each other.
+final class LoopThreadState: Sendable {
+    /// Beside `stopRequested`, which a `run` of another thread may take before this one begins.
+    let mustEnd = Atomic<Bool>(false)
+    /// The thread has left the loop.
+    let isOver = Atomic<Bool>(false)
 }
 
 /// What the thread is started with.
 private final class LoopThreadStart {
     let loop: Loop
-    let isOver: OverFlag
+    let state: LoopThreadState
 
-    init(_ loop: Loop, _ isOver: OverFlag) {
+    init(_ loop: Loop, _ state: LoopThreadState) {
         self.loop = loop
-        self.isOver = isOver
+        self.state = state
     }
 }
 
@@ -59,22 +62,22 @@ extension Loop {
     private func startThread(_ current: inout LoopThread?) -> RealtimeError? {
         if let old = current {
             // One that was stopped without waiting may be over by now.
-            guard old.isOver.value.load(ordering: .acquiring) else {
+            guard old.state.isOver.load(ordering: .acquiring) else {
                 return RealtimeError(.busy, "the loop has a thread already")
             }
             rt_thread_join(old.number)
             current = nil
         }
         stopRequested.store(false, ordering: .releasing)
-        let isOver = OverFlag()
-        let start = Unmanaged.passRetained(LoopThreadStart(self, isOver))
+        let state = LoopThreadState()
+        let start = Unmanaged.passRetained(LoopThreadStart(self, state))
         var number: UInt = 0
         let code = rt_thread_start(&number, { Loop.threadMain($0) }, start.toOpaque())
         guard code == 0 else {
             start.release()
             return Loop.systemError("starting the loop's thread", code)
         }
-        current = LoopThread(number: number, isOver: isOver)
+        current = LoopThread(number: number, state: state)
         return nil
     }
 
@@ -82,11 +85,11 @@ extension Loop {
         guard let user else { return }
         let start = Unmanaged<LoopThreadStart>.fromOpaque(user).takeRetainedValue()
         do throws(RealtimeError) {
-            try start.loop.run()
+            try start.loop.run(as: start.state)
         } catch {
             if error.code != .closed { Log.write(.error, "the loop's thread ended: \(error)") }
         }
-        start.isOver.value.store(true, ordering: .releasing)
+        start.state.isOver.store(true, ordering: .releasing)
     }
 
     /// Stops the loop's thread and waits for its end.
@@ -98,11 +101,10 @@ extension Loop {
         // A second caller waits here until the first has joined the thread.
         joining.withLock { _ in
             guard let current = thread.withLock({ $0 }) else { return }
-            stopRequested.store(true, ordering: .releasing)
+            current.state.mustEnd.store(true, ordering: .releasing)
             wake()
             rt_thread_join(current.number)
             thread.withLock { $0 = nil }
-            stopRequested.store(false, ordering: .releasing)
         }
     }
 
