@@ -148,7 +148,7 @@ def batch(connection: ServerConnection, request: Request, count: int) -> Respons
 
 
 def refuse(connection: ServerConnection, request: Request) -> Response | None:
-    _, action, *rest = request.path.split("/")
+    _, action, *rest = request.path.partition("?")[0].split("/")
     if action == "refuse":
         return connection.respond(HTTPStatus.NOT_FOUND, "not here\n")
     if action == "events":

@@ -32,6 +32,7 @@ enum { MOST_KINDS = 16, MOST_CALLBACKS = 64, SLOTS = 5, MOST_NESTED = 32, IDS = 
 
 /* One thread's state. Callbacks find the one of the thread that they run on. */
 struct caller {
+  atomic_bool is_used;
   uint64_t random;
   /* How many callbacks this thread is inside of. */
   int depth;

@@ -22,15 +22,31 @@ static atomic_bool ends;
 static struct caller callers[MOST_CALLERS];
 static atomic_int caller_count;
 
-/* A loop's own threads come and go: each gets a state of its own, numbered as they come. */
+/* A thread's state becomes free with its end: a loop's own threads come and go. */
+static pthread_key_t caller_key;
+static pthread_once_t caller_once = PTHREAD_ONCE_INIT;
+
+static void leave(void *pointer) {
+  struct caller *mine = pointer;
+  atomic_store(&mine->is_used, false);
+}
+
+static void make_caller_key(void) {
+  CONTROL(pthread_key_create(&caller_key, leave) == 0, "no key for what a thread has");
+}
+
+/* Numbered as the threads come, so that each draws numbers of its own. */
 static struct caller *this_caller(void) {
-  static _Thread_local struct caller *mine;
-  if (!mine) {
-    int number = atomic_fetch_add(&caller_count, 1);
-    /* Those that are late share the work of those that have ended: without order, but seldom. */
-    mine = &callers[number % MOST_CALLERS];
-    mine->random = seed * 0x100000001B3u + (uint64_t)number;
+  pthread_once(&caller_once, make_caller_key);
+  struct caller *mine = pthread_getspecific(caller_key);
+  for (int i = 0; !mine && i < MOST_CALLERS; i++) {
+    bool is_used = false;
+    if (!atomic_compare_exchange_strong(&callers[i].is_used, &is_used, true)) continue;
+    mine = &callers[i];
+    mine->random = seed * 0x100000001B3u + (uint64_t)atomic_fetch_add(&caller_count, 1);
+    pthread_setspecific(caller_key, mine);
   }
+  CONTROL(mine, "more than %d threads at a time", MOST_CALLERS);
   return mine;
 }
 
