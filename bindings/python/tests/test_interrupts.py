@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
+
+import librealtime
+from librealtime import _interrupts, sync
+from librealtime._loader import lib
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
+
+from rest_server import RESTServer
+
+
+@pytest.fixture
+def rest_server() -> Iterator[RESTServer]:
+    with RESTServer() as running:
+        yield running
+
 
 PRELUDE = """
 import faulthandler, gc, os, random, signal, sys, threading, time, warnings
@@ -201,3 +222,61 @@ for handler, times in ((forever, 1), (Full(1).put, 2)):
 def test_a_handler_that_never_returns_is_interrupted(script, server):
     result = script(HANDLER, server.url)
     assert (result.returncode, result.stdout) == (0, "interrupted True\n" * 2), result.stderr
+
+
+def ours(text, **names):
+    """A function that counts as code of ours, as the name of its file says."""
+    return eval(compile(text, _interrupts._OURS + "any.py", "eval"), names)
+
+
+def test_a_dispatch_inside_another_leaves_it_its_interrupt():
+    seen = []
+    arrive = ours("lambda: raise_signal(2)", raise_signal=signal.raise_signal)
+
+    def handler():
+        assert _interrupts.deferring(lambda: 1) == 1
+        seen.append("left alone")
+
+    with pytest.raises(KeyboardInterrupt):
+        _interrupts.deferring(ours("lambda: (arrive(), handler())", arrive=arrive, handler=handler))
+
+    def other_handler():
+        with pytest.raises(KeyboardInterrupt):
+            _interrupts.deferring(arrive)
+        seen.append("raised")
+
+    _interrupts.deferring(other_handler)
+    assert seen == ["left alone", "raised"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_request_that_an_interrupt_met_is_cancelled(
+    run: Any, rest_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes as soon as the request is sent, which holds up those behind it until it ends."""
+    send = lib.rt_rest_request_send
+    interrupts = [1]
+
+    def interrupted(*arguments: Any) -> int:
+        status: int = send(*arguments)
+        if interrupts:
+            interrupts.pop()
+            raise KeyboardInterrupt
+        return status
+
+    monkeypatch.setattr(lib, "rt_rest_request_send", interrupted)
+    with sync.RESTClient(rest_server.url, timeout=5, attempts=1) as client:
+        with pytest.raises(KeyboardInterrupt):
+            client.post("/silent/a/1", timeout=None, deadline=None)
+        assert client.post("/echo", deadline=5).status_code == 200
+        assert not client._calls
+
+    async def main() -> None:
+        async with librealtime.RESTClient(rest_server.url, timeout=5, attempts=1) as client:
+            interrupts.append(1)
+            with pytest.raises(KeyboardInterrupt):
+                await client.post("/silent/b/1", timeout=None, deadline=None)
+            assert (await client.post("/echo", deadline=5)).status_code == 200
+            assert not client._calls
+
+    run(main())

@@ -4,7 +4,9 @@ Python raises ``KeyboardInterrupt`` after any call in the main thread, so also i
 C calls: before their first statement, where ctypes prints and drops it together with what C wanted
 to report, or halfway through a change of state. So while a loop is dispatched on the main thread,
 an interrupt that arrives in our code is raised when the dispatch returns. In a handler of the
-user's it is raised at once, as everywhere else, and so is a second one.
+user's it is raised at once, as everywhere else, and so is a second one. A handler may make another
+loop dispatch: that dispatch raises what arrived during it, and leaves an earlier interrupt to the
+outer one.
 """
 
 from __future__ import annotations
@@ -37,14 +39,16 @@ def deferring(call: Callable[[], R]) -> R:
     is_default = previous is signal.default_int_handler or previous is _interrupted
     if not is_default or threading.get_ident() != threading.main_thread().ident:
         return call()
-    _deferred.clear()
+    if previous is not _interrupted:
+        _deferred.clear()
+    is_pending = bool(_deferred)
     try:
         signal.signal(signal.SIGINT, _interrupted)
         result = call()
     finally:
         if signal.getsignal(signal.SIGINT) is _interrupted:
             signal.signal(signal.SIGINT, previous)
-    if _deferred:
+    if _deferred and not is_pending:
         _deferred.clear()
         raise KeyboardInterrupt
     return result
