@@ -6,6 +6,7 @@ import collections
 import contextlib
 import ctypes
 import sys
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -90,18 +91,25 @@ _watches: set[_Watch] = set()
 # this list runs no Python code, so nothing interrupts it.
 _gone: list[_Watch] = []
 
-#: References to an ownership whose handle and guard are gone: its watch, a name, an argument.
-_FEWEST_REFERENCES = 3
+
+def _references(watch: Any) -> int:
+    """How many references the interpreter counts to the ownership of a watch."""
+    ownership = watch.ownership
+    return sys.getrefcount(ownership)
+
+
+#: The count for an ownership whose handle and guard are gone. Some versions of Python do not count
+#: the name and the argument in `_references`.
+_FEWEST_REFERENCES = _references(types.SimpleNamespace(ownership=object()))
 
 
 def _free_missed() -> None:
     """Frees the handles whose finalizers were interrupted."""
     for watch in _gone.copy():
-        ownership = watch.ownership
         # More refer to it while the collector has not yet deallocated the handle: its owner may
         # still be using it.
-        if sys.getrefcount(ownership) <= _FEWEST_REFERENCES:
-            ownership.end()
+        if _references(watch) <= _FEWEST_REFERENCES:
+            watch.ownership.end()
             _watches.discard(watch)
             with contextlib.suppress(ValueError):  # another thread has removed it
                 _gone.remove(watch)
