@@ -229,19 +229,19 @@ class BaseRESTClient(Calling):
                 status = rt_status.ERROR_INVALID_HEADER
                 kind = text(options.content_type, "content_type", status)
                 check(lib.rt_rest_request_set_header(request, b"Content-Type", kind))
-        number = ctypes.c_uint64()
         key = c.add(call)
         # Before it is sent: while there is one, another thread that closes does not take the loop.
         self._calls.add(call)
         none = c.NO_DESTROY
         try:
             self._set_callbacks(request, call, key, streams)
-            check(lib.rt_rest_request_send(request, c.DONE, key, none, ctypes.byref(number)))
+            check(lib.rt_rest_request_send(request, c.DONE, key, none, ctypes.byref(call.number)))
         except BaseException:
             self._calls.discard(call)
             c.remove(key)
             raise
-        call.id = number.value
+            # An interrupt may come after it was sent.
+            self._cancel(call)
 
     def _set_callbacks(self, request: Handle, call: Call, key: int, streams: bool) -> None:
         none = c.NO_DESTROY
@@ -259,15 +259,15 @@ class BaseRESTClient(Calling):
 
     def _pause(self, call: Call, paused: bool) -> None:
         if self._handle is not None and not call.is_over:
-            (lib.rt_rest_pause if paused else lib.rt_rest_resume)(self._handle, call.id)
+            (lib.rt_rest_pause if paused else lib.rt_rest_resume)(self._handle, call.number.value)
 
     def _resume_body(self, call: Call) -> None:
         if self._handle is not None and not call.is_over:
-            lib.rt_rest_resume_body(self._handle, call.id)
+            lib.rt_rest_resume_body(self._handle, call.number.value)
 
     def _cancel(self, call: Call) -> None:
-        if self._handle is not None and not call.is_over:
-            lib.rt_rest_cancel(self._handle, call.id)
+        if self._handle is not None and call.number.value and not call.is_over:
+            lib.rt_rest_cancel(self._handle, call.number.value)
 
     def _close(self) -> None:
         """Ends all requests, each with RT_ERROR_CLOSED."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import ctypes
 import io
 import threading
 import time
@@ -109,7 +110,9 @@ class Call:
         source: Any = None,
         on_progress: OnProgress = None,
     ) -> None:
-        self.id = 0
+        #: The library writes the request's number here, so no interrupt can come in between. 0 for
+        #: a request that is not sent.
+        self.number = ctypes.c_uint64()
         self.changed = changed
         self.keep = keep
         #: Whether a refusal is an answer: there are no other credentials.
