@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
+from wire import read
 
 import librealtime
 from librealtime import ConnectionClosedError, ConnectionClosedOK, Deflate, State
-from librealtime.sync import connect
+from librealtime.sync import EventSource, connect
 
 MESSAGES = ["hello", "", "grüße \0 🙂", b"", os.urandom(3 << 20), "é" * (1 << 20)]
 
@@ -35,6 +37,43 @@ def test_a_receive_with_a_time_limit(server):
                 ws.recv(timeout=timeout)
         ws.send("in time")
         assert ws.recv(timeout=30) == "in time"
+
+
+def test_a_time_limit_holds_while_another_thread_takes_the_messages(server, serve, monkeypatch):
+    def takes_first(taker, then=lambda: None):
+        """Plays the other thread: whenever a message has come, it is taken at once."""
+        until = taker._until
+
+        def stolen(*arguments, **options):
+            came = until(*arguments, **options)
+            if taker._inbox.messages:
+                taker._inbox.messages.clear()
+                then()
+            return came
+
+        monkeypatch.setattr(taker, "_until", stolen)
+
+    def pause():
+        threading.Event().wait(0.15)
+        return True
+
+    with connect(server.url + "/echo") as ws:
+        ws.send_nowait("first")
+        takes_first(ws, lambda: pause() and ws.send_nowait("another"))
+        with pytest.raises(TimeoutError, match=r"within 0\.25 s"):
+            ws.recv(timeout=0.25)
+
+    def events(connection, number):
+        read(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        for _ in range(10):
+            connection.sendall(b"data: x\n\n")
+            pause()
+
+    with EventSource(serve(events).url) as source:
+        takes_first(source)
+        with pytest.raises(TimeoutError, match=r"within 0\.25 s"):
+            source.recv(timeout=0.25)
 
 
 def test_iteration_ends_or_raises(server):

@@ -63,6 +63,11 @@ class Wheel:
             return self._last
 
 
+def deadline_after(timeout: float | None) -> float | None:
+    """For a wait that may have several rounds, as another thread may take what it waits for."""
+    return None if timeout is None else time.monotonic() + timeout
+
+
 def wait_for(turn: Any, timeout: float | None) -> bool:
     """Waits until the turn of another thread is over; False when time is up."""
     try:
@@ -88,12 +93,21 @@ class Driven:
     def _is_inside_callback(self) -> bool:
         return self._wheel.is_driven_here
 
-    def _until(self, is_ready: Callable[[], bool], timeout: float | None = None) -> bool:
+    def _until(
+        self,
+        is_ready: Callable[[], bool],
+        timeout: float | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> bool:
         """Drives the connection, or waits for the thread that does; False when time is up.
 
         The lock must not be held.
+
+        :param deadline: in the place of `timeout`, see ``deadline_after``.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        if timeout is not None:
+            deadline = deadline_after(timeout)
         while not is_ready():
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if self._is_inside_callback():

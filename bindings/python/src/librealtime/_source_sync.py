@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ._driven import Driven
+from ._driven import Driven, deadline_after
 from ._handle import Handle, new_loop
 from ._source_base import BaseSource, T
 from ._source_options import SourceHandlers, SourceOptions
@@ -44,6 +44,7 @@ class BlockingSource(Driven, BaseSource[T]):
         items = inbox.messages
         if self._confirms or not self._is_taken:
             self._begin_taking()
+        deadline = deadline_after(timeout)
         while True:
             with self._lock:
                 if items:
@@ -55,7 +56,7 @@ class BlockingSource(Driven, BaseSource[T]):
                     return item
                 if self._is_over:
                     raise self._end()
-            if not self._until(lambda: len(items) > 0 or self._is_over, timeout):
+            if not self._until(lambda: len(items) > 0 or self._is_over, deadline=deadline):
                 raise TimeoutError(f"no {self._kind.item} within {timeout} s")
 
     def wait_closed(self, timeout: float | None = None) -> None:

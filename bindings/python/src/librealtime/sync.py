@@ -18,7 +18,7 @@ from ._abi import rt_status
 from ._base import BaseConnection
 from ._batch import Message
 from ._connector import Connector
-from ._driven import Driven
+from ._driven import Driven, deadline_after
 from ._eventsource_sync import EventSource
 from ._handle import Handle, new_loop
 from ._longpoll_sync import LongPoll
@@ -77,13 +77,15 @@ class Connection(Driven, BaseConnection):
     def recv(self, timeout: float | None = None) -> Message:
         """The next message; str for text, bytes for binary.
 
-        :raises TimeoutError: when none came in `timeout` seconds.
+        :raises TimeoutError: when none came in `timeout` seconds; with ``streaming=True``, when no
+            piece of it came in that time.
         :raises ConnectionClosed: when the connection is closed and all messages were taken.
         """
         if self._pieces is not None:
             return self._recv_joined(timeout)
         inbox = self._inbox
         messages = inbox.messages
+        deadline = deadline_after(timeout)
         while True:
             with self._lock:
                 if messages:
@@ -91,7 +93,7 @@ class Connection(Driven, BaseConnection):
                     if inbox.paused and len(messages) <= inbox.resume_at:
                         self._took(inbox)
                     return message
-            self._more(messages, timeout)
+            self._more(messages, timeout, deadline)
 
     def __iter__(self) -> Iterator[Message]:
         try:
@@ -127,12 +129,13 @@ class Connection(Driven, BaseConnection):
     def _next_piece(self, reader: object, timeout: float | None) -> Message:
         inbox = self._pieces
         assert inbox is not None
+        deadline = deadline_after(timeout)
         while True:
             with self._lock:
                 self._check_reader(reader)
                 if inbox.messages:
                     return self._take(inbox)
-            self._more(inbox.messages, timeout)
+            self._more(inbox.messages, timeout, deadline)
 
     def _recv_joined(self, timeout: float | None) -> Message:
         joined = Joined(self._max_size)
@@ -273,7 +276,7 @@ class Connection(Driven, BaseConnection):
     ) -> None:
         self.close(1000 if kind is None else 1011)
 
-    def _more(self, messages: Sized, timeout: float | None) -> None:
+    def _more(self, messages: Sized, timeout: float | None, deadline: float | None) -> None:
         """Waits until a message has come; another thread may take it."""
         if self._calls_back:
             raise InvalidState(
@@ -283,7 +286,7 @@ class Connection(Driven, BaseConnection):
             # Its last messages are there before it is closed.
             if self._is_closed and not messages:
                 raise self._closed_error()
-        if not self._until(lambda: len(messages) > 0 or self._is_closed, timeout):
+        if not self._until(lambda: len(messages) > 0 or self._is_closed, deadline=deadline):
             raise TimeoutError(f"no message within {timeout} s")
 
     # Inside a dispatch.
