@@ -80,17 +80,15 @@ def test_a_longer_time_of_the_request_is_its_deadline_too(
     async def main() -> None:
         async with librealtime.RESTClient(rest_server.url, deadline=0.05, attempts=1) as client:
             for timeout in (None, 60):
-                async with client.stream("GET", "/slow/200", timeout=timeout) as response:
-                    assert await response.aread()
+                assert (await client.get("/slow/200", timeout=timeout)).content
             with pytest.raises(TimeoutError, match="deadline"):
                 await client.get("/slow/200", timeout=60, deadline=0.05)
             with pytest.raises(TimeoutError):
                 await client.get("/slow/200", timeout=0.01)
 
     run(main())
-    client = sync.RESTClient(rest_server.url, deadline=0.05)
-    with client, client.stream("GET", "/slow/200", timeout=None) as response:
-        assert response.read()
+    with sync.RESTClient(rest_server.url, deadline=0.05) as client:
+        assert client.get("/slow/200", timeout=None).content
 
 
 def test_a_request_that_meets_the_end(

@@ -54,6 +54,36 @@ def test_a_streamed_answer_may_take_longer_than_an_attempt(run: Any, serve: Any)
     run(main())
 
 
+def test_a_streamed_answer_may_take_longer_than_the_deadline(run: Any, serve: Any) -> None:
+    def answer(connection: socket.socket, number: int) -> None:
+        while read(connection):
+            connection.sendall(CHUNKED)
+            trickle(connection, 10)
+            connection.sendall(b"0\r\n\r\n")
+
+    short: dict[str, Any] = {"deadline": 0.2, "attempts": 1}
+    # What is longer than the deadline of the client has not been its end either.
+    own: list[dict[str, Any]] = [{}, {"timeout": STANDSTILL}, {"timeout": 0.19}, {"timeout": None}]
+    with sync.RESTClient(serve(answer).url, **short) as client:
+        for options in own:
+            with client.stream("GET", "/", **options) as response:
+                assert response.read() == b"x" * 10
+        with (
+            pytest.raises(librealtime.RealtimeError, match="deadline"),
+            client.stream("GET", "/", deadline=0.2, timeout=None) as response,
+        ):
+            response.read()
+
+    async def main() -> None:
+        async with (
+            librealtime.RESTClient(serve(answer).url, **short) as client,
+            client.stream("GET", "/", timeout=STANDSTILL) as response,
+        ):
+            assert await response.aread() == b"x" * 10
+
+    run(main())
+
+
 def test_a_streamed_answer_that_stands_still_ends(serve: Any) -> None:
     done = threading.Event()
 
@@ -216,6 +246,7 @@ def test_the_clients_own_is_for_the_base_alone(serve: Any) -> None:
     base, other, third = serve(answer), serve(answer), serve(answer)
     mine: dict[str, Any] = {
         "bearer_token": "secret", "headers": {"X-Key": "k"}, "cookies": {"a": "b"},
+        "params": {"key": "p"},
     }  # fmt: skip
     with sync.RESTClient(base.url, credential_origins=[third.url], **mine) as client:
         for where in ("a", base.url + "/b", other.url + "/c", third.url + "/d"):
@@ -229,9 +260,14 @@ def test_the_clients_own_is_for_the_base_alone(serve: Any) -> None:
         client.get(other.url + "/e")
     with sync.RESTClient(**mine) as client:
         client.get(other.url + "/f")
+    with sync.RESTClient(credential_origins=[base.url], **mine) as client:
+        client.get(base.url.upper().replace("HTTP", "http") + "/g")
+        client.get(other.url + "/h", params={"own": 1})
     with pytest.raises(librealtime.InvalidURI, match="is not an origin"):
         sync.RESTClient(base.url, credential_origins=["http://h/path"])
     assert seen == [
-        ("/a", True, True, True), ("/b", True, True, True), ("/c", False, False, False),
-        ("/d", True, True, True), ("/e", True, True, True), ("/f", True, True, True),
+        ("/a?key=p", True, True, True), ("/b?key=p", True, True, True),
+        ("/c", False, False, False), ("/d?key=p", True, True, True),
+        ("/e?key=p", True, True, True), ("/f?key=p", True, True, True),
+        ("/g?key=p", True, True, True), ("/h?own=1", False, False, False),
     ]  # fmt: skip

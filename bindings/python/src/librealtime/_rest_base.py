@@ -25,7 +25,7 @@ from ._rest_options import (
     RequestOptions,
     set_credential,
 )
-from ._values import StrPath, text, without_userinfo
+from ._values import StrPath, strings, text, without_userinfo
 from .exceptions import InvalidState, RealtimeError, check
 
 
@@ -41,14 +41,15 @@ class BaseRESTClient(Calling):
     :param base_url: what paths are resolved against; user and password in it become a basic
         Authorization header. Default None: requests name whole URLs.
     :param headers: sent with every request to the base URL's origin. Default none.
-    :param params: of every request's query, as a request's. Default none.
+    :param params: of the query of every request to the base URL's origin, as a request's. Default
+        none.
     :param cookies: names and values of the Cookie header. None is kept from an answer. Default
         none.
     :param credential_origins: origins beside the base URL's that receive the client's own
-        credential, headers and cookies, such as ``"https://files.example.org"``; ``"*"`` for all.
-        A request that names the URL of another origin sends it only headers that reveal nothing
-        (see ``safe_headers``) and the request's own. Default none; a client without a base URL
-        and without any of these sends them to each URL it is given.
+        credential, headers, cookies and params, such as ``"https://files.example.org"``; ``"*"``
+        for all. A request that names the URL of another origin sends it only headers that reveal
+        nothing (see ``safe_headers``) and the request's own. Default none; a client without a base
+        URL and without any of these sends them to each URL it is given.
     :param auth: user and password (RFC 7617). Default None.
     :param bearer_token: a token (RFC 6750). Default None.
     :param credentials: called once when they were refused with 401, however many requests wait: it
@@ -63,6 +64,7 @@ class BaseRESTClient(Calling):
         limit.
     :param connect_timeout: to a connection that is ready. Default None: only ``timeout`` counts.
     :param deadline: for all attempts and delays together; time without a network does not count.
+        A streamed answer may take longer: only a deadline that is given with its request limits it.
         Default 30; None for no limit.
     :param attempts: how often a request is tried in all. Default 3.
     :param base_delay: before the second attempt, of which a random half to whole is waited.
@@ -152,8 +154,9 @@ class BaseRESTClient(Calling):
         self._is_closed = False
         self._calls: set[Call] = set()
         self._credentials = credentials
+        origins = strings(credential_origins, "credential_origins")
         self._options = ClientOptions(
-            base_url, headers, params, cookies, credential_origins, auth, bearer_token,
+            base_url, headers, params, cookies, origins, auth, bearer_token,
             timeout, connect_timeout, deadline, attempts, base_delay, delay_factor, max_delay,
             jitter, max_retry_after, queue_capacity, queue_overflow, queue_ttl, ordered,
             idempotency_keys, retry_unsafe, max_redirects, allow_insecure_redirects, safe_headers,
@@ -222,7 +225,7 @@ class BaseRESTClient(Calling):
         where = text(path, "the path", rt_status.ERROR_INVALID_URL)
         verb = text(method, "method")
         request = new(lib.rt_rest_request_new, lib.rt_rest_request_free, handle, verb, where)
-        options.apply(request, self._options)
+        options.apply(request, self._options, path, streams)
         if not options.set_body(request):
             call.source = self._new_source(options.content)
             if options.content_type is not None:
@@ -237,11 +240,11 @@ class BaseRESTClient(Calling):
             self._set_callbacks(request, call, key, streams)
             check(lib.rt_rest_request_send(request, c.DONE, key, none, ctypes.byref(call.number)))
         except BaseException:
+            # An interrupt may come after it was sent.
+            self._cancel(call)
             self._calls.discard(call)
             c.remove(key)
             raise
-            # An interrupt may come after it was sent.
-            self._cancel(call)
 
     def _set_callbacks(self, request: Handle, call: Call, key: int, streams: bool) -> None:
         none = c.NO_DESTROY

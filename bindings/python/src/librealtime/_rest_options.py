@@ -17,6 +17,7 @@ from ._headers import header_pairs, laid_over, with_credentials
 from ._loader import lib
 from ._network import Network
 from ._options import HeadersLike, checked_cookies, cookie_header
+from ._origin import is_trusted
 from ._reachability import Reachability, on_loop
 from ._reconnect import header
 from ._rest_call import OnProgress
@@ -57,7 +58,7 @@ class ClientOptions:
     headers: HeadersLike | None
     params: Params
     cookies: Mapping[str, str] | None
-    credential_origins: Iterable[str]
+    credential_origins: list[str]
     auth: tuple[str, str] | None
     bearer_token: str | None
     timeout: float | None
@@ -105,7 +106,7 @@ class ClientOptions:
         redirects = number(self.max_redirects, "max_redirects", 0, 20)
         check(lib.rt_rest_set_max_redirects(rest, redirects))
         check(lib.rt_rest_set_allow_insecure_redirects(rest, bool(self.allow_insecure_redirects)))
-        for origin in strings(self.credential_origins, "credential_origins"):
+        for origin in self.credential_origins:
             status = rt_status.ERROR_INVALID_URL
             check(lib.rt_rest_add_credential_origin(rest, text(origin, "an origin", status)))
         for name in strings(self.safe_headers, "safe_headers"):
@@ -264,15 +265,14 @@ class RequestOptions:
     def __post_init__(self) -> None:
         plain(self.on_progress, "on_progress")
 
-    def apply(self, request: Handle, client: ClientOptions) -> None:
-        """Sets everything but the body."""
-        if self is _NONE and not client.params:
+    def apply(self, request: Handle, client: ClientOptions, path: str, streams: bool) -> None:
+        """Sets everything but the body.
+
+        :param streams: whether the answer is taken while it comes.
+        """
+        if self is _NONE and not client.params and not streams:
             return
-        own = list(_pairs(self.params, "params"))
-        names = {name for name, _ in own}
-        # As headers do, parameters of a request take the place of the client's of their names.
-        inherited = [pair for pair in _pairs(client.params, "params") if pair[0] not in names]
-        for name, said in inherited + own:
+        for name, said in self._query(client, path):
             check(lib.rt_rest_request_add_query(request, text(name, "a parameter's name"), said))
         pairs = with_credentials(self.headers, self.auth, self.bearer_token)
         if self.cookies:
@@ -282,7 +282,7 @@ class RequestOptions:
             check(lib.rt_rest_request_add_header(request, *header(name, value)))
         times: Iterable[tuple[Any, float | None, str]] = (
             (lib.rt_rest_request_set_attempt_timeout_ms, self.timeout, "timeout"),
-            (lib.rt_rest_request_set_deadline_ms, self._deadline(client), "deadline"),
+            (lib.rt_rest_request_set_deadline_ms, self._deadline(client, streams), "deadline"),
             (lib.rt_rest_request_set_queue_ttl_ms, self.queue_ttl, "queue_ttl"),
         )
         for setter, time, name in times:
@@ -308,14 +308,23 @@ class RequestOptions:
             size = limit(self.max_body_size, "max_body_size")
             check(lib.rt_rest_request_set_max_body_bytes(request, size))
 
-    def _deadline(self, client: ClientOptions) -> float | None:
-        """The client's does not cut a time of the request's own short."""
+    def _query(self, client: ClientOptions, path: str) -> list[tuple[str, bytes]]:
+        own = list(_pairs(self.params, "params"))
+        if not client.params or not is_trusted(path, client.base_url, client.credential_origins):
+            return own
+        names = {name for name, _ in own}
+        # As headers do, parameters of a request take the place of the client's of their names.
+        return [pair for pair in _pairs(client.params, "params") if pair[0] not in names] + own
+
+    def _deadline(self, client: ClientOptions, streams: bool) -> float | None:
+        """The client's does not cut a time of the request's own short, nor a streamed answer."""
         limit, timeout = client.deadline, self.timeout
-        if self.deadline is not DEFAULT or timeout is DEFAULT or limit is None:
+        if self.deadline is not DEFAULT or limit is None:
             return self.deadline
-        if timeout is None:
+        if streams or timeout is None:
             return None
-        return timeout if isinstance(timeout, (int, float)) and timeout > limit else self.deadline
+        is_longer = isinstance(timeout, (int, float)) and timeout > limit
+        return timeout if is_longer else DEFAULT
 
     def set_body(self, request: Handle) -> bool:
         """Sets a body that is known whole.
