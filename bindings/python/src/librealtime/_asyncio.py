@@ -100,10 +100,11 @@ class Connection(BaseConnection, Awaiting):
                 yield await self._recv_joined()
             while True:
                 while messages:
-                    message = messages.popleft()
+                    # A name would keep it while the next one comes.
+                    taken = [messages.popleft()]
                     if inbox.paused and len(messages) <= inbox.resume_at:
                         self._took(inbox)
-                    yield message
+                    yield taken.pop()
                 await self._more()
         except ConnectionClosedOK:
             return

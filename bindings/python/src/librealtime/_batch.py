@@ -12,6 +12,7 @@ import sys
 from typing import Any, Union
 
 from . import _abi
+from ._memory import LARGE, memory, text_at
 
 Message = Union[str, bytes]
 
@@ -26,25 +27,32 @@ _Memory = ctypes.c_char * sys.maxsize
 
 def decode(base: int, table: Any, count: int) -> tuple[list[Message], list[int]]:
     """All messages, and their lengths in bytes."""
-    # A slice of it is bytes.
-    memory: Any = _Memory.from_address(base)
     if count == 1:
-        at, length, kind, _ = _ONE.unpack_from(table.contents)
-        data = memory[at : at + length]
-        return [data.decode() if kind == _TEXT else data], [length]
+        offset, length, kind, _ = _ONE.unpack_from(table.contents)
+        at = base + offset
+        if kind == _TEXT:
+            return [text_at(at, length)], [length]
+        return [memory[at : at + length]], [length]
+    # A slice of it is bytes.
+    here: Any = _Memory.from_address(base)
     rows = ctypes.string_at(table, count * _ROW)
     kinds = rows[_KIND::_ROW]
     numbers = memoryview(rows).cast("q")
     offsets, lengths = numbers[0::3].tolist(), numbers[1::3].tolist()
     texts = kinds.count(_TEXT)
     messages: list[Message]
-    if texts == count:
-        messages = [memory[at : at + length].decode() for at, length in zip(offsets, lengths)]
-    elif texts == 0:
-        messages = [memory[at : at + length] for at, length in zip(offsets, lengths)]
+    if texts == 0:
+        messages = [here[at : at + length] for at, length in zip(offsets, lengths)]
+    elif max(lengths) >= LARGE:
+        messages = [
+            text_at(base + at, length) if kind == _TEXT else here[at : at + length]
+            for at, length, kind in zip(offsets, lengths, kinds)
+        ]
+    elif texts == count:
+        messages = [here[at : at + length].decode() for at, length in zip(offsets, lengths)]
     else:
         messages = [
-            memory[at : at + length].decode() if kind == _TEXT else memory[at : at + length]
+            here[at : at + length].decode() if kind == _TEXT else here[at : at + length]
             for at, length, kind in zip(offsets, lengths, kinds)
         ]
     return messages, lengths

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from . import _abi
-from ._memory import memory
+from ._memory import memory, text_at
 from ._registry import find
 from ._source_kind import Callback, Kind
 
@@ -39,7 +39,7 @@ def _on_event(
         try:
             target._came(
                 memory[event : event + event_length].decode(),
-                memory[data : data + data_length].decode(),
+                text_at(data, data_length),
                 memory[id_ : id_ + id_length].decode() if id_length else "",
                 had_id,
                 id_length + event_length + data_length,

@@ -13,7 +13,7 @@ from ._awaiting import plain
 from ._events import ServerSentEvent
 from ._handle import new
 from ._loader import lib
-from ._memory import memory
+from ._memory import memory, text_at
 from ._values import limit, text
 from .exceptions import check, from_status
 
@@ -143,7 +143,7 @@ def _on_event(
     parser = _feeding[key]
     kind = memory[event : event + event_length].decode()
     name = memory[id_ : id_ + id_length].decode() if id_length else ""
-    text = memory[data : data + length].decode()
+    text = text_at(data, length)
     sse = ServerSentEvent(kind, text, name, parser._retry)
     parser._retry = None
     parser._events.append(sse)

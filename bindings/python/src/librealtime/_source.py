@@ -52,15 +52,16 @@ class AsyncSource(BaseSource[T], Awaiting):
         self._begin_taking()
         while True:
             while items:
-                item = items.popleft()
+                # A name would keep it while the next one comes.
+                taken = [items.popleft()]
                 if inbox.paused and len(items) <= inbox.resume_at:
                     self._took()
-                if self._confirms:
-                    self._taken.took(self._asker(), item.id)
-                    yield item
+                confirms = self._confirms
+                if confirms:
+                    self._taken.took(self._asker(), taken[0].id)
+                yield taken.pop()
+                if confirms:
                     self._confirm()
-                else:
-                    yield item
             if self._is_over:
                 if self._failure is not None:
                     raise self._failure

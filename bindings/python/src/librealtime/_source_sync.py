@@ -27,12 +27,12 @@ class BlockingSource(Driven, BaseSource[T]):
         return new_loop()
 
     def __iter__(self) -> Iterator[T]:
-        while True:
-            try:
-                item = self.recv()
-            except StreamEnded:
-                return
-            yield item
+        try:
+            while True:
+                # A name would keep it while the next one comes.
+                yield self.recv()
+        except StreamEnded:
+            return
 
     def recv(self, timeout: float | None = None) -> T:
         """The next one, as iteration gives them.
