@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Peak memory above that at the start. A message that the program holds as an object of its own,
-#: and the one before it, are the program's: see `largest_kib` in victim.py.
+#: Peak memory above that at the start, with whatever the program itself holds of what came.
 MAX_GROWN_KIB = 100 << 10
 #: The longest `rt_loop_dispatch`, see victim.c for what counts. A machine that runs a gate is given
 #: more, since pages, caches and the clock rate are not its own.
@@ -83,7 +82,7 @@ def judge(case: Case, result: Result, counters: list[int]) -> list[str]:
         if not condition:
             found.append(complaint)
 
-    grown = result["grown_kib"] - 2 * result.get("largest_kib", 0)
+    grown = result["grown_kib"]
     longest = result["dispatch_ms"]
     gap = result["timer_gap_ms"]
     expect(grown < MAX_GROWN_KIB, f"memory grew by {grown >> 10} MiB, below 100 are allowed")

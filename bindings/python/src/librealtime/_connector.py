@@ -53,7 +53,10 @@ class Connector:
 
     :param compression: ``"deflate"`` (the default), a ``Deflate`` with its settings, or None.
     :param streaming: messages come in pieces, for ``recv_streaming``. Default False.
-    :param max_size: the largest message accepted, after decompression. Default 64 MiB.
+    :param max_size: the largest message accepted, after decompression. Default 16 MiB.
+        While it comes it is in memory up to three times: as received, as given to the program, and
+        the one before it, which the program may still hold. A str that has characters outside of
+        the Basic Multilingual Plane takes four bytes for each.
     :param max_header_size: the largest handshake answer accepted. Default 64 KiB.
     :param max_frame_size: splits messages sent into frames of at most this size. Default None.
     :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
@@ -112,7 +115,7 @@ class Connector:
         # Messages.
         compression: str | Deflate | None = "deflate",
         streaming: bool = False,
-        max_size: int | None = 2**26,
+        max_size: int | None = 2**24,
         max_header_size: int = 2**16,
         max_frame_size: int | None = None,
         max_queue: int | None = 256,

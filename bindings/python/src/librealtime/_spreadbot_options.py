@@ -209,7 +209,7 @@ class Options(SourceOptions):
     ping_interval: float | None = 20
     poll_interval: float = 15
     poll_timeout: float | None = 60
-    max_size: int | None = 2**26
+    max_size: int | None = 2**24
 
     def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
         super().apply(kind, source, loop)

@@ -105,7 +105,7 @@ class Parameters:
         as the network says.
     :param reachability: a ``Reachability``: while it is offline no attempt is made and none is
         counted. Default None: as the kernel tells.
-    :param max_size: the largest message. Default 64 MiB.
+    :param max_size: the largest message, and the largest answer to a poll. Default 16 MiB.
     :param max_queue: how many messages may wait to be taken before receiving pauses. Default 1024.
         A WebSocket confirms a send behind what it sent before: while receiving pauses, a send by
         the task that takes the messages, or with nobody to take them, raises ``BufferFull``. A
@@ -163,7 +163,7 @@ class Parameters:
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
         reachability: Reachability | None = None,
-        max_size: int | None = 2**26,
+        max_size: int | None = 2**24,
         max_queue: int | None = 1024,
         max_queue_bytes: int | None = 2**23,
     ) -> None:
