@@ -6,12 +6,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import librealtime
-from librealtime import _interrupts, sync
+from librealtime import _handle, _interrupts, _spreadbot_sends, sync
 from librealtime._loader import lib
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
@@ -280,3 +281,24 @@ def test_a_request_that_an_interrupt_met_is_cancelled(
             assert not client._calls
 
     run(main())
+
+
+@pytest.mark.parametrize(("is_durable", "withdrawn"), [(False, [7]), (True, [])])
+def test_a_send_that_an_interrupt_met_is_withdrawn(
+    is_durable: bool, withdrawn: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled: list[int] = []
+    monkeypatch.setattr(
+        _spreadbot_sends,
+        "SPREADBOT",
+        SimpleNamespace(cancel=lambda handle, number: cancelled.append(number) or 0),
+    )
+
+    def send(handle: Any, place: Any) -> int:
+        place._obj.value = 7
+        raise KeyboardInterrupt
+
+    sends = _spreadbot_sends.Sends(is_durable)
+    with pytest.raises(KeyboardInterrupt):
+        sends.submit(_handle.Handle(), send, lambda error, response: None)
+    assert (cancelled, len(sends)) == (withdrawn, 0)

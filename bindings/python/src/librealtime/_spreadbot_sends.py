@@ -36,8 +36,14 @@ class Sends:
         """Sends, and has `ended` be told once how that ended."""
         number = ctypes.c_uint64()
         with self._lock:
-            check(send(handle, ctypes.byref(number)))
-            self._endings[number.value] = ended
+            try:
+                check(send(handle, ctypes.byref(number)))
+                self._endings[number.value] = ended
+            except BaseException:
+                # An interrupt may come after it was sent.
+                if number.value:
+                    self.withdraw(number.value, handle)
+                raise
         return number.value
 
     def ended(
