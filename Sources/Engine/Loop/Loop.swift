@@ -229,7 +229,10 @@ package final class Loop: @unchecked Sendable {
     private func runScheduled() {
         guard !scheduled.isEmpty else { return }
         swap(&scheduled, &scheduledNow)
-        for source in scheduledNow where !isClosed.load(ordering: .relaxed) { source.turn() }
+        for source in scheduledNow {
+            // What has no turn any more must hear of the end.
+            if isClosed.load(ordering: .relaxed) { scheduled.append(source) } else { source.turn() }
+        }
         scheduledNow.removeAll(keepingCapacity: true)
     }
 
