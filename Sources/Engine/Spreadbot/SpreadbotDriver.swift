@@ -112,9 +112,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         case .close(let number): closeWebSocket(number)
         case .probe(let attempt): beginProbe(attempt)
         case .dropProbe(let number):
-            guard probe?.number == number else { return }
-            probe?.drop()
-            probe = nil
+            if probe?.number == number { dropProbe() }
         case .refresh(let token): refresh(token)
         case .refreshed(let error): tellClients(error)
         case .credential(let credential): setCredential(credential)
@@ -172,6 +170,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             try startLeg(leg)
         } catch {
             let error = error as? RealtimeError ?? RealtimeError(.system, "\(error)")
+            dropLeg()
             session.ended(
                 attempt.number, SpreadbotLegEnd(error: error), written: 0, now: Loop.now(),
                 wallClock: Loop.wallClock(), random: randomFraction())
@@ -205,9 +204,15 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         }
     }
 
+    /// Its handlers hold it, so that one that could not start must be dropped, too.
     private func dropLeg() {
         leg?.drop()
         leg = nil
+    }
+
+    private func dropProbe() {
+        probe?.drop()
+        probe = nil
     }
 
     private func legOpened(_ leg: SpreadbotLeg) {
@@ -342,6 +347,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             self.probe = probe
             try connection.start()
         } catch {
+            dropProbe()
             session.probeEnded(attempt.number, now: Loop.now())
         }
     }
@@ -357,8 +363,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
 
     func closeNow() {
         dropLeg()
-        probe?.drop()
-        probe = nil
+        dropProbe()
         loop.disarm(timer)
         reachability?.remove(self)
         sender?.close()
@@ -390,11 +395,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     /// Nothing is told once the loop is freed.
     func loopClosed() {
         gate.close()
-        leg = nil
-        probe = nil
-        dropHandlers()
-        tellEnd(isOver: true)
-        abandonSends()
+        closeNow()
     }
 
     /// Who waits for the end of a send of ours waits no longer; what is durable stays in its file.
