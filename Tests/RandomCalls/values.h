@@ -104,7 +104,7 @@ static struct bytes draw_bytes(struct caller *c) {
   static const size_t lengths[] = {5, 0, 1, 100, 126, 1021, 5000, 70000, BIG_BYTES};
   struct bytes bytes = {big_text, ONE_OF(c, lengths)};
   if (seldom(c, 30)) bytes.data = NULL;
-  else if (seldom(c, 60)) bytes.length = SIZE_MAX / 8 + below(c, 1000);
+  else if (seldom(c, 60)) bytes.length = SIZE_MAX / 8 + 1 + below(c, 1000);
   else if (seldom(c, 10)) bytes.data = "\xff\xfe\xfd\xfc\xfb", bytes.length = below(c, 6);
   return bytes;
 }
