@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 import tracemalloc
+import weakref
 
 import pytest
 
@@ -78,3 +80,31 @@ def test_iterating_keeps_nothing_that_was_given(run, server, events):
         for event in source:
             assert references(event) == alone
             break
+
+
+def test_an_answer_that_is_forgotten_is_freed_at_once(run, events):
+    async def body():
+        yield b"a"
+
+    async def main() -> None:
+        async with librealtime.RESTClient(events.url) as client:
+            for options in ({}, {"content": b"a"}, {"content": body()}):
+                response = await client.post("/page", **options)
+                forgotten.append(weakref.ref(response))
+            async with client.stream("GET", "/page") as response:
+                await response.aread()
+                forgotten.append(weakref.ref(response))
+            del response
+            left.extend(reference() for reference in forgotten)
+
+    forgotten: list[weakref.ref[object]] = []
+    left: list[object] = []
+    gc.disable()
+    try:
+        run(main())
+        with sync.RESTClient(events.url) as client:
+            reference = weakref.ref(client.get("/page"))
+            assert reference() is None
+    finally:
+        gc.enable()
+    assert left == [None] * 4

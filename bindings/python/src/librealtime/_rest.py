@@ -342,6 +342,8 @@ class RESTClient(BaseRESTClient):
             self._calls.discard(call)
             if isinstance(call.source, AwaitedSource):
                 call.source.stop()
+                # It refers to the call, see `Call._end`.
+                call.source.resume = lambda: None
         future = self._waiters.get(call)
         if future is not None and not future.done():
             future.set_result(None)

@@ -143,15 +143,21 @@ class Call:
             is_answered = self.is_refused()
         if not is_answered:
             self.error = self.error or _failure(status, message, response)
-        # The last, as whoever waits in another thread may look at any time.
-        self.is_over = True
-        self.changed()
+        self._end()
 
     def failed(self, error: RealtimeError) -> None:
         """The loop itself failed."""
         self.error = self.error or error
+        self._end()
+
+    def _end(self) -> None:
+        # The last, as whoever waits in another thread may look at any time.
         self.is_over = True
-        self.changed()
+        changed = self.changed
+        # These functions refer to this call: a cycle, which would keep the answer until the
+        # collector runs.
+        self.changed, self.pause = _ignore, _ignore
+        changed()
 
     def begun(self, response: RESTResponse) -> None:
         self.response = response
@@ -247,6 +253,10 @@ class StreamedAnswer(RESTResponse):
     def _keep(self) -> None:
         self._content = b"".join(self._begun)
         self._is_read = True
+
+
+def _ignore(*_: object) -> None:
+    pass
 
 
 def _again(error: BaseException) -> BaseException:
