@@ -20,7 +20,10 @@ enum {
   /// (RFC 9113 §6.1), and TLS adds a header and a tag.
   RECEIVED_PER_BYTE = 256,
   /// So many bytes sent excuse one received: the WINDOW_UPDATEs of an upload.
-  SENT_PER_BYTE = 16
+  SENT_PER_BYTE = 16,
+  /// The most that a server may have sent of an answer when it is broken off: the window that
+  /// libcurl grants each HTTP/2 stream, and 7.88 the whole connection, too (10 MiB since 8.4).
+  STREAM_WINDOW = 32 << 20
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -81,7 +84,9 @@ static bool may_read(shim_tls_guard *guard) {
 
 static void note_read(shim_tls_guard *guard, size_t count) {
   guard->left -= (int64_t)count;
-  guard->idle_bytes += count;
+  size_t of_dropped = count < guard->dropped_bytes ? count : guard->dropped_bytes;
+  guard->dropped_bytes -= of_dropped;
+  guard->idle_bytes += count - of_dropped;
   if (guard->idle_bytes <= SHIM_TLS_IDLE_BYTES) return;
   guard->is_suspect = guard->turn->has_suspects = true;
 }
@@ -178,8 +183,14 @@ void shim_tls_credit(shim_tls_guard *guard, uint64_t bytes) {
                                                                      : guard->idle_bytes;
 }
 
+void shim_tls_drop_answer(shim_tls_guard *guard) {
+  guard = shim_tls_lowest(guard);
+  if (guard) guard->dropped_bytes = STREAM_WINDOW;
+}
+
 void shim_tls_judge(shim_tls_guard *guard) {
   if (!guard->is_suspect) return;
+  decay(guard, rt_monotonic_nanoseconds());
   guard->is_suspect = false;
   guard->is_flood = guard->idle_bytes > SHIM_TLS_IDLE_BYTES;
 }

@@ -35,6 +35,8 @@ typedef struct shim_tls_guard {
   /// Bytes received that have carried nothing so far. It decays with time, see tls.c.
   uint64_t idle_bytes;
   uint64_t idle_since_ns;
+  /// Bytes that may still come of answers that were broken off: they are not counted.
+  uint64_t dropped_bytes;
   /// Too many such bytes: nothing is read until the owner has judged.
   bool is_suspect;
   /// Judged: nothing is read any more.
@@ -65,6 +67,9 @@ void shim_tls_find(CURL *easy, shim_tls_source *source);
 void shim_tls_forget(shim_tls_source *source);
 /// Says that received bytes carried so many bytes of headers, bodies or messages.
 void shim_tls_credit(shim_tls_guard *guard, uint64_t bytes);
+/// Says that an exchange ends before its answer: what is on its way of that carries nothing, and is
+/// not the peer's fault. Matters on HTTP/2 alone, where the connection stays.
+void shim_tls_drop_answer(shim_tls_guard *guard);
 /// The suspicion ends: with the verdict that it is a flood, or without.
 void shim_tls_judge(shim_tls_guard *guard);
 /// The guard that reads from the socket.

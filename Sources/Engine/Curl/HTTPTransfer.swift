@@ -105,6 +105,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         isOpen = false
         owner = nil
         if let wordTimer, wordTimer.isArmed { multi.loop.disarm(wordTimer) }
+        if result != CURLE_OK { shim_tls_drop_answer(handle.tlsGuard) }
         // A handle whose exchange is done may go to another.
         if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
