@@ -64,6 +64,30 @@ import Wire
         #expect(client.pass(.milliseconds(1)) == ["time out 1"])
     }
 
+    /// What is left is decoded when the loop has time, which is not the server's.
+    @Test func anAnswerThatHasComeIsInTime() throws {
+        let client = RESTClientModel()
+        let id = try client.submit { $0.deadline = .seconds(9) }
+        _ = client.done()
+        _ = client.head(id, 200)
+        client.session.answerCame(id)
+        #expect(client.pass(.seconds(20)) == [])
+        client.session.ended(id, nil, now: client.now, random: 0)
+        #expect(client.done() == ["finish 1 ok 200 (1)"])
+    }
+
+    @Test func whatFailsInItsDecodingHasItsDeadlineAgain() throws {
+        let client = RESTClientModel()
+        let id = try client.submit { $0.deadline = .seconds(9) }
+        _ = client.done()
+        _ = client.head(id, 200)
+        client.session.answerCame(id)
+        _ = client.pass(.seconds(8))
+        #expect(client.fail(id, .protocolViolation) == [])
+        #expect(client.pass(.milliseconds(500)) == ["start 1 GET http://h/"])
+        #expect(client.pass(.milliseconds(500)) == ["abort 1", "finish 1 deadline (2)"])
+    }
+
     @Test func theNextAttemptHasItsOwnTime() throws {
         let client = RESTClientModel()
         let id = try client.submit("PUT", body: .bytes([1])) { $0.deadline = .zero }

@@ -185,8 +185,12 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     }
 
     var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { isOpen ? handle.tlsGuard : nil }
+        if hasCome { owner?.answerCame(by: self) }
 
     func creditTLS() {
+    /// The whole answer has come, and its owner holds nothing up: only our own work delays its end.
+    var hasCome: Bool { isOpen && result == CURLE_OK && !isPaused }
+
         guard let tlsGuard else { return }
         let carried = handle.bytesReceived + UInt64(headReader.bytes)
         if carried > credited { shim_tls_credit(tlsGuard, carried - credited) }

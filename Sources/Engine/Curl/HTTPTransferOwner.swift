@@ -8,6 +8,8 @@ protocol HTTPTransferOwner: AnyObject {
     func received(_ head: ResponseHead, by transfer: HTTPTransfer)
     /// Bytes of the body, decoded; valid until this returns.
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer)
+    /// The whole answer has come in time. Its body is still being decoded or delivered.
+    func answerCame(by transfer: HTTPTransfer)
     /// It is over; nil when the answer is whole.
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer)
     /// How far it has come, for those who asked.
@@ -19,6 +21,7 @@ protocol HTTPTransferOwner: AnyObject {
 }
 
 extension HTTPTransferOwner {
+    func answerCame(by transfer: HTTPTransfer) {}
     func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {}
     func wantsBody(of transfer: HTTPTransfer) {}
 }

@@ -185,6 +185,8 @@ extension LongPollConnection: HTTPSource {
     func timeReached(_ now: Instant) {
         guard !isClosed else { return }
         let before = session?.state
+        // What has come in time is in time, however long its decoding takes.
+        if transfer?.hasCome == true { _ = try? session?.received(0, now: now) }
         let event = session?.timeReached(
             now, requestStarted: transfer?.requestStarted, random: randomFraction())
         switch event {

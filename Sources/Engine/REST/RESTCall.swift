@@ -131,7 +131,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     /// The attempt's time stands still while the caller holds up the exchange.
     private func tellHeld() {
-        let isHeld = wantsBody || isPaused && isAnswered && handlers.body != nil
+        // A server that has answered does not wait for the rest of the request's body, unless the
+        // two are a dialogue.
+        let isHeld = isAnswered ? handlers.body != nil && (isPaused || wantsBody) : wantsBody
         client.session.setHeld(id, isHeld, now: Loop.now())
     }
 
@@ -168,7 +170,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         guard mayCall else { return drop() }
         httpVersion = transfer.httpVersion
         isAnswered = true
-        if isPaused { tellHeld() }
+        if isPaused || wantsBody { tellHeld() }
         let reception = client.session.received(
             head, of: id, isShared: httpVersion >= 20, isNew: transfer.madeConnection,
             now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
@@ -207,6 +209,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         }
         self.body.append(body)
     }
+
+    func answerCame(by transfer: HTTPTransfer) { client.session.answerCame(id) }
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
         self.transfer = nil

@@ -95,12 +95,20 @@ extension RESTSession {
         entry.movedAt = now
     }
 
+    /// The whole answer has come, and `ended` follows: no limit of time ends it any more.
+    package mutating func answerCame(_ id: ID) {
+        guard let entry = entries[id], case .running(isAnswered: true) = entry.state else { return }
+        entry.hasCome = true
+        alarms.set(entry, nil)
+    }
+
     /// An exchange is over.
     /// - Parameter failure: nil when the answer is whole, or what was left of it is not wanted.
     package mutating func ended(
         _ id: ID, _ failure: HTTPFailure?, now: Instant, random: @autoclosure () -> Double
     ) {
         guard let entry = entries[id], entry.holdsPlace else { return }
+        entry.hasCome = false
         switch entry.state {
         case .draining(.redirect) where entry.isTimedOut:
             // The redirect shares the attempt's time, which is over.

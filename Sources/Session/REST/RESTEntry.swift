@@ -56,6 +56,8 @@ final class RESTEntry: @unchecked Sendable {
     @exclusivity(unchecked) var movedAt: Instant?
     /// The caller itself holds up its request's body or its answer.
     @exclusivity(unchecked) var isHeld = false
+    /// The whole answer has come in time; what is left to do, such as decoding it, is ours.
+    @exclusivity(unchecked) var hasCome = false
     /// The attempt was told to end; its end comes as any other.
     @exclusivity(unchecked) var isTimedOut = false
 
@@ -135,6 +137,7 @@ final class RESTEntry: @unchecked Sendable {
 
     /// When it must be looked at.
     var alarm: Instant? {
+        if hasCome { return nil }
         let own: Instant? =
             switch state {
             case .queued: expiry

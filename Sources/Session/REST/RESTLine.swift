@@ -105,6 +105,7 @@ extension RESTSession {
             entry.movedAt = nil
         }
         entry.isHeld = false
+        entry.hasCome = false
         if entry.usesCredential {
             entry.generation = generation
             if credential != nil || entry.request.has("Authorization") {
