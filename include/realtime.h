@@ -2165,10 +2165,9 @@ rt_status rt_eventsource_set_reconnection_time_ms(rt_eventsource *eventsource, i
 
 /**
  * The shortest reconnection time that the server's `retry` can set. A server that asks for less
- * gets this time, and its streams count as failures unless they last `stable_time`, so delays grow.
- * A shorter `reconnection_time` of the caller's own stays as it is. Whatever the options and the
- * answers are, an event source makes at most 50 requests at once, and then 4 a second; only the
- * redirects of one attempt may exceed that. Default 500. Before start alone.
+ * gets this time. A shorter `reconnection_time` of the caller's own stays as it is. Whatever the
+ * options and the answers are, an event source makes at most 50 requests at once, and then 4 a
+ * second; only the redirects of one attempt may exceed that. Default 500. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

@@ -50,8 +50,7 @@ extension EventSource {
         public var maxReconnects = 0
         /// Before a reconnect, until the server sends `retry`.
         public var reconnectionTime = Duration.seconds(3)
-        /// The shortest reconnection time that the server's `retry` can set. Streams of a server
-        /// that asks for less count as failures unless they last `stableTime`.
+        /// The shortest reconnection time that the server's `retry` can set.
         public var minReconnectionTime = Duration.milliseconds(500)
         /// The longest delay; never below the reconnection time.
         public var maxDelay = Duration.seconds(30)

@@ -220,7 +220,9 @@ def codings() -> None:
     each(("poll", "rest"), "gzip-members", messages=1, quiet=True)
     for attack in ("gzip-cut", "gzip-damaged", "coding-unknown"):
         each(("poll", "rest"), attack, status=PROTOCOL, quiet=True)
-        each(EVENTS, attack, status=PROTOCOL, max_requests=3, quiet=True)
+        # A server that closes an event stream seldom ends its compression first.
+        status = ("RT_ERROR_CLOSED",) if attack == "gzip-cut" else PROTOCOL
+        each(EVENTS, attack, status=status, max_requests=3, quiet=True)
         post = {"method": "POST", "body": "pay", "attempts": 5}
         each(REST, attack, options=post, status=PROTOCOL, max_requests=1, quiet=True)
 

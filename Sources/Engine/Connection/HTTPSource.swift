@@ -10,6 +10,8 @@ protocol HTTPSource: HTTPTransferOwner, TimerTarget, ReachabilityObserver, Senda
 
     /// What an attempt does, for the log.
     static var purpose: String { get }
+    /// Whether a server may end an answer inside of its content coding.
+    static var mayEndInCoding: Bool { get }
 
     // Any thread.
     var loop: Loop { get }
@@ -121,6 +123,7 @@ extension HTTPSource {
         var options = HTTPTransfer.Options()
         options.connectTimeout = configuration.connectTimeout
         options.decodes = configuration.compression
+        options.mayEndInCoding = Self.mayEndInCoding
         options.offersHTTP2 = configuration.http2
         options.takesFreshConnection = upkeep.needsFreshConnection
         upkeep.needsFreshConnection = false

@@ -55,6 +55,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     private static let exchangeBytes: UInt64 = 64
     let reportsProgress: Bool
     @exclusivity(unchecked) var tunnelAnswer = TunnelAnswer()
+    private let mayEndInCoding: Bool
     /// Bytes that its TLS connection has been credited with.
     @exclusivity(unchecked) private var credited: UInt64 = 0
     @exclusivity(unchecked) private var isFlooded = false
@@ -69,6 +70,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         self.handle = handle
         reportsProgress = options.reportsProgress
         isHead = request.method == "HEAD"
+        mayEndInCoding = options.mayEndInCoding
         requestBody = RequestBody(request)
         self.handles = handles
         self.multi = multi
@@ -363,6 +365,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     }
 
     private var unfinishedCoding: HTTPFailure? {
+            if case .cutShort = error, mayEndInCoding { return nil }
         do throws(ContentDecoder.Failure) {
             try decoder?.finish()
             return nil

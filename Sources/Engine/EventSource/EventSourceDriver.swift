@@ -6,6 +6,7 @@ import Wire
 // What an event source does on its loop's thread.
 extension EventSourceConnection: HTTPSource {
     static var purpose: String { "requesting an event stream" }
+    static var mayEndInCoding: Bool { true }
 
     // MARK: Attempts
 

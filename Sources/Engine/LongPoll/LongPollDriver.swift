@@ -6,6 +6,7 @@ import Wire
 // What a long poll does on its loop's thread.
 extension LongPollConnection: HTTPSource {
     static var purpose: String { "polling" }
+    static var mayEndInCoding: Bool { false }
 
     // MARK: Polls
 
@@ -184,9 +185,9 @@ extension LongPollConnection: HTTPSource {
 
     func timeReached(_ now: Instant) {
         guard !isClosed else { return }
-        let before = session?.state
         // What has come in time is in time, however long its decoding takes.
         if transfer?.hasCome == true { _ = try? session?.received(0, now: now) }
+        let before = session?.state
         let event = session?.timeReached(
             now, requestStarted: transfer?.requestStarted, random: randomFraction())
         switch event {

@@ -51,8 +51,6 @@ package struct EventSourceSession: HTTPSourceSession {
     package var lastEventID: String
     /// The server's wish, or the configured one.
     private var reconnectionTime: Duration
-    /// The server asked for less than the shortest reconnection time.
-    private var asksForTooMuch = false
     /// The ceiling whatever the server answers and the delays are.
     private var pacer = RequestPacer(burst: 50, interval: .milliseconds(250))
     /// Attempts in a row that ended before they were stable.
@@ -247,7 +245,6 @@ package struct EventSourceSession: HTTPSourceSession {
     /// one is raised to it, as browsers do (Firefox: 500 ms).
     package mutating func setReconnectionTime(milliseconds: Int64) {
         let asked = Duration.milliseconds(milliseconds)
-        asksForTooMuch = asked < configuration.minReconnectionTime
         reconnectionTime = max(asked, configuration.minReconnectionTime)
         askedDelay = reconnectionTime
     }
@@ -262,8 +259,8 @@ package struct EventSourceSession: HTTPSourceSession {
             ?? RealtimeError(.closed, "\(name) ended the stream")
         // One that ended the stream itself meant this wait; one that was lost did not.
         let least = failure == nil ? askedDelay : .zero
-        // The server answers polls: an event, then the end. At a sensible pace that does not fail.
-        let isPoll = failure == nil && hasDispatched && !asksForTooMuch
+        // The server answers polls: an event, then the end.
+        let isPoll = failure == nil && hasDispatched
         var told = end(
             error, status: error.proxyRefusal, now: now, random: random, least: least,
             isPoll: isPoll)

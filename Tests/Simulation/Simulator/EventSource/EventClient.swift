@@ -30,7 +30,6 @@ final class EventClient {
     /// The server asked for that much, and a network that comes back does not change it.
     private var notBefore: Instant
     private var askedDelay = Duration.zero
-    private var asksForTooMuch = false
     private var ceiling: RequestCeiling
 
     init(_ world: World, _ plan: EventPlan, _ server: EventServer) throws(RealtimeError) {
@@ -204,7 +203,6 @@ final class EventClient {
                     case .comment: world.fail("a comment nobody listens to")
                     case .retry(let milliseconds):
                         let asked = Duration.milliseconds(milliseconds)
-                        asksForTooMuch = asked < plan.minReconnectionTime
                         base = max(asked, plan.minReconnectionTime)
                         askedDelay = base
                         session.setReconnectionTime(milliseconds: milliseconds)
@@ -240,7 +238,7 @@ final class EventClient {
 
     private func ended(_ failure: HTTPFailure?) {
         let told = session.ended(failure, now: world.now, random: uniform())
-        let isPoll = failure == nil && hasDispatched && !asksForTooMuch
+        let isPoll = failure == nil && hasDispatched
         if isPoll { world.count("polled") }
         drop()
         tell(told, least: failure == nil ? askedDelay : .zero, isPoll: isPoll)

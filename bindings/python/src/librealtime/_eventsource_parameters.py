@@ -68,8 +68,7 @@ class Parameters:
     :param reconnect: whether it comes back; without, iteration ends with the stream. Default True.
     :param max_reconnects: how many in a row may end before they are stable. Default None.
     :param reconnection_time: before a reconnect until the server sets another. Default 3.
-    :param min_reconnection_time: the shortest that the server can set; streams of a server that
-        asks for less count as failures unless they last `stable_time`. Default 0.5.
+    :param min_reconnection_time: the shortest that the server can set. Default 0.5.
     :param max_delay: the longest delay, to which failures in a row grow. Default 30.
     :param stable_time: how long a stream must last before failures are counted anew, unless the
         server ends it in order after an event. Default 10.
