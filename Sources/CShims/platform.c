@@ -110,7 +110,6 @@ void rt_random_bytes(void *buffer, size_t length) {
 _Atomic uint32_t rt_fork_count;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-
 // Files that a forked child closes. In the child their `fd` is -1: it must not allocate or free.
 struct private_file {
   struct private_file *next;
@@ -139,9 +138,11 @@ int rt_private_open(const char *path, int flags, mode_t mode) {
   rt_fork_watch();
   struct private_file *file = malloc(sizeof *file);
   if (!file) return -1;
-  // Under the lock, so that no child can be forked between the two.
+  // Under the lock, so that no child can be forked between the two: its copy of the descriptor
+  // would keep the file's lock. fork() then waits for open(), so this must not be held up by
+  // the other end of a pipe; a slow file system holds up either.
   pthread_mutex_lock(&private_lock);
-  int fd = open(path, flags | O_CLOEXEC, mode), fault = errno;
+  int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK, mode), fault = errno;
   *file = (struct private_file){.next = private_files, .fd = fd};
   if (fd >= 0) private_files = file;
   pthread_mutex_unlock(&private_lock);

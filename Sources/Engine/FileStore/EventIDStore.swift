@@ -34,8 +34,11 @@ struct EventIDStore {
     ) throws(RealtimeError) -> Set<Int> {
         _ = try read()
         let lock = try lock(&patience)
-        // Closing it gives the lock back.
-        defer { _ = close(lock) }
+        // A child that was forked meanwhile has the descriptor, too: closing ours is not enough.
+        defer {
+            _ = flock(lock, LOCK_UN)
+            _ = close(lock)
+        }
         let bytes = try read()
         var file: EventIDFile
         do throws(RealtimeError) {
@@ -173,7 +176,10 @@ struct EventIDStore {
     /// A new file in the place of the old: whoever reads sees the one or the other.
     private func replace(_ bytes: [UInt8]) throws(RealtimeError) {
         let fresh = path + ".new"
-        try removeLeftover(fresh)
+        let headBytes = EventIDFile.firstLine.utf8.count + 1
+        guard Leftover.remove(fresh, headBytes: headBytes, isOurs: EventIDFile.isOurs) else {
+            throw refusal("cannot be replaced, as \(fresh) is in the way and not its own")
+        }
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let descriptor = open(fresh, flags, EventIDStore.mode)
         guard descriptor >= 0 else { throw failure("cannot be written") }
@@ -194,19 +200,6 @@ struct EventIDStore {
         guard rename(fresh, path) == 0 else {
             throw failure("cannot be replaced", without: fresh, errno)
         }
-    }
-
-    /// What a crash left. Under the lock nobody else of ours writes it.
-    private func removeLeftover(_ fresh: String) throws(RealtimeError) {
-        let descriptor = open(fresh, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
-        if descriptor < 0, errno == ENOENT { return }
-        var head = [UInt8](repeating: 0, count: EventIDFile.firstLine.utf8.count + 1)
-        let count = descriptor < 0 ? -1 : Glibc.read(descriptor, &head, head.count)
-        if descriptor >= 0 { _ = close(descriptor) }
-        guard count >= 0, EventIDFile.isOurs(head.prefix(count)) else {
-            throw refusal("cannot be replaced, as \(fresh) is in the way and not its own")
-        }
-        _ = unlink(fresh)
     }
 
     /// What could not take the file's place would fill a disk that is full.

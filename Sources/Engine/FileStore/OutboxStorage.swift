@@ -119,8 +119,16 @@ struct OutboxStorage: ~Copyable {
     /// - Returns: Where they are now; nil for one that cannot be read any more.
     mutating func compact(_ places: [Range<Int>]) throws(RealtimeError) -> [Range<Int>?] {
         let fresh = realPath + ".new"
-        // One that is left of a crash. Nobody else makes one while the lock is ours.
-        _ = unlink(fresh)
+        let headBytes = OutboxRecord.firstLine.count
+        let isFree = Leftover.remove(fresh, headBytes: headBytes) { head in
+            head.elementsEqual(OutboxRecord.firstLine)
+                || head.withUnsafeBytes(OutboxReader.isUnfinished)
+        }
+        guard isFree else {
+            throw RealtimeError(
+                .store,
+                "the outbox \(path) cannot be compacted, as \(fresh) is in the way and not its own")
+        }
         let target = rt_private_open(fresh, O_RDWR | O_CREAT | O_EXCL, OutboxStorage.mode)
         guard target >= 0 else { throw failure("cannot be compacted") }
         do throws(RealtimeError) {
@@ -168,7 +176,7 @@ extension OutboxStorage {
     /// The file under the path, and not one that was replaced while we waited.
     private static func openLocked(_ path: String) throws(RealtimeError) -> Int32 {
         for _ in 0..<16 {
-            let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK
+            let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY
             let descriptor = rt_private_open(path, flags, mode)
             guard descriptor >= 0 else {
                 guard errno == ELOOP else { throw failure(path, "cannot be opened") }

@@ -231,7 +231,7 @@ struct OutboxFileTests {
 
     /// A file that a crash left while it was written anew is in nobody's way.
     @Test func aCompactionThatWasInterruptedIsRepeated() throws {
-        folder.write([1, 2, 3], "outbox.new")
+        folder.write(OutboxRecord.firstLine + [1, 2, 3], "outbox.new")
         let (file, _) = try OutboxFile.open(folder.outbox)
         _ = try file.append(text("kept"))
         let large = OutboxMessage(.binary, payload: [UInt8](repeating: 7, count: 600_000))
