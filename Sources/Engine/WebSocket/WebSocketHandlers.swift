@@ -34,9 +34,8 @@ package struct WebSocketHandlers {
 
     private var rare: Rare?
 
-    /// Copies the rare handlers first if another copy of this struct shares them.
+    /// Always copies: `SharedHandlers`, which makes each change, keeps what was there before it.
     private mutating func own() -> Rare {
-        if let rare, isKnownUniquelyReferenced(&self.rare) { return rare }
         let copy = Rare(copying: rare)
         rare = copy
         return copy
