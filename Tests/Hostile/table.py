@@ -323,6 +323,11 @@ def crowds() -> None:
     """A few connections of one loop, each of which is flooded."""
     crowd: dict[str, object] = {"options": {"count": 4}, "cpu": "none", "seconds": 1.0}
     each(("websocket",), "ws-small-messages", **crowd)
+    each(EVENTS, "small-events", **crowd)
+    many = {**crowd, "options": {"count": 60}}
+    each(("websocket",), "ws-small-messages", NONE, **many)
+    each(EVENTS, "small-events", NONE, **many)
+    each(EVENTS, "gzip-events", NONE, **many)
 
 
 def below_http() -> None:

@@ -43,6 +43,8 @@ final class CurlMulti: TimerTarget {
     @exclusivity(unchecked) private var users: [(any CurlUser)?] = []
     @exclusivity(unchecked) private var freeSeats: [Int] = []
     @exclusivity(unchecked) private var news: [any CurlUser] = []
+    /// Those with more of a body than this turn may tell.
+    @exclusivity(unchecked) private var postponed: [any CurlUser] = []
     /// Seats of those who lost a connection that was not made.
     @exclusivity(unchecked) private var stranded: [Int] = []
     let decoding = DecodingTurns()
@@ -59,7 +61,8 @@ final class CurlMulti: TimerTarget {
     /// And for how long. libcurl reads up to 6 MB of a connection in a round, and a server can fill
     /// them with bytes that deliver nothing, such as chunk extensions.
     private static let turnTime = Duration.milliseconds(5)
-    /// Bytes of answers that were told since it last had its turn.
+    /// Bytes of answers that were told since its last turn ended. They are limited, as a few bytes
+    /// can be an event.
     @exclusivity(unchecked) private var told = 0
     @exclusivity(unchecked) private var isOpen = true
     private let forkGeneration = rt_fork_generation()
@@ -140,6 +143,7 @@ final class CurlMulti: TimerTarget {
         for seat in users.indices { users[seat]?.multiClosed() }
         users = []
         news = []
+        postponed = []
         decoding.removeAll()
         isOpen = false
         curl_multi_cleanup(multi)
@@ -204,6 +208,13 @@ final class CurlMulti: TimerTarget {
         }
     }
 
+    /// Whether a body may be told now. If not, `user.deliver()` is called again in the next turn.
+    func mayTell(body user: any CurlUser) -> Bool {
+        if told < Loop.bytesPerTurn { return true }
+        postponed.append(user)
+        return false
+    }
+
     private func deliverNews() {
         while isOpen, !news.isEmpty {
             let batch = news
@@ -235,6 +246,10 @@ final class CurlMulti: TimerTarget {
         if isOpen, tls.pointee.has_suspects { judge() }
         isInTurn = false
         told = 0
+        if !postponed.isEmpty {
+            news += postponed
+            postponed = []
+        }
         let hasMoreToDecode = decoding.endTurn()
         tls.pointee.number &+= 1
         sockets.settle()

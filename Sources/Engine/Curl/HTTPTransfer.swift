@@ -23,6 +23,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     @exclusivity(unchecked) private var head: ResponseHead?
     @exclusivity(unchecked) private var body = ByteBuffer()
     @exclusivity(unchecked) private var progress: Progress?
+    @exclusivity(unchecked) private var toldProgress = Progress()
     @exclusivity(unchecked) private var wantsBody = false
     @exclusivity(unchecked) private var result: CURLcode?
     @exclusivity(unchecked) private var isAnswered = false
@@ -54,8 +55,8 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     /// What an exchange that ends counts for its TLS connection.
     private static let exchangeBytes: UInt64 = 64
     let reportsProgress: Bool
-    @exclusivity(unchecked) var tunnelAnswer = TunnelAnswer()
     private let mayEndInCoding: Bool
+    @exclusivity(unchecked) var tunnelAnswer = TunnelAnswer()
     /// Bytes that its TLS connection has been credited with.
     @exclusivity(unchecked) private var credited: UInt64 = 0
     @exclusivity(unchecked) private var isFlooded = false
@@ -69,8 +70,8 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     ) throws(RealtimeError) {
         self.handle = handle
         reportsProgress = options.reportsProgress
-        isHead = request.method == "HEAD"
         mayEndInCoding = options.mayEndInCoding
+        isHead = request.method == "HEAD"
         requestBody = RequestBody(request)
         self.handles = handles
         self.multi = multi
@@ -104,10 +105,10 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         guard isOpen, !multi.isForked else { return }
         // Bytes of this exchange do not count as a flood against others on its connection.
         creditTLS()
+        if result != CURLE_OK { shim_tls_drop_answer(handle.tlsGuard) }
         isOpen = false
         owner = nil
         if let wordTimer, wordTimer.isArmed { multi.loop.disarm(wordTimer) }
-        if result != CURLE_OK { shim_tls_drop_answer(handle.tlsGuard) }
         // A handle whose exchange is done may go to another.
         if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
@@ -184,15 +185,15 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         }
         // Behind what is still to be told.
         deliver()
+        if hasCome { owner?.answerCame(by: self) }
     }
 
-    var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { isOpen ? handle.tlsGuard : nil }
-        if hasCome { owner?.answerCame(by: self) }
-
-    func creditTLS() {
     /// The whole answer has come, and its owner holds nothing up: only our own work delays its end.
     var hasCome: Bool { isOpen && result == CURLE_OK && !isPaused }
 
+    var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { isOpen ? handle.tlsGuard : nil }
+
+    func creditTLS() {
         guard let tlsGuard else { return }
         let carried = handle.bytesReceived + UInt64(headReader.bytes)
         if carried > credited { shim_tls_credit(tlsGuard, carried - credited) }
@@ -273,11 +274,6 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         hold()
     }
 
-    /// libcurl reads a hundred times before it returns, as long as there is something.
-    private var hasEnough: Bool {
-        body.count >= HTTPTransfer.heldBytes && !isLettingGo
-    }
-
     /// Has libcurl read no more; not in its callbacks, where it would read once more first.
     private func hold() {
         guard !isHeld else { return }
@@ -291,7 +287,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
 
     private func deliverBody() {
         if let decoder { deliver(by: decoder) }
-        while decoder == nil, isOpen, !isPaused, !body.isEmpty {
+        while decoder == nil, isOpen, !isPaused, !body.isEmpty, multi.mayTell(body: self) {
             // Taken out, since more may be written while it is told.
             var chunk = ByteBuffer()
             swap(&chunk, &body)
@@ -365,11 +361,11 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     }
 
     private var unfinishedCoding: HTTPFailure? {
-            if case .cutShort = error, mayEndInCoding { return nil }
         do throws(ContentDecoder.Failure) {
             try decoder?.finish()
             return nil
         } catch {
+            if case .cutShort = error, mayEndInCoding { return nil }
             return HTTPFailure(error.error(from: "\(handle.way)"))
         }
     }
@@ -419,7 +415,8 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     }
 
     func take(body bytes: UnsafeRawBufferPointer) -> Int {
-        if hasEnough {
+        // libcurl reads a hundred times before it returns, as long as there is something.
+        if body.count >= HTTPTransfer.heldBytes, !isLettingGo {
             isHeld = true
             return Int(CURL_WRITEFUNC_PAUSE)
         }
@@ -450,6 +447,4 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         toldProgress = progress
         note()
     }
-
-    @exclusivity(unchecked) private var toldProgress = Progress()
 }

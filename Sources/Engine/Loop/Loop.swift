@@ -77,6 +77,8 @@ package final class Loop: @unchecked Sendable {
 
     /// What one connection may read in one turn, so that none starves the others.
     static let bytesPerTurn = 1 << 20
+    /// What each may read in this turn.
+    @exclusivity(unchecked) private(set) var readShare = Loop.bytesPerTurn
     /// One read; one buffer of this size serves all connections of the loop.
     static let receiveBytes = 256 << 10
 
@@ -169,6 +171,7 @@ package final class Loop: @unchecked Sendable {
         guard count >= 0 else { throw Loop.systemError("waiting for events", errno) }
         counters.turns.grow(by: 1)
         counters.events.grow(by: UInt64(count))
+        readShare = ReadShare.of(ready: Int(count) + scheduled.count)
         for index in 0..<Int(count) where !isClosed.load(ordering: .relaxed) {
             handle(readyEvents[index])
         }

@@ -9,8 +9,8 @@ extension WebSocketConnection {
     /// Reads until the socket is empty or this turn's share is used up. Both the bytes read and the
     /// bytes they inflate to count.
     func receive() {
-        var share = Loop.bytesPerTurn
-        session?.pointee.allow(inflating: Loop.bytesPerTurn)
+        var share = loop.readShare
+        session?.pointee.allow(inflating: share)
         while share > 0 {
             guard let transport = readable else { return }
             if !held.isEmpty || session?.pointee.hasPendingEnd == true {
@@ -18,12 +18,13 @@ extension WebSocketConnection {
                 if !held.isEmpty { return }
                 continue
             }
-            if let count = receiveDirectly(transport) {
+            if let count = receiveDirectly(transport, atMost: share) {
                 if count == 0 { return }
                 share -= count
                 continue
             }
-            let buffer = loop.receiveBuffer()
+            let buffer = UnsafeMutableRawBufferPointer(
+                rebasing: loop.receiveBuffer().prefix(share))
             switch transport.read(into: buffer) {
             case .bytes(let count, let isDrained):
                 share -= count
@@ -60,9 +61,9 @@ extension WebSocketConnection {
 
     /// Reads the rest of a large frame into its place.
     /// - Returns: how many bytes came, 0 when none will for now; nil when there is no such frame.
-    private func receiveDirectly(_ transport: Transport) -> Int? {
+    private func receiveDirectly(_ transport: Transport, atMost share: Int) -> Int? {
         guard case .open = phase, let space = session?.pointee.directSpace() else { return nil }
-        switch transport.read(into: space) {
+        switch transport.read(into: UnsafeMutableRawBufferPointer(rebasing: space.prefix(share))) {
         case .bytes(let count, let isDrained):
             wireBytesReceived &+= UInt64(truncatingIfNeeded: count)
             let now = Loop.now()
