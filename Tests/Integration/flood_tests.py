@@ -9,16 +9,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import gzip
 import pathlib
+import socket
+import ssl
 import tempfile
+import threading
 import time
+import zlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import librealtime
+from certificates import TLS
 from flood_server import ANSWERS, FRAMES, SMALL_FRAMES, flooding
-from harness import PATIENCE_S, Suite, expect
+from harness import PATIENCE_S, Failed, Suite, expect
+from http2_server import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    STATUS_200,
+    HTTP2Server,
+    answer,
+    frame,
+)
 from streams import StreamServer
-from watch import Exchange, add_async
+from watch import Exchange, add_async, watching
 
 #: A held up loop stood still for 3 to 60 s.
 MOST_GAP_S = 1.0
@@ -31,6 +48,14 @@ PROXIES = {
     "long refusal": "",
     "tunnel's header lines": "answered CONNECT with more than 32768 bytes",
 }
+#: Cut or not, the answer says itself where it ends.
+WHOLE = (
+    "ended",
+    "cut behind its length",
+    "cut behind its chunks",
+    "closed behind its length",
+    "closed behind its chunks",
+)
 LENGTHS = {
     "two values": ("Content-Length: 4\r\nContent-Length: 5", "4 and 5"),
     "a list of two values": ("Content-Length: 5, 4", "5 and 4"),
@@ -51,14 +76,22 @@ def add(suite: Suite) -> None:
     }
     tests["HTTP/2 interim heads"] = functools.partial(too_large, "interim heads")
     tests["HTTP/2 frames of one byte are no flood"] = small_frames
+    tests["HTTP/2: the rest of a cancelled answer is no flood"] = cancelled
     tests["an event source leaves a flood, too"] = event_source
+    tests["an answer that has come is decoded in the loop's time"] = in_time
+    tests["an answer that stops while the request's body waits"] = stops_early
+    tests["what comes unasked ends a kept connection"] = dirty
+    for name in ("chunks", "connection"):
+        tests[f"a compressed event stream ends with its {name}"] = functools.partial(
+            compressed_stream, name
+        )
     for name in (*TOO_LARGE, "status line"):
         tests[name] = functools.partial(too_large, name)
     for name, text in PROXIES.items():
         tests[f"a proxy's {name}"] = functools.partial(proxy, name, text)
     for version in ("1.2", "1.3"):
         tests[f"TLS {version}: a body cut short"] = functools.partial(cut, version)
-        for name in ("ended", "cut behind its length", "cut behind its chunks"):
+        for name in WHOLE:
             tests[f"TLS {version}: a body that {name} is whole"] = functools.partial(
                 whole, name, version
             )
@@ -142,6 +175,47 @@ async def small_frames() -> None:
     expect(response.content == b"x" * SMALL_FRAMES, f"{response}")
 
 
+async def cancelled() -> None:
+    """24 MiB are on their way when an answer is cancelled. Another one goes on, a third follows."""
+    is_asked, has_begun, is_gone = threading.Event(), threading.Event(), threading.Event()
+    piece = b"x" * 16384
+    first: list[int] = []
+
+    def script(connection: ssl.SSLSocket, stream: int, number: int) -> bool:
+        head = frame(HEADERS, END_HEADERS, stream, STATUS_200)
+        if number == 1:
+            first.append(stream)
+            connection.sendall(head)
+            is_asked.set()
+        elif number == 2:
+            connection.sendall(head + frame(DATA, 0, stream, piece))
+            has_begun.set()
+            is_gone.wait(PATIENCE_S)
+            for _ in range((24 << 20) // len(piece)):
+                connection.sendall(frame(DATA, 0, stream, piece))
+            connection.sendall(frame(DATA, END_STREAM, first[0], b"ok"))
+        else:
+            return answer(connection, stream)
+        return True
+
+    with tempfile.TemporaryDirectory() as folder:
+        tls = TLS(pathlib.Path(folder), "127.0.0.1")
+        with HTTP2Server(tls.context, script) as server:
+            async with librealtime.RESTClient(
+                server.url, ca_file=tls.ca_file, attempts=1, timeout=PATIENCE_S, deadline=None
+            ) as client:
+                slow = asyncio.create_task(client.get("/slow"))
+                await asyncio.to_thread(is_asked.wait, PATIENCE_S)
+                large = asyncio.create_task(client.get("/large"))
+                await asyncio.to_thread(has_begun.wait, PATIENCE_S)
+                large.cancel()
+                await asyncio.wait([large])
+                is_gone.set()
+                expect((await slow).content == b"ok", "the one beside it failed")
+                expect((await client.get("/next")).content == b"ok", "the next one failed")
+            expect({connection for connection, _, _ in server.seen} == {1}, f"{server.seen}")
+
+
 async def event_source() -> None:
     with tempfile.TemporaryDirectory() as folder:
         with flooding("empty data", pathlib.Path(folder)) as place:
@@ -196,3 +270,101 @@ async def bad_length(fields: str, text: str) -> None:
 async def good_length(fields: str) -> None:
     response = await with_length(fields)
     expect(response.content == b"whole", f"{response}")
+
+
+async def in_time() -> None:
+    """Its deadline passes when all of it lies in the kernel, and nothing of it is decoded."""
+    body = gzip.compress(bytes(48 << 20))
+    may_answer, has_answered = threading.Event(), threading.Event()
+
+    def script(exchange: Exchange) -> None:
+        may_answer.wait(PATIENCE_S)
+        length = f"Content-Length: {len(body)}"
+        exchange.begin(length, "Content-Encoding: gzip", kind="application/octet-stream")
+        exchange.send(body)
+        has_answered.set()
+        exchange.hold()
+
+    with StreamServer(script, None) as server:
+        async with librealtime.RESTClient(timeout=1, deadline=1, attempts=1) as client:
+            begun = time.monotonic()
+            task = asyncio.create_task(client.get(server.url("/")))
+            await asyncio.to_thread(server.request)
+            may_answer.set()
+            has_answered.wait(PATIENCE_S)
+            # The loop cannot run meanwhile.
+            time.sleep(max(0, begun + 1.1 - time.monotonic()))
+            expect(len((await task).content) == 48 << 20, "it is not whole")
+
+
+async def stops_early() -> None:
+    """The server has answered: the caller, who has no more to send, does not hold it up."""
+
+    def script(exchange: Exchange) -> None:
+        exchange.begin("Content-Length: 10", status="413 Too large", kind="text/plain")
+        exchange.send("half")
+        exchange.hold()
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"first"
+        await asyncio.sleep(PATIENCE_S)
+
+    with StreamServer(script, None) as server:
+        async with librealtime.RESTClient(timeout=0.2, deadline=None, attempts=1) as client:
+            try:
+                response = await client.post(server.url("/"), content=endless())
+            except librealtime.RealtimeError as error:
+                return failed(error, "RT_ERROR_TIMEOUT", "did not end its answer within")
+    raise Failed(f"no error but {response}")
+
+
+async def dirty() -> None:
+    """Bytes behind an answer are not the next one's: the request goes out on a new connection."""
+    answered, seen = threading.Event(), []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve(connection: socket.socket, number: int) -> None:
+            with connection, contextlib.suppress(OSError):
+                while data := connection.recv(65536):
+                    seen.append((number, data.split(b" ")[0]))
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+                    if len(seen) == 1 and is_over.wait(PATIENCE_S):
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
+                        answered.set()
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                for number in range(1, 3):
+                    connection, _ = listener.accept()
+                    threading.Thread(target=serve, args=(connection, number), daemon=True).start()
+
+        is_over = threading.Event()
+        threading.Thread(target=accept, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        async with librealtime.RESTClient(url, timeout=PATIENCE_S, attempts=1) as client:
+            await client.get("")
+            is_over.set()
+            await asyncio.to_thread(answered.wait, PATIENCE_S)
+            response = await client.post("", content=b"pay")
+    expect(response.content == b"good" and response.attempts == 1, f"{response}")
+    expect(seen == [(1, b"GET"), (2, b"POST")], f"{seen}")
+
+
+async def compressed_stream(ends_with: str) -> None:
+    """Servers close event streams, and seldom end their compression first."""
+
+    def script(exchange: Exchange) -> None:
+        in_chunks = ends_with == "chunks"
+        fields = ("Transfer-Encoding: chunked",) if in_chunks else ()
+        exchange.begin("Content-Encoding: gzip", *fields)
+        encoder = zlib.compressobj(wbits=31)
+        data = encoder.compress(b"data: x\n\n") + encoder.flush(zlib.Z_SYNC_FLUSH)
+        (exchange.chunk if in_chunks else exchange.send)(data)
+        if in_chunks:
+            exchange.chunk(b"")
+
+    async with watching(script) as (watch, _):
+        for _ in range(3):
+            await watch.data("x")
+            error = await watch.loses("RT_ERROR_CLOSED", "ended the stream")
+            expect(error.attempt <= 1, f"a clean end counts as a failure: {error}")

@@ -22,6 +22,7 @@ from http2_server import ACK, DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, 
 
 PRIORITY, PING, WINDOW_UPDATE, ALTSVC, UNKNOWN, PADDED = 2, 6, 8, 10, 99, 8
 OK = b"HTTP/1.1 200 OK\r\n"
+CLOSE = b"Connection: close\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 REFUSED = b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\n"
 #: Bytes of a body that comes in DATA frames of one byte.
@@ -60,6 +61,11 @@ TLS_ANSWERS: dict[str, tuple[bytes, bool]] = {
     "ended": (OK + b"\r\nwhole", True),
     "cut behind its length": (OK + b"Content-Length: 5\r\n\r\nwhole", False),
     "cut behind its chunks": (CHUNKED + b"5\r\nwhole\r\n0\r\n\r\n", False),
+    "closed behind its length": (OK + CLOSE + b"Content-Length: 5\r\n\r\nwhole", False),
+    "closed behind its chunks": (
+        OK + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n",
+        False,
+    ),
 }
 
 
