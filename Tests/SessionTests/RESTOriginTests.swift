@@ -89,6 +89,8 @@ import Wire
     }
 
     @Test(arguments: [
+        "..;/x", "..;", "..;a=b/x", "%2e%2e;/x", "%2E.;v=1/x", "..%3b/x", ".%2e%3Bx%2fy", "..;\\x",
+        "a/..;/..;/x", "a;v=1/../..;/x", ";a/../x", "..;%5cx",
         "..", "../", "../x", "a/../../x", "/../x", "./../x", "%2e%2e/x", "%2E./x", ".%2e/x",
         "a/..%2f../x", "..%2Fx", "..%5cx", "..\\x", "a//../../x", "../v1/x", "../v1x?q",
     ])
@@ -106,7 +108,8 @@ import Wire
     @Test(arguments: [
         ("a/../b", "/v1/b"), ("a/b/../../c", "/v1/c"), ("./a", "/v1/a"), ("a/..", "/v1/"),
         ("..a/b", "/v1/..a/b"), ("a?x=../..", "/v1/a?x=../.."), ("...", "/v1/..."),
-        ("a%2fb", "/v1/a%2fb"), ("a#../..", "/v1/a"),
+        ("a%2fb", "/v1/a%2fb"), ("a#../..", "/v1/a"), ("a;v=1/b", "/v1/a;v=1/b"),
+        ("a;v=../b", "/v1/a;v=../b"), ("a..;x/b", "/v1/a..;x/b"), ("a?..;/..;/", "/v1/a?..;/..;/"),
     ])
     func pathsBelowTheBaseArePaths(path: String, target: String) throws {
         #expect(try configuration("https://h/v1").base.url(of: path).target == target)

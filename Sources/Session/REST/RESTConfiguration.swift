@@ -149,12 +149,13 @@ package struct RESTBase: Sendable {
 }
 
 /// A path that leads out of the base would reach what its caller did not mean (RFC 3986 §5.2.4).
-/// Servers differ on what they decode first, so that encoded dots and slashes count as well.
+/// Servers differ on what they decode first, so that encoded dots and slashes count as well. Some,
+/// such as Tomcat, leave a segment's parameters out before they look for dots: "..;a" is "..".
 package func checkBelowBase(_ path: Substring, _ base: HTTPURL) throws(RealtimeError) {
     var depth = 0
     var segment: [UInt8] = []
     func leave() -> Bool {
-        switch segment {
+        switch Array(segment.prefix { $0 != UInt8(ascii: ";") }) {
         case Array("..".utf8): depth -= 1
         case [], Array(".".utf8): break
         default: depth += 1
