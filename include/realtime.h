@@ -2933,7 +2933,8 @@ typedef rt_credentials (*rt_rest_credentials_fn)(void *user);
  *
  * loop: the loop it lives on, which it keeps alive.
  * base_url: what paths are resolved against, without a query; user and password in it become a
- *   basic Authorization header. NULL when all requests name whole URLs.
+ *   basic Authorization header of all requests to its origin. NULL when all requests name whole
+ *   URLs.
  * out: receives the client; to be freed with `rt_rest_free`.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.

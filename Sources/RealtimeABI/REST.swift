@@ -38,7 +38,8 @@ public typealias rt_rest_credentials_fn =
 /// Makes a client. Any thread. Since 0.1.
 /// - Parameter loop: the loop it lives on, which it keeps alive.
 /// - Parameter base_url: what paths are resolved against, without a query; user and password in it
-///   become a basic Authorization header. NULL when all requests name whole URLs.
+///   become a basic Authorization header of all requests to its origin. NULL when all requests name
+///   whole URLs.
 /// - Parameter out: receives the client; to be freed with `rt_rest_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL;
 ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.

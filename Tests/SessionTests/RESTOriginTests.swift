@@ -88,6 +88,20 @@ import Wire
         #expect(outcome.head?.status == 401)
     }
 
+    /// User and password of the base URL are its origin's, however a URL there is spelt.
+    @Test(
+        arguments: [
+            ("/a", "me"), ("https://h/v1/a", "me"), ("https://H:443/b?q", "me"),
+            ("https://you:x@h/", "you"), ("https://you@h/", "you"), ("http://h/", nil),
+            ("https://h:444/", nil), ("https://h.evil/", nil), ("https://files.h/", nil),
+        ] as [(String, String?)])
+    func credentialsOfTheBaseStayAtItsOrigin(url: String, user: String?) throws {
+        let client = try configuration("https://me:secret@h/v1", ["https://files.h"])
+        let made = try client.base.url(of: url)
+        #expect(made.user == user)
+        #expect((made.password == "secret") == (user == "me"))
+    }
+
     @Test(arguments: [
         "..;/x", "..;", "..;a=b/x", "%2e%2e;/x", "%2E.;v=1/x", "..%3b/x", ".%2e%3Bx%2fy", "..;\\x",
         "a/..;/..;/x", "a;v=1/../..;/x", ";a/../x", "..;%5cx",

@@ -135,7 +135,14 @@ package struct RESTBase: Sendable {
         {
             return plain
         }
-        guard let url, !isAbsolute(path) else { return try parse(path) }
+        guard let url else { return try parse(path) }
+        if isAbsolute(path) {
+            let whole = try parse(path)
+            // The base's user and password are its origin's; a URL may have its own.
+            let takesBase =
+                whole.user == nil && whole.password == nil && whole.hasSameOrigin(as: url)
+            return takesBase ? whole.withCredentials(of: url) : whole
+        }
         let path = path.withoutFragment
         if path.isEmpty { return url }
         let rest = Substring(path.utf8.drop { $0 == UInt8(ascii: "/") })

@@ -39,7 +39,7 @@ class BaseRESTClient(Calling):
     (``raise_for_status``); what brings no answer is raised.
 
     :param base_url: what paths are resolved against; user and password in it become a basic
-        Authorization header. Default None: requests name whole URLs.
+        Authorization header of all requests to its origin. Default None: requests name whole URLs.
     :param headers: sent with every request to the base URL's origin. Default none.
     :param params: of the query of every request to the base URL's origin, as a request's. Default
         none.
