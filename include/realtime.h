@@ -2558,8 +2558,9 @@ void rt_longpoll_free(rt_longpoll *longpoll);
 rt_status rt_longpoll_start(rt_longpoll *longpoll);
 
 /**
- * Drops the poll in flight and polls again at once. While credentials are fetched
- * (RT_CREDENTIALS_LATER) it changes nothing: their answer polls. Any thread.
+ * Drops the poll in flight and polls again at once. An answer that is being delivered, or waits in
+ * a pause, is delivered first. While credentials are fetched (RT_CREDENTIALS_LATER) it changes
+ * nothing: their answer polls. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
  * Since 0.1.

@@ -169,7 +169,8 @@ public final class LongPoll: Sendable, AsyncSequence {
         mailbox.finish(.normal, discarding: true)
     }
 
-    /// Drops the poll in flight and polls again at once.
+    /// Drops the poll in flight and polls again at once. An answer that is being delivered is
+    /// delivered first.
     /// - Throws: `RealtimeError(.closed)`.
     public func restart() throws(RealtimeError) { try connection.restart() }
 

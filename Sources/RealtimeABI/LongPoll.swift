@@ -113,8 +113,9 @@ public func rt_longpoll_start(_ longpoll: rt_longpoll?) -> rt_status {
     poll(longpoll) { try $0.start() }
 }
 
-/// Drops the poll in flight and polls again at once. While credentials are fetched
-/// (RT_CREDENTIALS_LATER) it changes nothing: their answer polls. Any thread. Since 0.1.
+/// Drops the poll in flight and polls again at once. An answer that is being delivered, or waits in
+/// a pause, is delivered first. While credentials are fetched (RT_CREDENTIALS_LATER) it changes
+/// nothing: their answer polls. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_restart")
 public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {

@@ -30,6 +30,8 @@ package final class LongPollConnection: @unchecked Sendable {
     /// What is being delivered, or waits for the end of a pause.
     @exclusivity(unchecked) var delivery: LongPollDelivery?
     var isDelivering = false
+    /// `restart` was called while an answer was being delivered.
+    var restartsAfterDelivery = false
     /// Messages of the answer that were told.
     @exclusivity(unchecked) var told = 0
 

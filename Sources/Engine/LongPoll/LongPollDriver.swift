@@ -123,6 +123,7 @@ extension LongPollConnection: HTTPSource {
     private func reject(_ error: RealtimeError) {
         let failure = session?.rejected(error, now: Loop.now(), random: randomFraction())
         if let failure { tell(failure) }
+        restartIfAsked()
     }
 
     /// Delivers what has come, some of it in each turn, until the poll is closed or paused. Then
@@ -154,6 +155,7 @@ extension LongPollConnection: HTTPSource {
         session?.delivered(isEmpty: told == 0, now: Loop.now())
         if let id = session?.lastEventID { publish(id: id) }
         updateTimer()
+        restartIfAsked()
     }
 
     /// Checks what has come. Once it is known to be whole, the server counts as open.
@@ -208,10 +210,16 @@ extension LongPollConnection: HTTPSource {
     func restartNow() {
         guard !isClosed, let state = session?.state, state != .closed else { return }
         // What came is delivered first: dropped, it would be asked for again.
-        guard delivery == nil, !isDelivering else { return }
+        restartsAfterDelivery = delivery != nil || isDelivering
+        if restartsAfterDelivery { return }
         dropConnection()
         session?.restart(now: Loop.now())
         updateTimer()
+    }
+
+    /// Makes up for a restart that came during a delivery.
+    private func restartIfAsked() {
+        if restartsAfterDelivery { restartNow() }
     }
 
     func closeNow() {
