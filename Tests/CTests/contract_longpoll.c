@@ -116,7 +116,7 @@ static void messages_come_in_order(rt_loop *loop, const char *server) {
 }
 
 typedef struct counted {
-  int messages, ids, errors, pause_at;
+  int messages, ids, errors, pause_at, restart_at;
   rt_longpoll *poll;
 } counted;
 
@@ -124,9 +124,11 @@ static void on_part(const char *id, size_t id_length, const char *content_type,
                     const uint8_t *data, size_t length, bool had_id, void *user) {
   counted *c = user;
   CHECK(content_type[0] == '\0' && data[0] == '\0' && length == 0);
-  CHECK(had_id ? strcmp(id, "7") == 0 : id_length == 0);
   c->ids += had_id;
+  /* It stays with the messages behind it. */
+  CHECK(c->ids > 0 ? strcmp(id, "7") == 0 : id_length == 0);
   if (++c->messages == c->pause_at) CHECK_OK(rt_longpoll_pause(c->poll));
+  if (c->messages == c->restart_at) CHECK_OK(rt_longpoll_restart(c->poll));
 }
 
 static void on_malformed(rt_status status, const char *message, int32_t http_status, bool fatal,
@@ -136,11 +138,12 @@ static void on_malformed(rt_status status, const char *message, int32_t http_sta
   ((counted *)user)->errors++;
 }
 
-static void begin_batch(counted *c, rt_loop *loop, const char *server, const char *path) {
+static void begin_batch(counted *c, rt_loop *loop, const char *server, const char *path,
+                        rt_longpoll_cursor cursor) {
   c->poll = new_longpoll(loop, server, path);
   CHECK_OK(rt_longpoll_on_message(c->poll, on_part, c, NULL));
   CHECK_OK(rt_longpoll_on_error(c->poll, on_malformed, c, NULL));
-  CHECK_OK(rt_longpoll_set_cursor(c->poll, RT_LONGPOLL_CURSOR_HEADER_ID, NULL));
+  CHECK_OK(rt_longpoll_set_cursor(c->poll, cursor, NULL));
   CHECK_OK(rt_longpoll_start(c->poll));
 }
 
@@ -149,7 +152,7 @@ static void begin_batch(counted *c, rt_loop *loop, const char *server, const cha
 static void a_large_batch_takes_several_turns(rt_loop *loop, const char *server) {
   counted c = {.pause_at = 2000};
   int before, most = 0;
-  begin_batch(&c, loop, server, "/batch/5000");
+  begin_batch(&c, loop, server, "/batch/5000", RT_LONGPOLL_CURSOR_HEADER_ID);
   for (int turns = 0; c.messages < 2000 && turns < 100000; turns++) {
     before = c.messages;
     CHECK_OK(rt_loop_dispatch(loop, 10));
@@ -166,9 +169,26 @@ static void a_large_batch_takes_several_turns(rt_loop *loop, const char *server)
   rt_longpoll_free(c.poll);
 
   c = (counted){0};
-  begin_batch(&c, loop, server, "/batch/-5000");
+  begin_batch(&c, loop, server, "/batch/-5000", RT_LONGPOLL_CURSOR_HEADER_ID);
   TURN_UNTIL(loop, c.errors == 1);
   CHECK(c.messages == 0 && rt_longpoll_get_state(c.poll) == RT_LONGPOLL_CONNECTING);
+  rt_longpoll_free(c.poll);
+}
+
+/* A restart is not lost while an answer is being delivered, or waits in a pause: the next poll
+ * begins after the delivery. The sixth answer that is the same would be followed by the interval.
+ */
+static void a_restart_waits_for_the_delivery(rt_loop *loop, const char *server) {
+  counted c = {.restart_at = 28, .pause_at = 33};
+  begin_batch(&c, loop, server, "/batch/5", RT_LONGPOLL_CURSOR_NONE);
+  TURN_UNTIL(loop, c.messages == 33);
+  CHECK_OK(rt_longpoll_restart(c.poll));
+  settle(loop);
+  CHECK(c.messages == 33);
+  CHECK_OK(rt_longpoll_resume(c.poll));
+  TURN_UNTIL(loop, c.messages == 40);
+  settle(loop);
+  CHECK(c.messages == 40 && c.ids == 8 && c.errors == 0);
   rt_longpoll_free(c.poll);
 }
 
@@ -311,6 +331,7 @@ int main(int argc, char **argv) {
   loop = new_loop();
   messages_come_in_order(loop, argv[1]);
   a_large_batch_takes_several_turns(loop, argv[1]);
+  a_restart_waits_for_the_delivery(loop, argv[1]);
   credentials_may_be_missing_or_late(loop, argv[1]);
   callbacks_may_free(loop, argv[1]);
   gone_begins_anew_or_ends(loop, argv[1]);

@@ -7,10 +7,10 @@ private let validators = polledValidators
 
 /// How often a server is polled, whatever it answers.
 @Suite struct LongPollPacingTests {
-    /// Any static URL: the same cursor again, or none, or one that no request says.
+    /// The same cursor again, or none after one.
     @Test(
         arguments: [
-            (.validators, [], 15), (.validators, validators, 15), (.none, validators, 15),
+            (.validators, [], 15), (.validators, validators, 15),
             (.headerID, [("ETag", "other")], 15), (.headerID, [("Last-Event-ID", "8")], 0),
             (.queryID, [("Last-Event-ID", "7")], 15), (.validators, [("ETag", "0,[1]")], 0),
         ] as [(LongPollCursorMode, [(String, String)], Int)])
@@ -32,6 +32,67 @@ private let validators = polledValidators
         #expect(try poller.answer(200, fields, body: 1, after: .seconds(1)) == .message)
         poller.session.delivered(now: poller.now)
         #expect(poller.wait == .zero)
+    }
+
+    /// Polls that carry no cursor: by choice, or because the server's answers name none that the
+    /// configuration sends.
+    private static let withoutCursor: [(LongPollCursorMode, [(String, String)])] = [
+        (.validators, []), (.none, validators), (.headerID, [("ETag", "1")]), (.queryID, []),
+    ]
+
+    /// A queue that knows its reader by a cookie, or gives each message once.
+    @Test(arguments: withoutCursor)
+    func withoutACursorNewMessagesFollowAtOnce(
+        _ mode: LongPollCursorMode, _ fields: [(String, String)]
+    ) throws {
+        var poller = try Poller { try $0.setCursor(mode) }
+        for number in 0..<100 {
+            #expect(try poller.message("message \(number)", fields) == .zero)
+        }
+        // The ceiling holds for them, too.
+        let began = poller.now
+        for number in 100..<1100 {
+            _ = try poller.message("message \(number)", fields)
+        }
+        #expect(poller.now - began == .seconds(1))
+    }
+
+    /// Any static URL.
+    @Test(arguments: withoutCursor)
+    func withoutACursorRepeatsArePaced(
+        _ mode: LongPollCursorMode, _ fields: [(String, String)]
+    ) throws {
+        var poller = try Poller { try $0.setCursor(mode) }
+        for _ in 0...4 { #expect(try poller.message("same", fields) == .zero) }
+        for _ in 0..<3 {
+            let hold = Duration.milliseconds(200)
+            #expect(try poller.message("same", fields, after: hold) == .seconds(15) - hold)
+        }
+        // Not the same, though it is as long.
+        for _ in 0...4 { #expect(try poller.message("news", fields) == .zero) }
+        #expect(try poller.message("news", fields) == .seconds(15))
+        // After a poll that was held, with whatever answer, four repeats more.
+        #expect(try poller.message("news", fields, after: .seconds(1)) == .zero)
+        for _ in 0..<4 { #expect(try poller.message("news", fields) == .zero) }
+        #expect(try poller.message("news", fields) == .seconds(15))
+        #expect(try poller.answer(204, after: .seconds(20)) == .nothing)
+        #expect(poller.wait == .zero)
+        for _ in 0..<4 { #expect(try poller.message("news", fields) == .zero) }
+        #expect(try poller.message("news", fields) == .seconds(15))
+    }
+
+    /// Other answers neither are repeats nor end them.
+    @Test func withoutACursorEmptyAnswersAndFailuresStayAsTheyAre() throws {
+        var poller = try Poller { try $0.setCursor(.none) }
+        for _ in 0...4 { #expect(try poller.message("same") == .zero) }
+        for status in [200, 204, 304, 408] {
+            #expect(try poller.answer(status) == .nothing)
+            #expect(poller.wait == .seconds(15))
+        }
+        #expect(
+            try poller.answer(503)
+                == .failed(.httpStatus, retryIn: .milliseconds(500), isFatal: false))
+        #expect(try poller.message("same") == .seconds(15))
     }
 
     /// A backlog is read without a pause, and no server can ask for more than the ceiling.

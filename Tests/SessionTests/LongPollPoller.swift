@@ -50,6 +50,7 @@ struct Poller {
     }
 
     /// Polls, and is answered after a while.
+    /// - Parameter body: how many bytes.
     mutating func answer(
         _ status: Int, _ fields: [(String, String)] = [], body: Int = 0,
         after hold: Duration = .zero
@@ -58,8 +59,18 @@ struct Poller {
         return try reply(status, fields, body: body, after: hold)
     }
 
+    /// Polls, has the message delivered, and says how long the next poll waits.
+    mutating func message(
+        _ text: String, _ fields: [(String, String)] = [], after hold: Duration = .zero
+    ) throws -> Duration? {
+        begin()
+        #expect(try reply(200, fields, text: text, after: hold) == .message)
+        session.delivered(now: now)
+        return wait
+    }
+
     mutating func reply(
-        _ status: Int, _ fields: [(String, String)] = [], body: Int = 0,
+        _ status: Int, _ fields: [(String, String)] = [], body: Int = 0, text: String? = nil,
         after hold: Duration = .zero
     ) throws -> Came {
         let start = now
@@ -74,10 +85,26 @@ struct Poller {
         case .again, .unauthorized: Issue.record("\(answer)")
         }
         if body > 0 { _ = try session.received(body, now: now) }
+        // A body may come in any pieces.
+        for byte in (text ?? "").utf8 { _ = try session.received([byte], now: now) }
         return Came(session.ended(nil, now: now, wallClock: 784_111_777, random: random))
     }
 
     func header(_ name: String) -> String? { session.request.values(name).first }
+}
+
+extension LongPollSession {
+    mutating func received(_ bytes: [UInt8], now: Instant) throws(RealtimeError) -> Bool {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(RealtimeError) in try received(bytes, now: now) }
+        }
+        return try result.get()
+    }
+
+    /// As many bytes, all the same.
+    mutating func received(_ count: Int, now: Instant) throws(RealtimeError) -> Bool {
+        try received([UInt8](repeating: 0x78, count: count), now: now)
+    }
 }
 
 let polledDate = "Sun, 06 Nov 1994 08:49:37 GMT"

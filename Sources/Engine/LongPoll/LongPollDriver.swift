@@ -57,7 +57,7 @@ extension LongPollConnection: HTTPSource {
     func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
         guard transfer === self.transfer, let session else { return }
         do throws(RealtimeError) {
-            let goesOn = try self.session?.received(bytes.count, now: Loop.now()) ?? false
+            let goesOn = try self.session?.received(bytes, now: Loop.now()) ?? false
             if session.keepsBody { body.append(bytes) }
             updateTimer()
             // What nobody wants is not read for ever.

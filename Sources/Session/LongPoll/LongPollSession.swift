@@ -72,6 +72,7 @@ package struct LongPollSession: HTTPSourceSession {
     private var failures = 0
     /// Empty answers of 200 in a row that came at once (L8).
     private var hastyAnswers = 0
+    private var repeats = LongPollRepeats()
     private var isGood = false
     private var messageIDInside: String?
     private var bodyBytes = 0
@@ -177,6 +178,7 @@ package struct LongPollSession: HTTPSourceSession {
         }
         self.head = head
         bodyBytes = 0
+        repeats.beginAnswer()
         phase = .reading(start: requestStarted ?? begun, last: now)
         return .read
     }
@@ -200,16 +202,17 @@ package struct LongPollSession: HTTPSourceSession {
     /// Bytes of the body have come.
     /// - Returns: false when no more of them is wanted: drop the exchange, and call `ended`.
     package mutating func received(
-        _ count: Int, now: Instant
+        _ bytes: UnsafeRawBufferPointer, now: Instant
     ) throws(RealtimeError) -> Bool {
         if case .reading(let start, _) = phase { phase = .reading(start: start, last: now) }
-        bodyBytes += count
+        bodyBytes += bytes.count
         guard keepsBody else { return bodyBytes <= LongPollSession.wasteBytes }
         let limit = configuration.maxBodyBytes
         if limit > 0, bodyBytes > limit {
             throw RealtimeError(
                 .tooLarge, "\(name) answered with more than \(limit) bytes (max_body_bytes)")
         }
+        if !hasCursor { repeats.received(bytes) }
         return true
     }
 
@@ -288,13 +291,19 @@ package struct LongPollSession: HTTPSourceSession {
         guard case .delivering(let begun, let held) = phase else { return }
         if isEmpty { return cameEmpty(begun, held: held, now) }
         hastyAnswers = 0
-        // The same request would bring the same answer, as from any static URL.
-        guard cursor.asksForMore(than: before, configuration) else {
-            return pollAgain(begun, held: held, now)
-        }
+        // The same request may bring the same answer, as from any static URL.
+        let isRepeated =
+            hasCursor
+            ? !cursor.asksForMore(than: before, configuration)
+            : repeats.delivered(wasHeld: !isHasty(held))
+        if isRepeated { return pollAgain(begun, held: held, now) }
         notBefore = now
         if isOnline { wait(until: now) } else { phase = .offline }
     }
+
+    /// Whether requests say what has been seen. A server may also know it by itself: by a cookie,
+    /// or because it gives each message once.
+    private var hasCursor: Bool { cursor.asksForMore(than: LongPollCursor(), configuration) }
 
     /// An answer of 200 with nothing.
     private mutating func cameEmpty(_ start: Instant, held: Duration, _ now: Instant) {
@@ -313,8 +322,9 @@ package struct LongPollSession: HTTPSourceSession {
     /// It was not held.
     private func isHasty(_ held: Duration) -> Bool { held < configuration.minHold }
 
-    /// L5 and L8, also for a message that leaves the cursor where it was.
+    /// L5 and L8, also for a message that leaves the cursor where it was, or repeats others.
     private mutating func pollAgain(_ start: Instant, held: Duration, _ now: Instant) {
+        if !isHasty(held) { repeats.wasHeld() }
         let isHasty = isHasty(held) || hastyAnswers >= 3
         wait(until: isHasty ? max(now, start + configuration.interval) : now)
     }

@@ -1,5 +1,3 @@
-import CShims
-
 /// A record of an outbox's file: an entry, or the mark that an entry is done with. The file is a
 /// line that names the format, then records one after another. Numbers are little-endian:
 ///
@@ -155,13 +153,6 @@ extension OutboxHead {
             key: bytes.little(at: 24, as: UInt16.self),
             contentType: bytes.little(at: 26, as: UInt16.self))
     }
-}
-
-private func crc(_ bytes: UnsafeRawBufferPointer, after start: UInt32 = 0) -> UInt32 {
-    let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-    // Of no address zlib takes nothing to go on from.
-    guard let base, bytes.count > 0 else { return start }
-    return UInt32(truncatingIfNeeded: crc32_z(UInt(start), base, bytes.count))
 }
 
 private func crc(of offset: UInt64) -> UInt32 {

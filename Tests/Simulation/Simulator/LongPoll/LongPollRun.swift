@@ -164,10 +164,16 @@ final class LongPollRun {
             world.fail("\(head.status) is \(answer)")
             return false
         }
-        if body > 0, (try? session.received(body, now: world.now)) != true {
+        if body > 0, !receive(body) {
             world.fail("a body of \(body) is too much")
         }
         return true
+    }
+
+    private func receive(_ count: Int) -> Bool {
+        [UInt8](repeating: 0, count: count).withUnsafeBytes {
+            (try? session.received($0, now: world.now)) == true
+        }
     }
 
     private func ended(_ failure: HTTPFailure?, _ head: ResponseHead?, _ body: Int) {

@@ -5,7 +5,7 @@ import Wire
 /// requests keep to the ceiling, and one that never has anything new is polled by the interval.
 final class PollStorm {
     private enum Habit: CaseIterable {
-        case same, noCursor, moves, empty, nothing, emptyBatch, rejected, gone, refusal, lost
+        case same, noCursor, news, moves, empty, nothing, emptyBatch, rejected, gone, refusal, lost
         case redirect, credentials, silent
 
         /// Answers that follow the interval.
@@ -22,8 +22,13 @@ final class PollStorm {
     private var poll = 0
     private var isOver = false
     private var lastStart: Instant?
-    /// Starts of polls are so far from each other.
+    /// Starts of polls are so far from each other, but for a few.
     private let distance: Duration
+    /// Polls that may begin before that.
+    private var early = 0
+    /// Every answer is a new message: the next poll begins at once.
+    private let isEager: Bool
+    private var answered: Instant?
 
     init(_ world: World, _ random: Random) throws(RealtimeError) {
         self.world = world
@@ -43,6 +48,12 @@ final class PollStorm {
             habits.allSatisfy(\.isNothingNew) && configuration.minHold > .zero
             && configuration.pollTimeout > .seconds(1)
         distance = isPaced ? configuration.interval : .zero
+        // The first answer moves the cursor from nothing to its place; where there is none, the
+        // first body is new, and four repeats of it may be messages.
+        let staysWithoutCursor = habits.contains(.noCursor) || configuration.cursorMode == .none
+        early = staysWithoutCursor ? 6 : 1
+        isEager =
+            habits.allSatisfy { $0 == .news } && configuration.pollTimeout > .seconds(1)
         world.count("storm")
         world.trace("storm", "\(habits), \(configuration.cursorMode)")
     }
@@ -70,12 +81,13 @@ final class PollStorm {
         case .nothing: break
         case .begin:
             session.beginAttempt(configuration, now: world.now)
-            if let lastStart {
-                // The first answer moves the cursor from nothing to its place.
-                let isEarly = world.now < lastStart + distance && polls > 2
-                world.require(!isEarly, "a poll before the interval is over")
+            if let lastStart, world.now < lastStart + distance {
+                early -= 1
+                world.require(early >= 0, "a poll before the interval is over")
             }
-            polls += 1
+            if let answered, isEager, !ceiling.mayDelay {
+                world.require(world.now == answered, "a new message is followed by a wait")
+            }
             lastStart = world.now
             if ceiling.mayDelay { world.count("ceiling reached") }
             return send(random.pick(habits))
@@ -83,8 +95,6 @@ final class PollStorm {
         }
         schedule()
     }
-
-    private var polls = 0
 
     private func send(_ habit: Habit) {
         poll += 1
@@ -95,6 +105,7 @@ final class PollStorm {
         world.after(random.milliseconds(0...2)) { [self] in
             guard number == poll, !isOver else { return }
             answer(habit)
+            answered = world.now
             schedule()
         }
     }
@@ -108,6 +119,7 @@ final class PollStorm {
         switch habit {
         case .same: message(cursor)
         case .noCursor: message([])
+        case .news: message([], body: withUnsafeBytes(of: poll) { Array($0) })
         case .moves:
             message(["ETag", "Last-Event-ID"].map { HeaderField(name: $0, value: "\(poll)") })
         case .emptyBatch: message(cursor, isEmpty: true)
@@ -132,8 +144,11 @@ final class PollStorm {
         }
     }
 
-    private func message(_ fields: [HeaderField], isEmpty: Bool = false, isRejected: Bool = false) {
-        take(200, fields, body: 1)
+    private func message(
+        _ fields: [HeaderField], body: [UInt8] = [0], isEmpty: Bool = false,
+        isRejected: Bool = false
+    ) {
+        take(200, fields, body: body)
         if isRejected {
             _ = session.rejected(
                 RealtimeError(.protocolViolation, "no batch"), now: world.now, random: uniform())
@@ -142,7 +157,7 @@ final class PollStorm {
         }
     }
 
-    private func take(_ status: Int, _ fields: [HeaderField], body: Int = 0) {
+    private func take(_ status: Int, _ fields: [HeaderField], body: [UInt8] = []) {
         let answer = session.received(
             ResponseHead(status: status, fields: fields), requestStarted: lastStart,
             canAuthorize: true, now: world.now)
@@ -156,7 +171,9 @@ final class PollStorm {
         case .failed(let failure):
             if failure.isFatal { world.count("storm refused") }
         case .read:
-            if body > 0 { _ = try? session.received(body, now: world.now) }
+            if !body.isEmpty {
+                body.withUnsafeBytes { _ = try? session.received($0, now: world.now) }
+            }
             _ = session.ended(nil, now: world.now, wallClock: 0, random: uniform())
         }
     }
