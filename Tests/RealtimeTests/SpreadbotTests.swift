@@ -137,6 +137,23 @@ private final class Line: TaskExecutor {
         #expect(spreadbot.transport == .poll && spreadbot.accessToken == "good")
     }
 
+    /// Nobody listens: all legs fail, twice; after the first time another round follows.
+    @Test func roundsHaveALimit() async throws {
+        let spreadbot = try spreadbot {
+            $0.baseURL = "http://127.0.0.1:1"
+            $0.transports = [.poll]
+            $0.maxReconnects = 0
+            $0.maxRounds = 2
+        }
+        let errors = Mutex<[Spreadbot.ErrorEvent]>([])
+        spreadbot.onError { error in errors.withLock { $0.append(error) } }
+        let error = await #expect(throws: RealtimeError.self) {
+            try await spreadbot.establishConnection(path: "x")
+        }
+        #expect(error?.code == .reconnectsExhausted)
+        #expect(errors.withLock { $0.map(\.isFatal) } == [false, true])
+    }
+
     @Test func waitingCanBeCancelled() async throws {
         let reachability = try Reachability(.manual)
         try reachability.setOnline(false)

@@ -199,6 +199,18 @@ private struct Unexpected: Error {
         #expect(try await socket.receive() == nil)
     }
 
+    @Test(arguments: [true, false])
+    func aNormalCloseIsOutlivedWhereThatIsWanted(isWanted: Bool) async throws {
+        var options = WebSocket.Options()
+        options.reconnect = Backoff()
+        options.reconnect?.initialDelay = .milliseconds(1)
+        options.reconnectAfterNormalClose = isWanted
+        let socket = try await WebSocket.connect(server.url("count/1"), options: options)
+        #expect(try await socket.receive() == .text("0"))
+        #expect(try await socket.receive() == (isWanted ? .text("0") : nil))
+        try await socket.close()
+    }
+
     @Test func aRefusalTellsWhatTheServerSaid() async throws {
         let error = try await failure(RealtimeError.self) {
             try await WebSocket.connect(server.url("refuse"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import ipaddress
+import os
 import socket
 import ssl
 from urllib.parse import urlsplit
@@ -280,6 +282,27 @@ def test_a_client_certificate(authority, ca_file, tmp_path):
 def test_networks_that_cannot_be(server, options, culprit):
     with pytest.raises(librealtime.InvalidArgument, match=culprit):
         connect(server.url + "/echo", network=Network(**options))
+
+
+def probe_times(port):
+    """Seconds until the first probe, and between probes, of this process's ends to a port."""
+    for name in os.listdir("/proc/self/fd"):
+        # What is no socket is refused.
+        with contextlib.suppress(OSError):
+            end = socket.socket(fileno=int(name))
+            try:
+                if end.getpeername()[1:2] == (port,):
+                    yield [
+                        end.getsockopt(socket.IPPROTO_TCP, option)
+                        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL)
+                    ]
+            finally:
+                end.detach()
+
+
+def test_the_kernel_probes_as_often_as_is_said(server):
+    with connect(server.url + "/echo", network=Network(tcp_keep_alive=7.9)):
+        assert list(probe_times(urlsplit(server.url).port)) == [[7, 7]]
 
 
 def test_networks_of_the_wrong_type(server):
