@@ -25,6 +25,7 @@ final class EventClient {
     private var failures = 0
     private var hasDispatched = false
     private var openedAt: Instant?
+    private var lastByteAt: Instant?
     private var requestStarted: Instant?
     private var earliest: Instant
     /// The server asked for that much, and a network that comes back does not change it.
@@ -92,6 +93,10 @@ final class EventClient {
         case .failed(let failure):
             world.count(
                 openedAt == nil ? "no answer in time" : "silent for too long")
+            if openedAt != nil, let lastByteAt {
+                let isSilent = world.now - lastByteAt >= plan.idleTimeout
+                world.require(isSilent, "gives a stream up that brings bytes")
+            }
             drop()
             tell(failure, least: .zero)
         }
@@ -144,6 +149,7 @@ final class EventClient {
         switch answer {
         case .open:
             openedAt = world.now
+            lastByteAt = world.now
             arm()
         case .again:
             world.count("redirected")
@@ -185,6 +191,7 @@ final class EventClient {
         world.after(delay) { [self] in
             guard number == attempt else { return }
             session.received(now: world.now)
+            lastByteAt = world.now
             arm()
             read(bytes)
             guard number == attempt else { return }

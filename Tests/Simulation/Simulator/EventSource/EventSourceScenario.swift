@@ -160,7 +160,8 @@ struct EventServer {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = min(rest.count, random.pick([1, 2, 3, 7, 50, 5000]))
-            chunks.append((random.milliseconds(0...20), Array(rest.prefix(count))))
+            let pause = random.milliseconds(0...(random.chance(2) ? 8000 : 20))
+            chunks.append((pause, Array(rest.prefix(count))))
             rest = rest.dropFirst(count)
         }
         return .stream(chunks, end: end)

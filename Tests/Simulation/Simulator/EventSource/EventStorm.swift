@@ -17,6 +17,9 @@ final class EventStorm {
     private var ceiling: RequestCeiling
     private var alarm: World.Alarm?
     private var attempt = 0
+    // Of the attempt under way.
+    private var hops = 0
+    private var askedForCredentials = false
     private var isOver = false
     /// With the server's wish and the default floor: when the next attempt may come.
     private var earliest: Instant
@@ -25,7 +28,7 @@ final class EventStorm {
         self.world = world
         var random = random
         self.random = random.split()
-        habits = (0..<random.within(1...3)).map { _ in random.pick(Habit.allCases) }
+        habits = (0..<random.pick([1, 1, 2, 3])).map { _ in random.pick(Habit.allCases) }
         retry = random.pick([nil, 0, 1, 499])
         configuration = try EventSourceConfiguration(url: "http://a.test/events")
         configuration.retryInitial = random.pick([.zero, .milliseconds(5), .seconds(3)])
@@ -65,6 +68,8 @@ final class EventStorm {
             world.require(world.now >= earliest, "an attempt before the shortest time")
             if ceiling.mayDelay { world.count("ceiling reached") }
             session.beginAttempt(configuration, now: world.now)
+            hops = 0
+            askedForCredentials = false
             return send(random.pick(habits))
         }
         schedule()
@@ -96,7 +101,7 @@ final class EventStorm {
                 stream(HTTPFailure?.none, hasEvent: true)
             }
         case .credentials:
-            if session.request.values("Authorization").isEmpty {
+            if session.request.values("Authorization").isEmpty || random.chance(1) {
                 take(401, [])
             } else {
                 stream(HTTPFailure?.none, hasEvent: true)
@@ -118,14 +123,22 @@ final class EventStorm {
             wallClock: 0, random: uniform())
         switch answer {
         case .open: return
-        case .again: send(random.chance(95) ? .redirect : .eventAndEnd)
+        case .again:
+            hops += 1
+            send(random.chance(95) ? .redirect : .eventAndEnd)
         case .unauthorized:
+            world.require(!askedForCredentials, "asks for credentials twice")
+            askedForCredentials = true
+            hops = 0
             var fresh = configuration
             try? fresh.setHeader(name: "Authorization", value: "Bearer good")
             session.authorized(fresh, now: world.now)
             send(.credentials)
         case .failed(let failure):
             if failure.isFatal { world.count("storm refused") }
+            let isTooMany = failure.error.code == .redirect
+            world.require(
+                isTooMany == (hops == 20 && status == 307), "fails behind \(hops) redirects")
         }
     }
 

@@ -63,6 +63,9 @@ final class LongPollRun {
         if random.chance(20) {
             world.after(random.milliseconds(0...300_000)) { [self] in close() }
         }
+        // Of its own randomness: the other runs draw as before.
+        var own = Random(seed: ~world.seed)
+        if own.chance(20) { world.after(own.milliseconds(0...60_000)) { [self] in restart() } }
     }
 
     func verify() {
@@ -264,6 +267,16 @@ final class LongPollRun {
                 flap(left - 1)
             }
         }
+    }
+
+    private func restart() {
+        guard !isClosed else { return }
+        world.count("restarted")
+        drop()
+        session.restart(now: world.now)
+        notBefore = world.now
+        allow(.zero)
+        schedule()
     }
 
     private func close() {

@@ -11,7 +11,7 @@ package enum LongPollScenario: Scenario {
         [
             "message", "batch", "held", "answered at once", "empty 200", "refused", "asked to wait",
             "cut", "lost", "silent", "gone", "offline", "closed", "everything came", "validators",
-            "headerID", "queryID", "stopped in the middle", "storm", "storm refused",
+            "headerID", "queryID", "stopped in the middle", "restarted", "storm", "storm refused",
             "ceiling reached",
         ]
     }

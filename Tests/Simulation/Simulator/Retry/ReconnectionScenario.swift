@@ -98,7 +98,10 @@ private final class ReconnectionRun {
             let isFinal = random.chance(8)
             let codes: [CloseCode?] =
                 isFinal
-                ? [.normal, .protocolError, .invalidPayload, .policyViolation, .messageTooBig]
+                ? [
+                    .normal, .protocolError, .unsupportedData, .invalidPayload, .policyViolation,
+                    .messageTooBig, .extensionRequired,
+                ]
                 : [nil, .goingAway, .noStatus, .internalError, CloseCode(rawValue: 3001)]
             return .opens(random.milliseconds(0...40_000), random.pick(codes), isFinal: isFinal)
         default:

@@ -41,11 +41,13 @@ final class SpreadbotRun {
     var postCount: UInt64 = 0
     /// A request of a durable send failed: no other comes for a while.
     var isRetrying = false
+    /// That send, and when its next request is due.
+    var retrying: (number: UInt64, due: Instant)?
     /// What the server asked to wait before it.
     var askedOfPost = Duration.zero
     /// What the user was told.
     private var endsTold = 0
-    private var disconnectedAt: Instant?
+    private(set) var disconnectedAt: Instant?
 
     private var turnActions = 0
     private var turnTime = Instant(nanoseconds: 0)
@@ -199,6 +201,7 @@ final class SpreadbotRun {
             world.require(wait * 2 + .microseconds(1) >= most, "waits \(wait), of \(most)")
             world.require(wait <= max(most, .seconds(300)), "waits \(wait)")
             let isPost = failure.transport == nil
+            if isPost { retrying?.due = world.now + wait }
             world.require(!isPost || wait >= askedOfPost, "waits \(wait), not \(askedOfPost)")
         }
         if failure.error.code == .reconnectsExhausted, !failure.isFatal {
@@ -281,6 +284,14 @@ final class SpreadbotRun {
             world.after(time) { [self] in
                 guard world.violation == nil else { return }
                 perform(deed)
+                act()
+            }
+        }
+        // More than B8 remembers; of its own randomness, as other runs draw as before.
+        var own = Random(seed: ~world.seed)
+        if own.below(16) == 0 {
+            world.after(own.milliseconds(0...60_000)) { [self] in
+                for _ in 0..<300 { publish() }
                 act()
             }
         }

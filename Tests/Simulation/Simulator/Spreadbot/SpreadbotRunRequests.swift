@@ -106,6 +106,10 @@ extension SpreadbotRun {
         world.trace("post", "\(send.number)")
         world.require(posting == nil, "two posts at a time")
         world.require(ledger.flying.isEmpty, "a post beside frames")
+        let isClosing = reading.stage == .closing && disconnectedAt != world.now
+        world.require(!isClosing, "a post while the connection closes")
+        let isEarly = retrying.map { $0.number == send.number && world.now < $0.due } ?? false
+        world.require(!isEarly, "a post again before its time")
         ledger.began(send.number, isFrame: false, on: path)
         isRetrying = false
         postCount += 1
@@ -156,6 +160,7 @@ extension SpreadbotRun {
         posting = nil
         if let error, mayPass, send.isDurable {
             isRetrying = true
+            retrying = (send.number, world.now)
             world.trace("post", "\(send.number) again: \(error.message)")
         } else if let error {
             ledger.refused(send.number, error.code)
