@@ -188,7 +188,7 @@ extension LongPollConnection: HTTPSource {
     func timeReached(_ now: Instant) {
         guard !isClosed else { return }
         // What has come in time is in time, however long its decoding takes.
-        if transfer?.hasCome == true { _ = try? session?.received(0, now: now) }
+        if transfer?.hasCome == true { session?.noteProgress(now) }
         let before = session?.state
         let event = session?.timeReached(
             now, requestStarted: transfer?.requestStarted, random: randomFraction())

@@ -204,7 +204,7 @@ package struct LongPollSession: HTTPSourceSession {
     package mutating func received(
         _ bytes: UnsafeRawBufferPointer, now: Instant
     ) throws(RealtimeError) -> Bool {
-        if case .reading(let start, _) = phase { phase = .reading(start: start, last: now) }
+        noteProgress(now)
         bodyBytes += bytes.count
         guard keepsBody else { return bodyBytes <= LongPollSession.wasteBytes }
         let limit = configuration.maxBodyBytes
@@ -214,6 +214,11 @@ package struct LongPollSession: HTTPSourceSession {
         }
         if !hasCursor { repeats.received(bytes) }
         return true
+    }
+
+    /// The answer goes on: bytes of it come, or have come and wait to be decoded.
+    package mutating func noteProgress(_ now: Instant) {
+        if case .reading(let start, _) = phase { phase = .reading(start: start, last: now) }
     }
 
     /// The poll is over: nil when the answer is whole.
