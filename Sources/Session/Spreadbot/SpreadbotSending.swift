@@ -32,8 +32,6 @@ extension SpreadbotSession {
     /// Ends a send that waits, or is being posted; a frame that was given to the WebSocket is left
     /// alone.
     package mutating func cancel(_ number: UInt64) {
-        // The delay before another attempt was that one's.
-        if sends.oldestWaiting?.number == number { postRetry = PostRetry() }
         if let post = sends.posting, post.number == number {
             cancel(post)
             _ = sends.posted()
@@ -85,6 +83,8 @@ extension SpreadbotSession {
 
     /// The end of a send: told, if it was not before.
     mutating func finish(_ send: SpreadbotSend, _ error: RealtimeError?) {
+        // The delay before another attempt was this one's.
+        if postRetry.number == send.number { postRetry = PostRetry() }
         act(send.isTold ? .forget(send) : .sent(send, error))
     }
 
@@ -101,6 +101,7 @@ extension SpreadbotSession {
         guard let send = sends.posting, send.id == id else { return }
         if let error, mayPass, send.isDurable {
             sends.postAgain()
+            postRetry.number = send.number
             postRetry.failures += 1
             let delay = delay(postRetry.failures, random, asked: retryAfter)
             postRetry.due = now + delay

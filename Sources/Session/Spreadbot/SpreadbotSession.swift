@@ -136,6 +136,8 @@ package struct SpreadbotSession: Sendable {
 
     /// When a durable send is posted again.
     struct PostRetry: Sendable {
+        /// The number of that send.
+        var number: UInt64 = 0
         var failures = 0
         var due: Instant?
     }

@@ -154,6 +154,35 @@ import Wire
         #expect(bot.done() == ["sent 1 cancelled", "post 2"])
     }
 
+    @Test func anotherSendsCancellationLeavesTheDelay() throws {
+        let bot = try delayed()
+        _ = bot.send(SpreadbotSendTests.request, isDurable: true)
+        _ = bot.send()
+        bot.session.cancel(2)
+        #expect(bot.done() == ["sent 2 cancelled", "write 3"])
+        // Nor does its own, which comes too late.
+        bot.session.cancel(1)
+        #expect(bot.done().isEmpty)
+        #expect(!bot.end().contains { $0.hasPrefix("post") })
+        #expect(bot.wait != nil)
+    }
+
+    @Test func aSendThatArrivedAsAFrameTakesItsDelayAlong() throws {
+        let bot = try delayed()
+        #expect(bot.send(SpreadbotSendTests.request).isEmpty)
+        #expect(bot.confirm(1) == ["sent 1 ok", "post 2"])
+    }
+
+    /// A durable send was to be posted again later, and has gone out as a frame.
+    private func delayed() throws -> SpreadbotModel {
+        let bot = try SpreadbotModel()
+        _ = bot.establish()
+        _ = bot.send(isDurable: true)
+        _ = bot.post(1, .httpStatus, status: 503, asked: .seconds(300), mayPass: true)
+        #expect(bot.open() == ["transport ws", "opened ws", "write 1", "confirm 1"])
+        return bot
+    }
+
     @Test func aDurablePostThatIsRefusedForGoodIsGivenUp() throws {
         let bot = try polling()
         _ = bot.send(isDurable: true)
