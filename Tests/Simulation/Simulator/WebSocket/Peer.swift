@@ -194,7 +194,10 @@ final class Peer: EndpointOwner {
         switch plan.pongs {
         case .prompt: pong(ping)
         case .never: world.count("ping not answered")
-        case .other: write(PeerFrame(opcode: 10, payload: ping + [1]))
+        case .other:
+            // A control frame has 125 bytes at most (RFC 6455 §5.5).
+            let other = ping.count < 125 ? ping + [1] : Array(ping.dropLast())
+            write(PeerFrame(opcode: 10, payload: other))
         case .late, .onlyLast:
             latePings.append(ping)
             guard latePings.count == 1 else { return }
