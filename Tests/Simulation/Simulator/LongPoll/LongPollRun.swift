@@ -151,6 +151,12 @@ final class LongPollRun {
                 drop()
                 ended(HTTPFailure(RealtimeError(.connectionLost, "cut")), head, body)
             }
+        case .malformed(let head, let delay):
+            later(delay) { [self] in
+                guard take(head, 1) else { return }
+                drop()
+                rejected()
+            }
         case .lost(let delay):
             later(delay) { [self] in
                 drop()
@@ -196,7 +202,11 @@ final class LongPollRun {
             if !server.isFaulty, expected == server.count { finish() }
         case .nothing:
             if head?.status != 504 { failures = 0 }
-            if head?.status == 200 {
+            if let head, head.status == 200 {
+                if let next = server.next(head) {
+                    expected = next
+                    beginsAnew = false
+                }
                 hasty = world.now - pollStart < .milliseconds(100) ? hasty + 1 : 0
             }
             nothingNew()
@@ -208,6 +218,15 @@ final class LongPollRun {
             let asked = head.flatMap { retryAfter($0, wallClock: 0) } ?? .zero
             failed(told, asked: min(asked, .seconds(300)))
         }
+    }
+
+    /// The message that came is none: the place that its answer names is not reached.
+    private func rejected() {
+        let outcome = session.ended(
+            nil, now: world.now, wallClock: 1_700_000_000, random: uniform())
+        guard case .message = outcome else { return world.fail("no message came") }
+        let error = RealtimeError(.protocolViolation, "no batch")
+        failed(session.rejected(error, now: world.now, random: uniform()), asked: .zero)
     }
 
     // MARK: The rules

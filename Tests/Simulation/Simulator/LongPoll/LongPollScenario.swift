@@ -10,9 +10,9 @@ package enum LongPollScenario: Scenario {
     package static var situations: [String] {
         [
             "message", "batch", "held", "answered at once", "empty 200", "refused", "asked to wait",
-            "cut", "lost", "silent", "gone", "offline", "closed", "everything came", "validators",
-            "headerID", "queryID", "stopped in the middle", "restarted", "storm", "storm refused",
-            "ceiling reached",
+            "withdrawn", "malformed", "cut", "lost", "silent", "gone", "offline", "closed",
+            "everything came", "validators", "headerID", "queryID",
+            "stopped in the middle", "restarted", "storm", "storm refused", "ceiling reached",
         ]
     }
 

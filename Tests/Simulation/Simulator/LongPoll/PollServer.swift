@@ -7,6 +7,8 @@ enum PollAnswer {
     case whole(ResponseHead, body: Int, after: Duration)
     /// A head, some of the body, and then the connection's end, or silence.
     case partly(ResponseHead, body: Int, after: Duration, stops: Bool)
+    /// A whole answer whose body is not built as it says.
+    case malformed(ResponseHead, after: Duration)
     /// The connection's end without an answer.
     case lost(after: Duration)
     /// Nothing, ever.
@@ -18,6 +20,8 @@ enum PollAnswer {
 final class PollServer {
     private let world: World
     private var random: Random
+    /// For what was added later: older seeds keep their meaning.
+    private var own: Random
     let mode: LongPollCursorMode
     /// Seconds since 1970 of the first message's Last-Modified.
     private let epoch: Int64 = 1_700_000_000
@@ -36,6 +40,8 @@ final class PollServer {
     init(_ world: World) {
         self.world = world
         random = world.random.split()
+        var more = Random(seed: ~world.seed)
+        own = more.split()
         mode = random.pick([.validators, .headerID, .queryID])
         hold = random.pick([.zero, .seconds(2), .seconds(20)])
         isHasty = random.chance(10)
@@ -84,9 +90,14 @@ final class PollServer {
         return number + 1
     }
 
+    /// The message behind the place that an answer names; nil for one that names none.
+    func next(_ head: ResponseHead) -> Int? {
+        head.values("ETag").first.flatMap { Int($0.dropFirst()) }.map { $0 + 1 }
+    }
+
     /// Answers a poll for this message, at once or once it is there.
     func answer(_ wanted: Int, _ reply: @escaping (PollAnswer) -> Void) {
-        if isFaulty, random.chance(faultChance) { return reply(fault()) }
+        if isFaulty, random.chance(faultChance) { return reply(fault(wanted)) }
         guard wanted >= count else { return reply(message(wanted)) }
         if hold == .zero { return reply(nothing(after: random.milliseconds(0...50))) }
         var alarm: World.Alarm?
@@ -132,12 +143,16 @@ final class PollServer {
         return ResponseHead(status: status, fields: fields)
     }
 
-    private func fault() -> PollAnswer {
+    private func fault(_ wanted: Int) -> PollAnswer {
         let delay = random.milliseconds(0...2000)
         switch isHasty ? 0 : random.below(8) {
         case 0:
             world.count("empty 200")
-            return .whole(head(200, nil), body: 0, after: random.milliseconds(0...150))
+            // The message may be one that was taken back: there is nothing, up to a later place.
+            let isWithdrawn = wanted < count && own.chance(30)
+            if isWithdrawn { world.count("withdrawn") }
+            let place = isWithdrawn ? wanted : nil
+            return .whole(head(200, place), body: 0, after: random.milliseconds(0...150))
         case 1:
             world.count("refused")
             return .whole(head(random.pick([429, 500, 502, 503]), nil), body: 3, after: delay)
@@ -146,6 +161,9 @@ final class PollServer {
             let seconds = String(random.pick([0, 1, 40, 1_000_000]))
             let field = HeaderField(name: "Retry-After", value: seconds)
             return .whole(head(503, nil, [field]), body: 0, after: delay)
+        case 3 where own.chance(30):
+            world.count("malformed")
+            return .malformed(head(200, count), after: delay)
         case 3:
             world.count("cut")
             return .partly(head(200, count), body: 2, after: delay, stops: false)

@@ -6,7 +6,7 @@ import Wire
 final class PollStorm {
     private enum Habit: CaseIterable {
         case same, noCursor, news, moves, empty, nothing, emptyBatch, rejected, gone, refusal, lost
-        case redirect, credentials, silent
+        case redirect, credentials, silent, flap
 
         /// Answers that follow the interval.
         var isNothingNew: Bool { [.same, .noCursor, .empty, .nothing, .emptyBatch].contains(self) }
@@ -20,6 +20,8 @@ final class PollStorm {
     private var ceiling: RequestCeiling
     private var alarm: World.Alarm?
     private var poll = 0
+    /// In the attempt under way.
+    private var askedForCredentials = false
     private var isOver = false
     private var lastStart: Instant?
     /// Starts of polls are so far from each other, but for a few.
@@ -81,6 +83,7 @@ final class PollStorm {
         case .nothing: break
         case .begin:
             session.beginAttempt(configuration, now: world.now)
+            askedForCredentials = false
             if let lastStart, world.now < lastStart + distance {
                 early -= 1
                 world.require(early >= 0, "a poll before the interval is over")
@@ -119,7 +122,7 @@ final class PollStorm {
         switch habit {
         case .same: message(cursor)
         case .noCursor: message([])
-        case .news: message([], body: withUnsafeBytes(of: poll) { Array($0) })
+        case .news: news()
         case .moves:
             message(["ETag", "Last-Event-ID"].map { HeaderField(name: $0, value: "\(poll)") })
         case .emptyBatch: message(cursor, isEmpty: true)
@@ -131,7 +134,7 @@ final class PollStorm {
         case .redirect:
             take(307, [HeaderField(name: "Location", value: "/\(poll)")])
         case .credentials:
-            if session.request.values("Authorization").isEmpty {
+            if session.request.values("Authorization").isEmpty || random.chance(1) {
                 take(401, [])
             } else {
                 take(503, [])
@@ -141,8 +144,14 @@ final class PollStorm {
                 HTTPFailure(RealtimeError(.connectionLost, "cut")), now: world.now, wallClock: 0,
                 random: uniform())
         case .silent: return
+        case .flap:
+            session.setOnline(false, now: world.now, random: uniform())
+            news()
+            session.setOnline(true, now: world.now, random: 0)
         }
     }
+
+    private func news() { message([], body: withUnsafeBytes(of: poll) { Array($0) }) }
 
     private func message(
         _ fields: [HeaderField], body: [UInt8] = [0], isEmpty: Bool = false,
@@ -164,6 +173,8 @@ final class PollStorm {
         switch answer {
         case .again: send(random.chance(95) ? .redirect : .moves)
         case .unauthorized:
+            world.require(!askedForCredentials, "asks for credentials twice")
+            askedForCredentials = true
             var fresh = configuration
             try? fresh.setHeader(name: "Authorization", value: "Bearer good")
             session.authorized(fresh, now: world.now)
