@@ -43,6 +43,7 @@ final class EventClient {
         configuration.minReconnectionTime = plan.minReconnectionTime
         configuration.maxDelay = plan.maxDelay
         configuration.maxReconnects = plan.maxReconnects
+        configuration.reconnects = plan.reconnects
         configuration.responseTimeout = plan.responseTimeout
         configuration.idleTimeout = plan.idleTimeout
         for status in [429, 503] { try configuration.addRetryStatus(status) }
@@ -160,7 +161,7 @@ final class EventClient {
             world.after(random.milliseconds(0...5000)) { [self] in authorize(head) }
         case .failed(let failure):
             drop()
-            let isPassing = head.status == 429 || head.status == 503
+            let isPassing = plan.reconnects && (head.status == 429 || head.status == 503)
             if !isPassing { world.count("fatal refusal") }
             world.require(failure.isFatal == !isPassing || isExhausted(failure), "\(failure)")
             let asked = retryAfter(head, wallClock: 0) ?? .zero
@@ -266,6 +267,7 @@ final class EventClient {
         openedAt = nil
         if failure.isFatal {
             isFatal = true
+            if !plan.reconnects { world.count("told not to reconnect") }
             world.require(session.state == .closed && session.wakeUp == nil, "goes on behind it")
             if isExhausted(failure) {
                 world.count("reconnects exhausted")
@@ -274,6 +276,7 @@ final class EventClient {
             }
             return arm()
         }
+        world.require(plan.reconnects, "reconnects, though told not to")
         notBefore = world.now + least
         world.require(session.state == .connecting, "not connecting")
         world.require(

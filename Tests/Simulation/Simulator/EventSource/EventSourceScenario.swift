@@ -14,8 +14,8 @@ package enum EventSourceScenario: Scenario {
             "all delivered", "cut inside an event", "ended in order", "refused and retried",
             "fatal refusal", "redirected", "no answer in time", "silent for too long",
             "credentials given", "credentials refused", "waited for the network", "restarted",
-            "closed", "reconnects exhausted", "longer delays", "server's retry", "polled", "storm",
-            "storm refused", "ceiling reached",
+            "closed", "reconnects exhausted", "told not to reconnect", "longer delays",
+            "server's retry", "polled", "storm", "storm refused", "ceiling reached",
         ]
     }
 
@@ -27,7 +27,8 @@ package enum EventSourceScenario: Scenario {
                 try EventStorm(world, random.split()).run()
                 return world.run(until: world.now + .seconds(1000))
             }
-            let plan = EventPlan(&world.random)
+            var plan = EventPlan(&world.random)
+            plan.reconnects = !random.chance(10)
             let client = try EventClient(world, plan, EventServer(plan, world.random.split()))
             client.start()
             world.run(until: world.now + .seconds(30 * 86_400))
@@ -57,6 +58,8 @@ struct EventPlan {
     let restarts: [Duration]
     let closesAt: Duration?
     let minReconnectionTime: Duration
+    /// Drawn later: older seeds draw the same.
+    var reconnects = true
 
     init(_ random: inout Random) {
         let texts = ["", "x", "two\nlines", "\n", " blank", "é🐎", "\u{2028}", "a:b", "data: no"]
