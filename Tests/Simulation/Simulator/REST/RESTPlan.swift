@@ -68,6 +68,10 @@ struct RESTPlan {
         for index in requests.indices {
             requests[index].policy.needsHeadAlone = random.chance(10)
         }
+        // So few that some go beyond them.
+        for index in requests.indices where requests[index].policy.redirects.maximum == 2 {
+            requests[index].policy.redirects.maximum = random.pick([1, 2])
+        }
     }
 
     private func request(_ random: inout Random, _ span: Int) -> Request {
