@@ -1,5 +1,6 @@
-/* What the callbacks of a turn send goes out behind the last of them: a server wakes once. And an
- * answer that has come is in time, however late the turn is. */
+/* What the callbacks of a turn send goes out behind the last of them: a server wakes once. An
+ * answer that has come is in time, however late the turn is. And a client asks once for each change
+ * of its reachability, not once for each request. */
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -8,7 +9,7 @@
 
 #include "contract.h"
 
-enum { TOGETHER = 3, LAST_FD = 64, ATTEMPT_MS = 1500 };
+enum { TOGETHER = 3, LAST_FD = 64, ATTEMPT_MS = 1500, SENDS = 20000 };
 
 typedef struct turn {
   rt_rest *rest;
@@ -136,6 +137,44 @@ static int in_time(rt_loop *loop, const char *server, const char *method) {
   return is_between;
 }
 
+static void on_cancelled(rt_rest_response *response, void *user) {
+  CHECK(rt_rest_response_error(response) == RT_ERROR_CLOSED);
+  ++*(int *)user;
+}
+
+/* Nanoseconds of this thread's processor time for requests that wait for a network.
+ * is_fresh: whether the loop has had no turn since the network went. */
+static int64_t send_offline(rt_loop *loop, bool is_fresh) {
+  struct timespec begin, end;
+  rt_rest *rest = NULL;
+  rt_rest_request *request = NULL;
+  rt_reachability *reachability = NULL;
+  int i, ended = 0;
+  CHECK_OK(rt_reachability_new(loop, RT_REACHABILITY_MANUAL, &reachability));
+  CHECK_OK(rt_reachability_set_online(reachability, false));
+  CHECK_OK(rt_rest_new(loop, "http://127.0.0.1:1/", &rest));
+  CHECK_OK(rt_rest_set_queue_capacity(rest, SENDS));
+  CHECK_OK(rt_rest_set_reachability(rest, reachability));
+  CHECK_OK(rt_rest_request_new(rest, "GET", "x", &request));
+  if (!is_fresh) settle(loop);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  for (i = 0; i < SENDS; i++) {
+    CHECK_OK(rt_rest_request_send(request, on_cancelled, &ended, NULL, NULL));
+  }
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  CHECK(ended == 0);
+  rt_rest_request_free(request);
+  rt_reachability_free(reachability);
+  rt_rest_free(rest);
+  TURN_UNTIL(loop, ended == SENDS);
+  return (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec;
+}
+
+static void asks_once(rt_loop *loop) {
+  int64_t usual = send_offline(loop, false);
+  CHECK(send_offline(loop, true) < 5 * usual);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop = new_loop();
   int attempts = 0;
@@ -144,6 +183,7 @@ int main(int argc, char **argv) {
   while (!in_time(loop, argv[1], "POST")) CHECK(++attempts < 1000);
   attempts = 0;
   while (!together(loop, argv[1])) CHECK(++attempts < 50);
+  asks_once(loop);
   rt_loop_free(loop);
   return 0;
 }

@@ -38,6 +38,8 @@ package final class RESTClient: @unchecked Sendable {
     /// The options are the session's now.
     @exclusivity(unchecked) var hasBegun = false
     @exclusivity(unchecked) var reachability: Reachability?
+    /// `reachability.changes` when the session last asked what is reachable.
+    @exclusivity(unchecked) var knownChanges = 0
     /// From the beginning on.
     @exclusivity(unchecked) var handles: CurlHandles?
     /// Asked for fresh credentials when they were refused.

@@ -20,7 +20,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     func submit(_ call: RESTCall) {
         begin()
         // What was said before this request holds for it.
-        if reachability?.isScheduled == true { askReachability() }
+        if let reachability, reachability.changes != knownChanges { askReachability() }
         call.id = session.submit(
             call.request, key: RESTClient.randomUUID(), isReachable: isReachable(call.url),
             now: Loop.now())
@@ -49,6 +49,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
     }
 
     private func askReachability() {
+        knownChanges = reachability?.changes ?? 0
         session.reachabilityChanged(now: Loop.now(), random: randomFraction()) {
             isReachable($0)
         }

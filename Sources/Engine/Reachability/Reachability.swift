@@ -34,7 +34,9 @@ package final class Reachability: @unchecked Sendable {
     private var onChange: ((_ isOnline: Bool) -> Void)?
     private var toldOnline = true
     /// Something may have changed that observers are not told yet.
-    private(set) var isScheduled = false
+    private var isScheduled = false
+    /// How often something may have changed, so that observers can ask once for each change.
+    private(set) var changes = 0
 
     private struct Observer {
         weak var object: (any ReachabilityObserver)?
@@ -121,6 +123,7 @@ package final class Reachability: @unchecked Sendable {
 
     /// Something may have changed: told in the loop's turn, never inside a call.
     func changed() {
+        changes &+= 1
         guard !isScheduled else { return }
         isScheduled = true
         loop.schedule(self)
