@@ -18,7 +18,8 @@ final class EventIDWriter: TimerTarget, LoopResident {
     private var lastPatienceBegan = Instant(nanoseconds: 0)
 
     private static let interval = Duration.seconds(1)
-    private static let patience = Duration.milliseconds(100)
+    /// Short, because a turn of the loop waits and the ids can be written a second later.
+    private static let patience = Duration.milliseconds(40)
     static let longPatience = Duration.milliseconds(500)
 
     /// The loop's for this file, as its path was given.
