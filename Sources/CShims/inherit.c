@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 /// A stream socket of the Unix domain without a name that programs would inherit.
-static bool may_be_wakeup(int fd) {
+static bool may_be_libcurls(int fd) {
   int flags = fcntl(fd, F_GETFD), type = 0;
   struct sockaddr_un address;
   socklen_t length = sizeof address, type_length = sizeof type;
@@ -65,7 +68,7 @@ void shim_curl_keep_wakeup_from_children(CURLM *multi) {
     for (struct dirent *entry; (entry = readdir(folder)) && count < MOST_CANDIDATES;) {
       if (entry->d_name[0] == '.') continue;
       int fd = atoi(entry->d_name);
-      if (!may_be_wakeup(fd)) continue;
+      if (!may_be_libcurls(fd)) continue;
       queues found = queues_of(fd);
       if (found.unread == 0 && found.unsent == 0) candidates[count++] = found;
     }
@@ -73,6 +76,41 @@ void shim_curl_keep_wakeup_from_children(CURLM *multi) {
   }
   free(candidates);
   if (folder) closedir(folder);
+}
+
+enum { MARK_BYTES = 16, MOST_DISTANCE = 1024 };
+
+/// Whether these bytes wait to be read from a socket that can be libcurl's. They stay there.
+static bool has_mark(int fd, const uint8_t *mark) {
+  uint8_t found[MARK_BYTES];
+  return may_be_libcurls(fd) && queues_of(fd).unread == MARK_BYTES &&
+         recv(fd, found, MARK_BYTES, MSG_PEEK | MSG_DONTWAIT) == MARK_BYTES &&
+         !memcmp(found, mark, MARK_BYTES);
+}
+
+/// The other end of a pair, which `mark` was sent to; -1 if it is not found. The kernel gives a
+/// pair the two lowest numbers that are free, so these are close to each other.
+static int partner_of(int fd, const uint8_t *mark) {
+  for (int distance = 1; distance <= MOST_DISTANCE; distance++) {
+    if (has_mark(fd + distance, mark)) return fd + distance;
+    if (fd >= distance && has_mark(fd - distance, mark)) return fd - distance;
+  }
+  return -1;
+}
+
+void shim_curl_keep_lookup_from_children(int fd) {
+  if (!may_be_libcurls(fd)) return;
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  // libcurl writes to the other end only, and reads only from this one: random bytes that we send
+  // the other way identify the other end, and disturb nobody if they stay.
+  uint8_t mark[MARK_BYTES];
+  if (getrandom(mark, sizeof mark, GRND_NONBLOCK) != sizeof mark ||
+      send(fd, mark, sizeof mark, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof mark)
+    return;
+  int partner = partner_of(fd, mark);
+  if (partner < 0) return;
+  fcntl(partner, F_SETFD, FD_CLOEXEC);
+  recv(partner, mark, sizeof mark, MSG_DONTWAIT);
 }
 
 const char *shim_environment(const char *name) {

@@ -60,7 +60,10 @@ enum HeaderPreface {
 
         Process. There is nothing to initialise. Loading the library starts no thread, opens no
         descriptor and sets no signal handler; it never raises SIGPIPE and never writes to stdout or
-        stderr. After fork() the child's copies of handles answer RT_ERROR_FORKED.
+        stderr. After fork() the child's copies of handles answer RT_ERROR_FORKED. Programs that the
+        host executes inherit none of the library's descriptors, except in one case: libcurl (7.88)
+        opens a few without FD_CLOEXEC, and another thread may execute a program in the moment
+        before the library sets it.
 
         Evolution. Within one soname functions and constants are added, never changed or removed;
         "Since" names the first version that has them. Expect numbers that this header does not

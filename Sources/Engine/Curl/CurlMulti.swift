@@ -293,6 +293,7 @@ final class CurlMulti: TimerTarget {
             if seat >= 0, seat < me.users.count { me.stranded.append(seat) }
         }
         if events != 0 {
+            if known == nil { shim_curl_keep_lookup_from_children(socket) }
             me.sockets.watch(socket, events, isNew: known == nil)
         } else if me.sockets.letGo(of: socket), me.isOpen {
             me.schedule()

@@ -1,0 +1,84 @@
+/* No program that the host executes during a name lookup inherits a descriptor of ours. */
+#include <fcntl.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "contract.h"
+
+enum { LOOKUPS = 8, MOST_FDS = 1024 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int begun;
+static bool may_end;
+
+/* In the place of the system's: a lookup that lasts until it is let go, and finds nothing. */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found) {
+  (void)name, (void)service, (void)hints, (void)found;
+  pthread_mutex_lock(&mutex);
+  begun++;
+  while (!may_end) pthread_cond_wait(&changed, &mutex);
+  pthread_mutex_unlock(&mutex);
+  return EAI_NONAME;
+}
+
+static int lookups(void) {
+  int count;
+  pthread_mutex_lock(&mutex);
+  count = begun;
+  pthread_mutex_unlock(&mutex);
+  return count;
+}
+
+static void on_done(rt_rest_response *response, void *user) {
+  CHECK(rt_rest_response_error(response) == RT_ERROR_RESOLVE);
+  ++*(int *)user;
+}
+
+static void send_to(rt_loop *loop, const char *host, rt_rest **rest, int *done) {
+  rt_rest_request *request = NULL;
+  char url[64];
+  CHECK(snprintf(url, sizeof url, "http://%s.test/", host) > 0);
+  CHECK_OK(rt_rest_new(loop, url, rest));
+  CHECK_OK(rt_rest_set_attempts(*rest, 1));
+  CHECK_OK(rt_rest_request_new(*rest, "GET", "", &request));
+  CHECK_OK(rt_rest_request_send(request, on_done, done, NULL, NULL));
+  rt_rest_request_free(request);
+}
+
+int main(void) {
+  rt_loop *loop = new_loop();
+  rt_rest *clients[LOOKUPS] = {NULL};
+  bool was_open[MOST_FDS];
+  int fd, i, done = 0, ours = 0, pair[2];
+  /* A pair of the host's own stays as it is. */
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+  for (fd = 0; fd < MOST_FDS; fd++) was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+  for (i = 0; i < LOOKUPS; i++) {
+    char host[16];
+    CHECK(snprintf(host, sizeof host, "host%d", i) > 0);
+    send_to(loop, host, &clients[i], &done);
+  }
+  TURN_UNTIL(loop, lookups() == LOOKUPS);
+  for (fd = 0; fd < MOST_FDS; fd++) {
+    int flags = fcntl(fd, F_GETFD);
+    if (was_open[fd] || flags < 0) continue;
+    ours++;
+    CHECK(flags & FD_CLOEXEC);
+  }
+  /* A pair of sockets for each. */
+  CHECK(ours >= 2 * LOOKUPS);
+  CHECK(fcntl(pair[0], F_GETFD) == 0 && fcntl(pair[1], F_GETFD) == 0);
+  pthread_mutex_lock(&mutex);
+  may_end = true;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&mutex);
+  TURN_UNTIL(loop, done == LOOKUPS);
+  for (i = 0; i < LOOKUPS; i++) rt_rest_free(clients[i]);
+  rt_loop_free(loop);
+  return 0;
+}
