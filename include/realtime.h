@@ -3180,8 +3180,7 @@ rt_status rt_rest_set_attempts(rt_rest *rest, uint32_t count);
  * included. While the request's body is sent, and while an answer is streamed to the caller
  * (`rt_rest_request_on_body`), it limits the time without a byte instead: each byte starts it anew,
  * and it stands still while the caller itself pauses the answer or has no more of the body yet.
- * `rt_rest_set_deadline_ms` limits the whole. Default 5,000; 0 is no limit. Before the first
- * request.
+ * Default 5,000; 0 is no limit. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -3233,8 +3232,10 @@ rt_status rt_rest_set_jitter(rt_rest *rest, rt_jitter jitter);
 
 /**
  * How long a request may take with all its attempts and delays; time without a network does not
- * count. No attempt and no wait begins that it would cut off: what came last is told instead.
- * Default 30,000; 0 is no limit. Before the first request.
+ * count. No attempt and no wait begins that it would cut off: what came last is told instead. An
+ * answer that is streamed (`rt_rest_request_on_body`) and has begun may take longer, as long as
+ * bytes flow, unless its request has a deadline of its own. Default 30,000; 0 is no limit. Before
+ * the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -3524,7 +3525,8 @@ rt_status rt_rest_request_set_order(rt_rest_request *request, rt_rest_order orde
 rt_status rt_rest_request_set_attempts(rt_rest_request *request, uint32_t count);
 
 /**
- * As `rt_rest_set_attempt_timeout_ms`, for this request.
+ * As `rt_rest_set_attempt_timeout_ms`, for this request. One that is longer than the client's
+ * deadline is this request's deadline, too, unless it has one of its own.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
  * Since 0.1.
@@ -3532,7 +3534,8 @@ rt_status rt_rest_request_set_attempts(rt_rest_request *request, uint32_t count)
 rt_status rt_rest_request_set_attempt_timeout_ms(rt_rest_request *request, int64_t timeout_ms);
 
 /**
- * As `rt_rest_set_deadline_ms`, for this request.
+ * As `rt_rest_set_deadline_ms`, for this request; and unlike the client's it limits a streamed
+ * answer that has begun, too.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
  * Since 0.1.
@@ -3607,9 +3610,10 @@ rt_status rt_rest_request_on_head(
 /**
  * Streams the answer: its pieces go to `fn` as they come, and the body of the terminal callback is
  * empty. An answer that has begun to come is the last: when it breaks off there is no other
- * attempt. Give such requests an attempt timeout that fits, or 0; and one that is ordered, as a
- * POST is, keeps those behind it waiting until its answer has ended: RT_REST_ORDER_NEVER does not.
- * NULL keeps the answer whole.
+ * attempt. It may take as long as bytes flow: the attempt timeout limits the time without one, and
+ * only `rt_rest_request_set_deadline_ms` the whole. A request that is ordered, as a POST is, keeps
+ * those behind it waiting until its answer has ended: RT_REST_ORDER_NEVER does not. NULL keeps the
+ * answer whole.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
  * Since 0.1.

@@ -39,7 +39,8 @@ extension REST {
         public var attemptTimeout: Duration? = .seconds(5)
         /// To a connection that is ready.
         public var connectTimeout: Duration?
-        /// For all attempts and delays together; time without a network does not count.
+        /// For all attempts and delays together; time without a network does not count. A streamed
+        /// answer that has begun may take longer, unless its request has a deadline of its own.
         public var deadline: Duration? = .seconds(30)
         /// In all, the first one too.
         public var attempts = 3

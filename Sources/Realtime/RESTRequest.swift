@@ -38,9 +38,12 @@ extension REST {
         /// sent when the server asks for it, or has said nothing for a second, and stays here when
         /// it answers 300 or more instead.
         public var headers: [(name: String, value: String)]
-        /// For one attempt, from name resolution to the last byte; `.zero` is no limit.
+        /// For one attempt, from name resolution to the last byte; while a body is sent, or an
+        /// answer is streamed, for the time without a byte. `.zero` is no limit. A longer one than
+        /// the client's deadline is this request's deadline, too.
         public var attemptTimeout: Duration?
-        /// For all attempts and delays; `.zero` is no limit.
+        /// For all attempts and delays, and for a streamed answer, which the client's own does not
+        /// limit once it has begun; `.zero` is no limit.
         public var deadline: Duration?
         /// How long it may wait to begin; `.zero` is no limit.
         public var queueTime: Duration?
@@ -88,8 +91,8 @@ extension REST {
         }
 
         private func apply(to policy: inout RESTPolicy) throws {
-            policy.attemptTimeout = attemptTimeout ?? policy.attemptTimeout
-            policy.deadline = deadline ?? policy.deadline
+            if let deadline { policy.setOwnDeadline(deadline) }
+            if let attemptTimeout { policy.setOwnAttemptTimeout(attemptTimeout) }
             policy.queueTime = queueTime ?? policy.queueTime
             if let attempts { try policy.setAttempts(attempts) }
             policy.isOrdered = isOrdered ?? policy.isOrdered

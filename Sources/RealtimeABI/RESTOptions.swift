@@ -89,8 +89,7 @@ public func rt_rest_set_attempts(
 /// included. While the request's body is sent, and while an answer is streamed to the caller
 /// (`rt_rest_request_on_body`), it limits the time without a byte instead: each byte starts it
 /// anew, and it stands still while the caller itself pauses the answer or has no more of the body
-/// yet. `rt_rest_set_deadline_ms` limits the whole. Default 5,000; 0 is no limit. Before the first
-/// request. Since 0.1.
+/// yet. Default 5,000; 0 is no limit. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_attempt_timeout_ms")
 public func rt_rest_set_attempt_timeout_ms(
@@ -163,8 +162,10 @@ public func rt_rest_set_jitter(
 }
 
 /// How long a request may take with all its attempts and delays; time without a network does not
-/// count. No attempt and no wait begins that it would cut off: what came last is told instead.
-/// Default 30,000; 0 is no limit. Before the first request. Since 0.1.
+/// count. No attempt and no wait begins that it would cut off: what came last is told instead. An
+/// answer that is streamed (`rt_rest_request_on_body`) and has begun may take longer, as long as
+/// bytes flow, unless its request has a deadline of its own. Default 30,000; 0 is no limit. Before
+/// the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_deadline_ms")
 public func rt_rest_set_deadline_ms(

@@ -156,25 +156,27 @@ public func rt_rest_request_set_attempts(
     }
 }
 
-/// As `rt_rest_set_attempt_timeout_ms`, for this request. Since 0.1.
+/// As `rt_rest_set_attempt_timeout_ms`, for this request. One that is longer than the client's
+/// deadline is this request's deadline, too, unless it has one of its own. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_attempt_timeout_ms")
 public func rt_rest_request_set_attempt_timeout_ms(
     _ request: rt_rest_request?, _ timeout_ms: Int64
 ) -> rt_status {
     builder(request) {
-        $0.policy.attemptTimeout = try milliseconds(timeout_ms, "timeout_ms")
+        $0.policy.setOwnAttemptTimeout(try milliseconds(timeout_ms, "timeout_ms"))
     }
 }
 
-/// As `rt_rest_set_deadline_ms`, for this request. Since 0.1.
+/// As `rt_rest_set_deadline_ms`, for this request; and unlike the client's it limits a streamed
+/// answer that has begun, too. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
 @_cdecl("rt_rest_request_set_deadline_ms")
 public func rt_rest_request_set_deadline_ms(
     _ request: rt_rest_request?, _ deadline_ms: Int64
 ) -> rt_status {
     builder(request) {
-        $0.policy.deadline = try milliseconds(deadline_ms, "deadline_ms")
+        $0.policy.setOwnDeadline(try milliseconds(deadline_ms, "deadline_ms"))
     }
 }
 
@@ -271,9 +273,10 @@ public func rt_rest_request_on_head(
 
 /// Streams the answer: its pieces go to `fn` as they come, and the body of the terminal callback is
 /// empty. An answer that has begun to come is the last: when it breaks off there is no other
-/// attempt. Give such requests an attempt timeout that fits, or 0; and one that is ordered, as a
-/// POST is, keeps those behind it waiting until its answer has ended: RT_REST_ORDER_NEVER does not.
-/// NULL keeps the answer whole. Since 0.1.
+/// attempt. It may take as long as bytes flow: the attempt timeout limits the time without one, and
+/// only `rt_rest_request_set_deadline_ms` the whole. A request that is ordered, as a POST is, keeps
+/// those behind it waiting until its answer has ended: RT_REST_ORDER_NEVER does not. NULL keeps the
+/// answer whole. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for no request.
 @_cdecl("rt_rest_request_on_body")
 public func rt_rest_request_on_body(

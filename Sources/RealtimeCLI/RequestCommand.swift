@@ -170,7 +170,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         options.network = shared.network.network
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
         options.attemptTimeout = nil
-        options.deadline = try maxTime.map { try duration($0, "--max-time") }
+        options.deadline = nil
         options.attempts = attempts
         options.addsIdempotencyKeys = idempotencyKey
         // Somebody waits for this one: without a network it is better to say so.
@@ -193,6 +193,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         }
         var request = REST.Request(
             Method.name.uppercased(), url, body: body, headers: headers)
+        request.deadline = try maxTime.map { try duration($0, "--max-time") }
         request.addsIdempotencyKey = idempotencyKey
         if let progress {
             request.onProgress = { sent, toSend, received, toReceive in

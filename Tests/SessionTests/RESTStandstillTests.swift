@@ -7,8 +7,8 @@ import Wire
 @Suite struct RESTStandstillTests {
     @Test func aStreamedAnswerMayTakeLongerThanAnAttempt() throws {
         let client = RESTClientModel()
-        let id = try client.submit(streamsAnswer: true) { $0.deadline = .zero }
-        _ = client.done()
+        let id = try client.submit(streamsAnswer: true)
+        #expect(client.pass(.milliseconds(4999)) == ["start 1 GET http://h/"])
         #expect(client.head(id, 200) == .deliver)
         for _ in 0..<100 {
             #expect(client.pass(.milliseconds(4999)) == [])
@@ -40,9 +40,9 @@ import Wire
         #expect(client.pass(.milliseconds(5000)) == ["time out 1"])
     }
 
-    @Test func theDeadlineHoldsAllTheSame() throws {
+    @Test func aDeadlineOfItsOwnHoldsAllTheSame() throws {
         let client = RESTClientModel()
-        let id = try client.submit(streamsAnswer: true)
+        let id = try client.submit(streamsAnswer: true) { $0.setOwnDeadline(.seconds(30)) }
         _ = client.done()
         _ = client.head(id, 200)
         for _ in 0..<9 {
@@ -52,9 +52,48 @@ import Wire
         #expect(client.pass(.seconds(3)) == ["abort 1", "finish 1 deadline 200 (1)"])
     }
 
+    /// Until the answer is there that is shown, the client's deadline counts: one that is tried
+    /// again has no more time than others.
+    @Test func theClientsDeadlineLimitsWhatComesBeforeAStream() throws {
+        let client = RESTClientModel()
+        let id = try client.submit(streamsAnswer: true) { $0.deadline = .seconds(7) }
+        _ = client.done()
+        #expect(client.answer(id, 503) == [])
+        #expect(client.pass(.milliseconds(500)) == ["start 1 GET http://h/"])
+        #expect(client.pass(.seconds(5)) == ["time out 1"])
+        #expect(client.fail(id, .timeout) == [])
+        #expect(client.pass(.seconds(1)) == ["start 1 GET http://h/ fresh"])
+        #expect(client.pass(.milliseconds(500)) == ["abort 1", "finish 1 deadline (3)"])
+    }
+
+    @Test func theNetworkDoesNotBringTheClientsDeadlineBack() throws {
+        let client = RESTClientModel()
+        let id = try client.submit(streamsAnswer: true) { $0.attemptTimeout = .zero }
+        _ = client.done()
+        _ = client.head(id, 200)
+        _ = client.setReachable(false)
+        _ = client.setReachable(true)
+        #expect(client.pass(.seconds(1000)) == [])
+        client.session.ended(id, nil, now: client.now, random: 0)
+        #expect(client.done() == ["finish 1 ok 200 (1)"])
+    }
+
+    @Test func theClientsDeadlineDoesNotCutALongerAttempt() throws {
+        var policy = RESTPolicy()
+        policy.setOwnAttemptTimeout(.seconds(60))
+        #expect(policy.deadline == .seconds(60))
+        policy.setOwnDeadline(.seconds(10))
+        policy.setOwnAttemptTimeout(.seconds(20))
+        #expect(policy.deadline == .seconds(10))
+        policy = RESTPolicy()
+        policy.deadline = .zero
+        policy.setOwnAttemptTimeout(.seconds(60))
+        #expect(policy.deadline == .zero)
+    }
+
     @Test func aPauseIsNoStandstill() throws {
         let client = RESTClientModel()
-        let id = try client.submit(streamsAnswer: true) { $0.deadline = .zero }
+        let id = try client.submit(streamsAnswer: true)
         _ = client.done()
         _ = client.head(id, 200)
         client.session.setHeld(id, true, now: client.now)

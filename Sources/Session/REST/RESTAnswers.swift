@@ -28,9 +28,10 @@ extension RESTSession {
             finish(entry, error, now: now)
             return .discard
         }
+        let isLast = if case .running = entry.state { true } else { false }
+        if isLast { entry.beginAnswer(now) }
         alarms.set(entry, entry.alarm)
-        if case .running = entry.state { return .deliver }
-        return .discard
+        return isLast ? .deliver : .discard
     }
 
     /// What follows an answer; nil when it is the last.

@@ -48,6 +48,8 @@ final class RESTEntry: @unchecked Sendable {
     /// a network. Then this is what is left.
     @exclusivity(unchecked) private(set) var deadline: Instant?
     private var timeLeft: Duration
+    /// The last answer is there, and may take as long as it flows.
+    private var isOpenEnded = false
     /// When `Alarms` wakes it.
     @exclusivity(unchecked) var alarmSet: Instant?
     /// When the attempt's time is over, unless bytes move until then.
@@ -128,11 +130,20 @@ final class RESTEntry: @unchecked Sendable {
 
     func runClock(_ runs: Bool, now: Instant) {
         if runs {
-            if deadline == nil, policy.deadline > .zero { deadline = now + timeLeft }
+            if deadline == nil, policy.deadline > .zero, !isOpenEnded { deadline = now + timeLeft }
         } else if let end = deadline {
             timeLeft = end - now
             deadline = nil
         }
+    }
+
+    /// Its answer is the last one, and begins to come.
+    func beginAnswer(_ now: Instant) {
+        guard streamsAnswer else { return }
+        movedAt = now
+        guard !policy.hasOwnDeadline else { return }
+        isOpenEnded = true
+        deadline = nil
     }
 
     /// When it must be looked at.

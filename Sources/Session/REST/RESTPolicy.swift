@@ -4,7 +4,8 @@ package import Wire
 /// `rt_rest_set_*` and `rt_rest_request_set_*`, with the same defaults.
 package struct RESTPolicy: Sendable, Equatable {
     /// From name resolution to the last byte of the answer, counted anew with each byte of the
-    /// request's body, and of an answer that is streamed; zero is no limit.
+    /// request's body, and with the head and each byte of an answer that is streamed; zero is no
+    /// limit.
     package var attemptTimeout = Duration.seconds(5)
     /// Whether it is an option of the caller's, which errors name then.
     package var namesTimeout = true
@@ -16,6 +17,8 @@ package struct RESTPolicy: Sendable, Equatable {
     package var backoff = BackoffConfiguration()
     /// For all attempts and delays together, while there is a network; zero is no limit.
     package var deadline = Duration.seconds(30)
+    /// It was set for this very request: a streamed answer that flows ends by it, too.
+    package private(set) var hasOwnDeadline = false
     /// The longest Retry-After that is waited for.
     package var retryAfterLimit = Duration.seconds(60)
     /// How long a request may wait to begin, with a network or without; zero is no limit.
@@ -44,6 +47,18 @@ package struct RESTPolicy: Sendable, Equatable {
                 "attempts are \(count), 1 to \(RESTPolicy.mostAttempts) is expected")
         }
         attempts = count
+    }
+
+    /// For one request, in the place of the client's.
+    package mutating func setOwnDeadline(_ time: Duration) {
+        deadline = time
+        hasOwnDeadline = true
+    }
+
+    /// For one request: the client's deadline does not cut it short.
+    package mutating func setOwnAttemptTimeout(_ time: Duration) {
+        attemptTimeout = time
+        if deadline > .zero, !hasOwnDeadline { deadline = max(deadline, time) }
     }
 
     /// Beyond any use; it bounds what a request costs whose delays are zero.

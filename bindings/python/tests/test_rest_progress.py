@@ -84,6 +84,25 @@ def test_a_streamed_answer_may_take_longer_than_the_deadline(run: Any, serve: An
     run(main())
 
 
+def test_the_deadline_ends_what_comes_before_a_streamed_answer(serve: Any) -> None:
+    """Attempts and delays; without it a dead server would be tried for minutes."""
+
+    def answer(connection: socket.socket, number: int) -> None:
+        while read(connection):
+            connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+
+    patient: dict[str, Any] = {"deadline": 0.3, "attempts": 20, "base_delay": 0.05}
+    with sync.RESTClient(serve(answer).url, **patient) as client:
+        with client.stream("GET", "/") as response:
+            assert response.status_code == 503
+        with (
+            pytest.raises(librealtime.RealtimeError) as raised,
+            client.stream("GET", "http://127.0.0.1:1/"),
+        ):
+            pass
+    assert "127.0.0.1:1" in str(raised.value)
+
+
 def test_a_streamed_answer_that_stands_still_ends(serve: Any) -> None:
     done = threading.Event()
 

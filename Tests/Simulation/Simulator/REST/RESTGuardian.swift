@@ -321,6 +321,10 @@ final class RESTGuardian {
         if limit > .zero, let start = record.attemptAt, world.now - start > limit {
             world.count("streamed for longer than an attempt")
         }
+        let deadline = record.request.policy.deadline
+        if deadline > .zero, record.onlineTime(world.now) > deadline {
+            world.count("streamed beyond the deadline")
+        }
     }
 
     func streamsAnswer(_ id: ID) -> Bool { records[id]?.request.streamsAnswer ?? false }
@@ -351,7 +355,9 @@ final class RESTGuardian {
     }
 
     func received(_ id: ID, _ reception: RESTSession.Reception) {
-        record(id)?.reception = reception
+        guard let record = record(id) else { return }
+        record.reception = reception
+        if reception == .deliver, record.request.streamsAnswer { record.movedAt = world.now }
     }
 
     func ended(_ id: ID, _ failure: HTTPFailure?) {

@@ -72,6 +72,9 @@ struct RESTPlan {
         for index in requests.indices where requests[index].policy.redirects.maximum == 2 {
             requests[index].policy.redirects.maximum = random.pick([1, 2])
         }
+        for index in requests.indices where random.chance(30) {
+            requests[index].policy.setOwnDeadline(requests[index].policy.deadline)
+        }
     }
 
     private func request(_ random: inout Random, _ span: Int) -> Request {

@@ -13,7 +13,7 @@ package enum RESTScenario: Scenario {
             "retried a status", "waited for Retry-After", "redirected", "replayed",
             "went back to the queue", "dropped the oldest", "rewound a body", "gentle",
             "order kept someone waiting", "places kept someone waiting", "stood still",
-            "streamed for longer than an attempt",
+            "streamed for longer than an attempt", "streamed beyond the deadline",
         ]
     }
 

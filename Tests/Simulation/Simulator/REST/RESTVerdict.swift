@@ -93,6 +93,10 @@ enum RESTVerdict {
         case .deadline:
             world.require(
                 policy.deadline > .zero && online >= policy.deadline, "\(id): early deadline")
+            world.require(
+                !record.request.streamsAnswer || record.reception != .deliver
+                    || policy.hasOwnDeadline,
+                "\(id): a deadline that is not its own ends a stream")
             if case .retry(let from, let asked) = record.next, plan.flaps.isEmpty,
                 record.reception != .deliver
             {

@@ -259,11 +259,11 @@ class RESTClient(BaseRESTClient):
         """``async with client.stream("GET", path) as response``: the answer while it comes.
 
         The parameters of ``request``. ``timeout`` is for an attempt until its answer begins, and
-        then for the time without a byte. The client's ``deadline`` does not count: a body may come
-        for as long as it flows, unless a ``deadline`` is given here. A server that is faster than
-        its reader is slowed down. Requests that are ordered, as a POST is, wait until the body of
-        one before them has ended, also when they are made inside of it: ``ordered=False`` lets them
-        by.
+        then for the time without a byte; the client's ``deadline`` counts until then, too. The body
+        may come for as long as it flows, unless a ``deadline`` is given here. A server that is
+        faster than its reader is slowed down. Requests that are ordered, as a POST is, wait until
+        the body of one before them has ended, also when they are made inside of it:
+        ``ordered=False`` lets them by.
         """
         call = self._start(method, path, RequestOptions.of(options, "stream"), True)
         try:

@@ -64,7 +64,8 @@ class BaseRESTClient(Calling):
         limit.
     :param connect_timeout: to a connection that is ready. Default None: only ``timeout`` counts.
     :param deadline: for all attempts and delays together; time without a network does not count.
-        A streamed answer may take longer: only a deadline that is given with its request limits it.
+        A streamed answer that has begun may take longer: only a deadline that is given with its
+        request limits it.
         Default 30; None for no limit.
     :param attempts: how often a request is tried in all. Default 3.
     :param base_delay: before the second attempt, of which a random half to whole is waited.
@@ -225,7 +226,7 @@ class BaseRESTClient(Calling):
         where = text(path, "the path", rt_status.ERROR_INVALID_URL)
         verb = text(method, "method")
         request = new(lib.rt_rest_request_new, lib.rt_rest_request_free, handle, verb, where)
-        options.apply(request, self._options, path, streams)
+        options.apply(request, self._options, path)
         if not options.set_body(request):
             call.source = self._new_source(options.content)
             if options.content_type is not None:

@@ -265,12 +265,9 @@ class RequestOptions:
     def __post_init__(self) -> None:
         plain(self.on_progress, "on_progress")
 
-    def apply(self, request: Handle, client: ClientOptions, path: str, streams: bool) -> None:
-        """Sets everything but the body.
-
-        :param streams: whether the answer is taken while it comes.
-        """
-        if self is _NONE and not client.params and not streams:
+    def apply(self, request: Handle, client: ClientOptions, path: str) -> None:
+        """Sets everything but the body."""
+        if self is _NONE and not client.params:
             return
         for name, said in self._query(client, path):
             check(lib.rt_rest_request_add_query(request, text(name, "a parameter's name"), said))
@@ -282,7 +279,7 @@ class RequestOptions:
             check(lib.rt_rest_request_add_header(request, *header(name, value)))
         times: Iterable[tuple[Any, float | None, str]] = (
             (lib.rt_rest_request_set_attempt_timeout_ms, self.timeout, "timeout"),
-            (lib.rt_rest_request_set_deadline_ms, self._deadline(client, streams), "deadline"),
+            (lib.rt_rest_request_set_deadline_ms, self._deadline(), "deadline"),
             (lib.rt_rest_request_set_queue_ttl_ms, self.queue_ttl, "queue_ttl"),
         )
         for setter, time, name in times:
@@ -316,15 +313,9 @@ class RequestOptions:
         # As headers do, parameters of a request take the place of the client's of their names.
         return [pair for pair in _pairs(client.params, "params") if pair[0] not in names] + own
 
-    def _deadline(self, client: ClientOptions, streams: bool) -> float | None:
-        """The client's does not cut a time of the request's own short, nor a streamed answer."""
-        limit, timeout = client.deadline, self.timeout
-        if self.deadline is not DEFAULT or limit is None:
-            return self.deadline
-        if streams or timeout is None:
-            return None
-        is_longer = isinstance(timeout, (int, float)) and timeout > limit
-        return timeout if is_longer else DEFAULT
+    def _deadline(self) -> float | None:
+        """The client's does not limit an attempt that is to have no limit."""
+        return None if self.deadline is DEFAULT and self.timeout is None else self.deadline
 
     def set_body(self, request: Handle) -> bool:
         """Sets a body that is known whole.
