@@ -35,6 +35,7 @@ def add(suite: Suite, build: Build) -> None:
         requests_have_the_user_of_the_base,
         requests_are_tried_again,
         requests_that_fail_are_told,
+        requests_with_a_bad_answer_were_taken,
         frames_that_may_be_lost_are_told,
         frames_that_were_not_written_come_again,
         a_hundred_wait_for_a_network,
@@ -152,6 +153,26 @@ def requests_that_fail_are_told(build: Build, server: LadderServer) -> None:
         bot.expect("sent 3 RT_OK 202")
         bot.end()
     expect(inbox.texts == ["3"], f"received {inbox.texts}")
+
+
+def requests_with_a_bad_answer_were_taken(build: Build, server: LadderServer) -> None:
+    """A status of 2xx says so, whatever follows it."""
+    inbox = Inbox()
+    bad = [
+        b"Content-Length: 99999999999999999999",
+        b"Content-Length: 3\r\nContent-Length: 4",
+        b"Content-Length: many",
+        b"Transfer-Encoding: gzip, chunked",
+        b"no field",
+    ]
+    server.plan("/", {Leg.SSE: [stream()], Leg.POST: [inbox.post_and_say(b) for b in bad]})
+    with Bot(build, server.origin, transports=2) as bot:
+        bot.expect("transport 2", "open 2 0")
+        for number in range(1, len(bad) + 1):
+            bot.send(f"{number}")
+            bot.expect(f"sent {number} RT_OK 200")
+        bot.end()
+    expect(server.count("/", Leg.POST) == len(bad), "sent again")
 
 
 def frames_that_may_be_lost_are_told(build: Build, server: LadderServer) -> None:

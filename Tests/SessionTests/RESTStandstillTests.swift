@@ -166,6 +166,29 @@ import Wire
         }
     }
 
+    /// It was never handed on, and says all the same what the server has done.
+    @Test func theHeadOfAnAnswerWithoutFramingCounts() throws {
+        let refused = HTTPFailure(
+            RealtimeError(.protocolViolation, "two different Content-Lengths"),
+            head: ResponseHead(status: 200))
+        for needsHeadAlone in [false, true] {
+            let client = RESTClientModel()
+            let id = try client.submit("POST") {
+                $0.needsHeadAlone = needsHeadAlone
+                $0.addsIdempotencyKey = true
+            }
+            _ = client.done()
+            client.session.ended(id, refused, now: client.now, random: 0)
+            let end = needsHeadAlone ? "ok" : "protocolViolation"
+            #expect(client.done() == ["finish 1 \(end) 200 (1)"])
+        }
+        let client = RESTClientModel()
+        let id = try client.submit()
+        _ = client.done()
+        client.session.ended(id, refused, now: client.now, random: 0)
+        #expect(client.pass(.milliseconds(500)) == ["start 1 GET http://h/"])
+    }
+
     @Test func aHeadIsEnoughWhereNobodyWantsTheBody() throws {
         for code in [.protocolViolation, .connectionLost, .timeout] as [RealtimeError.Code] {
             let client = RESTClientModel()

@@ -54,6 +54,15 @@ class Inbox:
         self.take(exchange)
         exchange.answer("202 Accepted")
 
+    def post_and_say(self, field: bytes) -> Script:
+        """A head that is not as it should be."""
+
+        def script(exchange: Exchange) -> None:
+            self.take(exchange)
+            exchange.send(b"HTTP/1.1 200 OK\r\n" + field + b"\r\n\r\n")
+
+        return script
+
     def post_and_cut(self, exchange: Exchange) -> None:
         self.take(exchange)
         # Not to be taken for a connection that was found dead.

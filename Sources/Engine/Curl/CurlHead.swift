@@ -13,6 +13,13 @@ struct CurlHead {
     private(set) var isTooLarge = false
     /// Why the head must be refused, such as "answered with two values of Content-Length".
     private(set) var fault: String?
+    private var faulty: ResponseHead?
+    /// The final head, once it has a status, where it was not handed on.
+    var refused: ResponseHead? {
+        if isDone { return faulty }
+        return status >= 200
+            ? ResponseHead(status: status, reason: reason, minorVersion: minorVersion) : nil
+    }
     /// A byte of an answer has come, of an interim one too.
     private(set) var hasBegun = false
     /// An interim answer has said so.
@@ -69,8 +76,10 @@ struct CurlHead {
         let head = ResponseHead(
             status: status, reason: reason, lines: lines, nameLengths: nameLengths,
             minorVersion: minorVersion)
-        fault = head.lengthFault
-        return fault == nil ? head : nil
+        fault = head.lengthFault ?? head.codingFault
+        guard fault != nil else { return head }
+        faulty = head
+        return nil
     }
 
     /// `HTTP/1.1 200 OK` or `HTTP/2 200`; libcurl has checked it.
@@ -94,6 +103,12 @@ struct CurlHead {
 }
 
 extension ResponseHead {
+    fileprivate var codingFault: String? {
+        unaskedTransferCoding.map {
+            "answered with the transfer coding \($0.quoted(upTo: 60)), which was not asked for"
+        }
+    }
+
     /// What is wrong with its Content-Length (RFC 9110 §8.6): a value that is not a number, is too
     /// large to be one, or differs from another. Equal ones count as one; beside Transfer-Encoding
     /// none of them counts (RFC 9112 §6.3).

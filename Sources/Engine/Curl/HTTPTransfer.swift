@@ -338,7 +338,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
             return HTTPFailure(TunnelAnswer.error(on: way), precedesRequest: true)
         }
         if let error = CurlFailure.head(headReader, result, handle.errorText, on: way) {
-            return HTTPFailure(error)
+            return HTTPFailure(error, head: headReader.refused)
         }
         if let what = requestBody.failure {
             return HTTPFailure(
@@ -354,10 +354,12 @@ final class HTTPTransfer: CurlUser, TimerTarget {
                     .connectionLost, "\(way) took no request on its HTTP/2 connection"),
                 precedesRequest: true)
         }
+        let error = CurlFailure.error(
+            result, handle.errorText, of: easy, on: way, isConnecting: isConnecting)
         return HTTPFailure(
-            CurlFailure.error(
-                result, handle.errorText, of: easy, on: way, isConnecting: isConnecting),
-            precedesRequest: isConnecting, isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
+            error, precedesRequest: isConnecting,
+            isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+            head: error.code == .protocolViolation ? headReader.refused : nil)
     }
 
     private var unfinishedCoding: HTTPFailure? {
@@ -394,13 +396,6 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         if let head = headReader.read(line) {
             if handle.decodes {
                 decoder = ContentDecoder(contentEncoding: head.values("Content-Encoding"))
-            }
-            if let coding = head.unaskedTransferCoding {
-                fault = RealtimeError(
-                    .protocolViolation,
-                    "\(handle.way) answered with the transfer coding \(coding.quoted(upTo: 60)),"
-                        + " which was not asked for")
-                return 0
             }
             isEndedByClose = handle.tlsGuard != nil && !isHead && head.hasBodyUntilClose
             self.head = head

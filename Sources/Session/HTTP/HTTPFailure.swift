@@ -10,14 +10,18 @@ package struct HTTPFailure: Error, Sendable {
     /// A connection that was kept from an earlier exchange died before a byte of the answer (R6),
     /// and the request's body could not be sent again without its owner.
     package let isStale: Bool
+    /// Of an answer that is refused for its very head, so that it was not handed on: its status
+    /// tells what became of the request.
+    package let head: ResponseHead?
 
     package init(
         _ error: RealtimeError, precedesRequest: Bool = false, isFinal: Bool = false,
-        isStale: Bool = false
+        isStale: Bool = false, head: ResponseHead? = nil
     ) {
         self.error = error
         self.precedesRequest = precedesRequest
         self.isFinal = isFinal
         self.isStale = isStale
+        self.head = head
     }
 }

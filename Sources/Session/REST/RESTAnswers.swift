@@ -170,6 +170,7 @@ extension RESTSession {
     private mutating func failed(
         _ entry: RESTEntry, _ failure: HTTPFailure, _ now: Instant, _ random: () -> Double
     ) {
+        if let head = failure.head { entry.head = head }
         if entry.policy.needsHeadAlone, let head = entry.head, (200..<300).contains(head.status) {
             return finish(entry, nil, now: now)
         }
