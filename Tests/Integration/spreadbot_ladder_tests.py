@@ -44,6 +44,7 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         rounds_have_a_limit,
         rounds_without_a_limit_outlive_an_outage,
         server_is_not_there,
+        failures_are_logged_once,
         other_host_is_not_there,
         websocket_is_come_back_to,
         a_probe_that_fails_is_followed_by_another,
@@ -249,6 +250,23 @@ def server_is_not_there(build: Build, server: LadderServer) -> None:
                 bot.expect(f"error RT_ERROR_TIMEOUT {leg} 0 0 0")
             bot.expect("fatal RT_ERROR_RECONNECTS_EXHAUSTED 3 0", "transport 0", "disconnected .*")
             bot.end()
+
+
+def failures_are_logged_once(build: Build, server: LadderServer) -> None:
+    """By the connection, which knows what comes of them. Its legs speak at DEBUG only."""
+    told = []
+    with Bot(build, f"http://127.0.0.1:{free_port()}", max_reconnects=1, **NO_PROBES) as bot:
+        while not (line := bot.next()).startswith("disconnected"):
+            if line.startswith(("error ", "fatal ")):
+                told.append(line)
+        bot.end()
+    said = [line.split(" ", 2)[1:] for line in bot.log if line.startswith("log ")]
+    serious = [line for level, line in said if int(level) <= 2]
+    expect(len(told) >= 4 and len(serious) == len(told), f"{told}, log {serious}")
+    legs = [line.partition(":")[0] for line in serious]
+    expect(set(legs) == {"WebSocket", "SSE", "long poll"}, f"log {serious}")
+    ends = [line for level, line in said if int(level) <= 3 and "closed" in line]
+    expect(not ends, f"never open, and yet: {ends}")
 
 
 def other_host_is_not_there(build: Build, server: LadderServer) -> None:

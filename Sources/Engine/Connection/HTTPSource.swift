@@ -53,6 +53,8 @@ struct HTTPSourceUpkeep {
     var needsFreshConnection = false
     /// A failure that nobody has heard yet.
     var untold: HTTPSourceFailure?
+    /// Of a Spreadbot connection, which says itself what comes of its legs.
+    var isLeg = false
 }
 
 /// The handlers that all of them have.
@@ -203,10 +205,17 @@ extension HTTPSource {
 
     // MARK: Telling
 
+    /// What users want to know, unless a Spreadbot connection tells them.
+    func log(_ level: LogLevel, _ line: @autoclosure () -> String) {
+        Log.write(upkeep.isLeg ? .debug : level, line())
+    }
+
     func tell(_ failure: HTTPSourceFailure) {
         guard !isClosed else { return }
         note(failure)
-        Log.write(failure.isFatal ? .error : .warning, failure.line)
+        // Whether and when a leg is tried again is not its own to say.
+        let line = upkeep.isLeg ? failure.error.message : failure.line
+        log(failure.isFatal ? .error : .warning, line)
         updateTimer()
         handlers.failed?(failure)
         guard !isClosed else { return }
@@ -234,7 +243,7 @@ extension HTTPSource {
     /// Nothing more is told.
     func finish() {
         setClosed()
-        Log.write(.info, "\(configuration.url.displayName) is closed")
+        log(.info, "\(configuration.url.displayName) is closed")
         _ = options.take()
         loop.disarm(timer)
         upkeep.reachability?.remove(self)

@@ -67,7 +67,7 @@ extension EventSourceConnection: HTTPSource {
         case .open:
             setState(.open)
             publish { $0.origin = session?.origin ?? "" }
-            Log.write(.info, "\(configuration.url.displayName): the event stream is open")
+            log(.info, "\(configuration.url.displayName): the event stream is open")
             updateTimer()
             handlers.open?()
         case .again:

@@ -95,7 +95,7 @@ extension LongPollConnection: HTTPSource {
         guard let state = session?.state, !isClosed else { return }
         setState(state)
         guard state == .open, before != .open else { return }
-        Log.write(.info, "\(configuration.url.displayName): the server answers polls")
+        log(.info, "\(configuration.url.displayName): the server answers polls")
         handlers.open?()
     }
 

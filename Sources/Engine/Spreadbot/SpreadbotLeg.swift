@@ -133,6 +133,7 @@ extension SpreadbotConfiguration {
     ) throws -> WebSocketConnection {
         let (url, fields) = try request(attempt)
         let connection = try WebSocketConnection(url: url.text, on: loop)
+        connection.isLeg = true
         try connection.configure {
             $0.url = url
             // Nchan looks at the first one only.
@@ -160,6 +161,7 @@ extension SpreadbotConfiguration {
     ) throws -> EventSourceConnection {
         let (url, fields) = try request(attempt)
         let source = try EventSourceConnection(url: url.text, on: loop)
+        source.upkeep.isLeg = true
         try source.configure {
             $0.url = url
             for field in fields { try $0.addHeader(name: field.name, value: field.value) }
@@ -182,6 +184,7 @@ extension SpreadbotConfiguration {
     ) throws -> LongPollConnection {
         let url = try url(of: .poll, path: attempt.path)
         let poll = try LongPollConnection(url: url.text, on: loop)
+        poll.upkeep.isLeg = true
         try poll.configure {
             try setRequest(&$0, attempt.path, attempt.accessToken)
             try $0.setCursor(.headerID)

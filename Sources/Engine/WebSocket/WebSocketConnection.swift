@@ -75,6 +75,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     var reachability: Reachability?
     /// In the reconnect handler, where options may be changed.
     var mayReconfigure = false
+    /// Of a Spreadbot connection, which says itself what comes of its legs.
+    var isLeg = false
     /// Bytes that went through the transport and are not published yet.
     @exclusivity(unchecked) var wireBytesSent: UInt64 = 0
     @exclusivity(unchecked) var wireBytesReceived: UInt64 = 0

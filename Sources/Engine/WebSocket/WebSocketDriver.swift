@@ -189,9 +189,12 @@ extension WebSocketConnection {
         outgoingBytes.store(0, ordering: .relaxed)
     }
 
+    /// What users want to know, unless a Spreadbot connection tells them.
+    func log(_ line: @autoclosure () -> String) { Log.write(isLeg ? .debug : .info, line()) }
+
     /// Reports a failure; the close callback follows with `finish`.
     func report(_ error: RealtimeError) {
-        Log.write(.info, error.message)
+        log(error.message)
         lastError = error
         if mayTell, let response = error.response { handlers.refused?(response) }
         if mayTell { handlers.error?(error) }
@@ -212,7 +215,7 @@ extension WebSocketConnection {
         if waitsForNextAttempt(how) { return }
         setState(.closed)
         dropKept()
-        Log.write(.info, "\(currentURL.displayName) closed with \(how.code)")
+        log("\(currentURL.displayName) closed with \(how.code)")
         if mayCall { handlers.close?(how.code, how.reason, how.isClean) }
         ending = nil
         scheduleTurn()

@@ -66,7 +66,7 @@ extension WebSocketConnection {
                 to: currentURL, by: configuration.network,
                 within: openDeadline.map { $0 - Loop.now() }, multi: loop.curl(), owner: self)
             phase = .connecting(connect)
-            Log.write(.info, "connecting to \(currentURL.displayName)")
+            log("connecting to \(currentURL.displayName)")
         } catch {
             // Told in the next turn, never inside start.
             failsStart = true
@@ -154,7 +154,7 @@ extension WebSocketConnection {
         counters.connections.grow(by: 1)
         loop.counters.connections.grow(by: 1)
         reconnection?.opened(now: Loop.now())
-        Log.write(.info, "\(currentURL.displayName) is open")
+        log("\(currentURL.displayName) is open")
         if isPaused { session.pointee.setPaused(true, now: Loop.now()) }
         if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
         sendKept()
