@@ -98,7 +98,7 @@ extension Spreadbot {
         public var answerTimeout: Duration? = .seconds(5)
         /// Between the pings that keep a WebSocket alive; nil for none.
         public var pingInterval: Duration? = .seconds(20)
-        /// Between polls that a server answers at once with nothing.
+        /// Between polls that a server answers at once with nothing new.
         public var pollInterval = Duration.seconds(15)
         /// How long a poll may be held.
         public var pollTimeout: Duration? = .seconds(60)

@@ -36,7 +36,7 @@ struct LongPollCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Between polls that are answered at once with nothing.", valueName: "seconds"))
+            "Between polls that are answered at once with nothing new.", valueName: "seconds"))
     var interval: Double = 15
 
     @Option(help: ArgumentHelp("How long a poll may be held.", valueName: "seconds"))

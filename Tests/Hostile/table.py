@@ -27,6 +27,7 @@ PYTHON: dict[str, tuple[str, ...]] = {
     "redirects": (),
     "redirect-latin1": ("events", "rest"),
     "same-cursor": ("poll",),
+    "changing-body": ("poll",),
     "retry-zero": ("events",),
     "empty-answers": (),
     "hangs-up": (),
@@ -136,6 +137,8 @@ def storms() -> None:
         each(POLL, attack, cpu="all", max_requests=6, quiet=True, seconds=2)
     for cursor in (1, 2, 3):
         each(POLL, "same-cursor", options={"cursor": cursor}, max_requests=6, quiet=True)
+    for attack in ("changing-body", "bodies-alternate"):
+        each(POLL, attack, cpu="all", max_requests=30, quiet=True, seconds=2)
     each(POLL, "two-cursors", cpu="all", quiet=True, seconds=2)
     each(POLL, "cursors-vanish", cpu="all", quiet=True, seconds=2)
     for attack in ("retry-zero", "retry-zero-kept", "event-each", "empty-answers", "hangs-up"):

@@ -40,21 +40,48 @@ private let validators = polledValidators
         (.validators, []), (.none, validators), (.headerID, [("ETag", "1")]), (.queryID, []),
     ]
 
-    /// A queue that knows its reader by a cookie, or gives each message once.
+    /// A queue that knows its reader by a cookie hands out what has gathered, then holds a poll. A
+    /// page with the time in it is another each time, for ever.
     @Test(arguments: withoutCursor)
-    func withoutACursorNewMessagesFollowAtOnce(
+    func withoutACursorNewMessagesComeInBursts(
         _ mode: LongPollCursorMode, _ fields: [(String, String)]
     ) throws {
         var poller = try Poller { try $0.setCursor(mode) }
-        for number in 0..<100 {
-            #expect(try poller.message("message \(number)", fields) == .zero)
+        var number = 0
+        func next(_ poller: inout Poller, after hold: Duration = .zero) throws -> Duration? {
+            number += 1
+            return try poller.message("message \(number)", fields, after: hold)
         }
-        // The ceiling holds for them, too.
-        let began = poller.now
-        for number in 100..<1100 {
-            _ = try poller.message("message \(number)", fields)
+        for _ in 0..<20 { #expect(try next(&poller) == .zero) }
+        for _ in 0..<3 {
+            let hold = Duration.milliseconds(200)
+            #expect(try next(&poller, after: hold) == .seconds(15) - hold)
         }
-        #expect(poller.now - began == .seconds(1))
+        // After a poll that was held, with whatever answer, the burst is whole again.
+        #expect(try next(&poller, after: .seconds(1)) == .zero)
+        for _ in 0..<20 { #expect(try next(&poller) == .zero) }
+        #expect(try next(&poller) == .seconds(15))
+        #expect(try poller.answer(204, after: .seconds(20)) == .nothing)
+        #expect(poller.wait == .zero)
+        for _ in 0..<20 { #expect(try next(&poller) == .zero) }
+        #expect(try next(&poller) == .seconds(15))
+        #expect(try poller.answer(204) == .nothing)
+        #expect(try next(&poller) == .seconds(15))
+    }
+
+    @Test(arguments: withoutCursor)
+    func withoutACursorBodiesThatAlternateArePaced(
+        _ mode: LongPollCursorMode, _ fields: [(String, String)]
+    ) throws {
+        var poller = try Poller { try $0.setCursor(mode) }
+        for _ in 0..<10 {
+            #expect(try poller.message("a", fields) == .zero)
+            #expect(try poller.message("b", fields) == .zero)
+        }
+        for _ in 0..<3 {
+            #expect(try poller.message("a", fields) == .seconds(15))
+            #expect(try poller.message("b", fields) == .seconds(15))
+        }
     }
 
     /// Any static URL.

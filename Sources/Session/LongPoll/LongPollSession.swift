@@ -72,7 +72,7 @@ package struct LongPollSession: HTTPSourceSession {
     private var failures = 0
     /// Empty answers of 200 in a row that came at once (L8).
     private var hastyAnswers = 0
-    private var repeats = LongPollRepeats()
+    private var burst = LongPollBurst()
     private var isGood = false
     private var messageIDInside: String?
     private var bodyBytes = 0
@@ -178,7 +178,7 @@ package struct LongPollSession: HTTPSourceSession {
         }
         self.head = head
         bodyBytes = 0
-        repeats.beginAnswer()
+        burst.beginAnswer()
         phase = .reading(start: requestStarted ?? begun, last: now)
         return .read
     }
@@ -212,7 +212,7 @@ package struct LongPollSession: HTTPSourceSession {
             throw RealtimeError(
                 .tooLarge, "\(name) answered with more than \(limit) bytes (max_body_bytes)")
         }
-        if !hasCursor { repeats.received(bytes) }
+        if !hasCursor { burst.received(bytes) }
         return true
     }
 
@@ -297,11 +297,11 @@ package struct LongPollSession: HTTPSourceSession {
         if isEmpty { return cameEmpty(begun, held: held, now) }
         hastyAnswers = 0
         // The same request may bring the same answer, as from any static URL.
-        let isRepeated =
+        let isPaced =
             hasCursor
             ? !cursor.asksForMore(than: before, configuration)
-            : repeats.delivered(wasHeld: !isHasty(held))
-        if isRepeated { return pollAgain(begun, held: held, now) }
+            : burst.delivered(wasHeld: !isHasty(held))
+        if isPaced { return pollAgain(begun, held: held, now) }
         notBefore = now
         if isOnline { wait(until: now) } else { phase = .offline }
     }
@@ -327,9 +327,9 @@ package struct LongPollSession: HTTPSourceSession {
     /// It was not held.
     private func isHasty(_ held: Duration) -> Bool { held < configuration.minHold }
 
-    /// L5 and L8, also for a message that leaves the cursor where it was, or repeats others.
+    /// L5 and L8, also for a message that leaves the cursor where it was, or ends a burst.
     private mutating func pollAgain(_ start: Instant, held: Duration, _ now: Instant) {
-        if !isHasty(held) { repeats.wasHeld() }
+        if !isHasty(held) { burst.wasHeld() }
         let isHasty = isHasty(held) || hastyAnswers >= 3
         wait(until: isHasty ? max(now, start + configuration.interval) : now)
     }

@@ -172,6 +172,22 @@ def no_cursor(peer: Peer) -> None:
 
 
 @attack
+def changing_body(peer: Peer) -> None:
+    """A page with the time in it."""
+    while True:
+        peer.request()
+        answer(peer, b'{"time": %d}' % time.monotonic_ns())
+
+
+@attack
+def bodies_alternate(peer: Peer) -> None:
+    while True:
+        for body in (b"a", b"b"):
+            peer.request()
+            answer(peer, body)
+
+
+@attack
 def two_cursors(peer: Peer) -> None:
     """The cursor moves to and fro between two places."""
     which = 0

@@ -8,8 +8,10 @@ final class PollStorm {
         case same, noCursor, news, moves, empty, nothing, emptyBatch, rejected, gone, refusal, lost
         case redirect, credentials, silent, flap
 
-        /// Answers that follow the interval.
-        var isNothingNew: Bool { [.same, .noCursor, .empty, .nothing, .emptyBatch].contains(self) }
+        /// Answers that follow the interval, but for a burst without a cursor.
+        var isPaced: Bool {
+            [.same, .noCursor, .news, .empty, .nothing, .emptyBatch].contains(self)
+        }
     }
 
     private let world: World
@@ -28,8 +30,8 @@ final class PollStorm {
     private let distance: Duration
     /// Polls that may begin before that.
     private var early = 0
-    /// Every answer is a new message: the next poll begins at once.
-    private let isEager: Bool
+    /// So many answers more are followed by the next poll at once.
+    private var eager = 0
     private var answered: Instant?
 
     init(_ world: World, _ random: Random) throws(RealtimeError) {
@@ -47,15 +49,18 @@ final class PollStorm {
         session = try LongPollSession(configuration)
         ceiling = .ofLongPoll(world)
         let isPaced =
-            habits.allSatisfy(\.isNothingNew) && configuration.minHold > .zero
+            habits.allSatisfy(\.isPaced) && configuration.minHold > .zero
             && configuration.pollTimeout > .seconds(1)
         distance = isPaced ? configuration.interval : .zero
-        // The first answer moves the cursor from nothing to its place; where there is none, the
-        // first body is new, and four repeats of it may be messages.
+        // One answer may move the cursor from nothing to its place. Before, or where there is
+        // none, a burst of messages may come: the first and four repeats of it, or 20 of news.
         let staysWithoutCursor = habits.contains(.noCursor) || configuration.cursorMode == .none
-        early = staysWithoutCursor ? 6 : 1
-        isEager =
-            habits.allSatisfy { $0 == .news } && configuration.pollTimeout > .seconds(1)
+        early = habits.contains(.news) ? 21 : staysWithoutCursor ? 6 : 1
+        let hasNewsOnly = habits.allSatisfy { $0 == .news }
+        if hasNewsOnly, configuration.pollTimeout > .seconds(1) {
+            // Without a `minHold` every poll counts as held.
+            eager = configuration.minHold > .zero ? 20 : .max
+        }
         world.count("storm")
         world.trace("storm", "\(habits), \(configuration.cursorMode)")
     }
@@ -88,8 +93,10 @@ final class PollStorm {
                 early -= 1
                 world.require(early >= 0, "a poll before the interval is over")
             }
-            if let answered, isEager, !ceiling.mayDelay {
-                world.require(world.now == answered, "a new message is followed by a wait")
+            if let answered, eager > 0 {
+                eager -= 1
+                let isPrompt = world.now == answered || ceiling.mayDelay
+                world.require(isPrompt, "a new message is followed by a wait")
             }
             lastStart = world.now
             if ceiling.mayDelay { world.count("ceiling reached") }

@@ -83,7 +83,7 @@ class Parameters:
     :param answer_timeout: from there to the head of the answer, by WebSocket and SSE: then the next
         leg is tried. Default 5.
     :param ping_interval: between the pings that keep a WebSocket alive. Default 20.
-    :param poll_interval: between polls that the server answers at once with nothing. Default 15.
+    :param poll_interval: between polls that a server answers at once with nothing new. Default 15.
     :param poll_timeout: how long a poll may be held. Default 60.
 
     :param queue_capacity: sends that may wait for a connection. Default 100.
