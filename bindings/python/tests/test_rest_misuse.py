@@ -297,6 +297,27 @@ def test_an_unknown_option_of_an_object_is_told_by_its_name(face: Any, name: str
         getattr(face, name)("http://127.0.0.1:1/", nonsense=1)
 
 
+@pytest.mark.parametrize("face", [librealtime, sync])
+@pytest.mark.parametrize(
+    ("name", "option", "hint"),
+    [
+        ("RESTClient", "follow_redirects", ": redirects are followed by default, and "),
+        ("connect", "verify", ": see ca_file, and insecure_skip_verification of Network"),
+        ("EventSource", "proxies", ": see proxy, and no_proxy of Network"),
+        ("LongPoll", "timeout", ": each time limit has a name of its own, "),
+        ("Spreadbot", "header", "; did you mean 'headers'?"),
+        ("SpreadbotREST", "cert", ": see client_certificate of Network"),
+    ],
+)
+def test_an_object_tells_what_an_option_of_other_libraries_is_here(
+    face: Any, name: str, option: str, hint: str
+) -> None:
+    with pytest.raises(TypeError) as raised:
+        getattr(face, name)("http://127.0.0.1:1/", **{option: True})
+    text = f"{name}() got an unexpected keyword argument {option!r}{hint}"
+    assert str(raised.value).startswith(text)
+
+
 def test_a_body_is_taken_once(run: Any, rest_server: RESTServer) -> None:
     """What was taken in pieces is kept by nobody: the rest is not passed for the whole."""
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ._awaiting import plain
 from ._backoff import Backoff
+from ._hints import called
 from ._network import Network, chosen_network
 from ._options import USER_AGENT, Deflate, HeadersLike, Limits, Options, Request, Timing
 from ._reachability import Reachability
@@ -159,5 +160,4 @@ class Connector:
         return Retries(self._reconnect_delays, self._process_exception)
 
 
-# What complaints of arguments call it.
-Connector.__init__.__qualname__ = "connect"
+called("connect", Connector)

@@ -13,6 +13,7 @@ from ._eventsource_options import (
     OnStore,
     Options,
 )
+from ._hints import called
 from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
@@ -172,5 +173,4 @@ class Parameters:
         raise NotImplementedError
 
 
-# What complaints of arguments call it.
-Parameters.__init__.__qualname__ = "EventSource"
+called("EventSource", Parameters)

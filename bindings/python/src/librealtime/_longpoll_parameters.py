@@ -9,6 +9,7 @@ from typing import Any, Callable, Literal, Optional
 
 from ._abi import rt_longpoll_cursor
 from ._handle import Handle
+from ._hints import called
 from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
@@ -216,5 +217,4 @@ class Parameters:
         raise NotImplementedError
 
 
-# What complaints of arguments call it.
-Parameters.__init__.__qualname__ = "LongPoll"
+called("LongPoll", Parameters)

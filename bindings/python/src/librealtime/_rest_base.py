@@ -10,6 +10,7 @@ from . import _rest_callbacks as c
 from ._abi import rt_credentials, rt_status
 from ._awaiting import Calling
 from ._handle import Handle, new
+from ._hints import called
 from ._loader import lib
 from ._network import Network, chosen_network
 from ._options import HeadersLike
@@ -311,5 +312,4 @@ class BaseRESTClient(Calling):
         return call
 
 
-# What complaints of arguments call it.
-BaseRESTClient.__init__.__qualname__ = "RESTClient"
+called("RESTClient", BaseRESTClient)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from ._awaiting import plain
 from ._backoff import _JITTERS
 from ._handle import Handle
 from ._headers import header_pairs, laid_over, with_credentials
+from ._hints import OF_REQUESTS, hint
 from ._loader import lib
 from ._network import Network
 from ._options import HeadersLike, checked_cookies, cookie_header
@@ -176,34 +176,6 @@ class _Default:
 DEFAULT: Any = _Default()
 
 
-_REDIRECTS = "redirects are followed by default, and max_redirects=0 follows none"
-_TRUST = "the client decides whom to trust: see ca_file and network of RESTClient"
-_PROXY = "the client decides on a proxy: see proxy of RESTClient"
-
-#: What options of httpx, requests and aiohttp that a request does not have are called here.
-_ELSEWHERE = {
-    "follow_redirects": _REDIRECTS,
-    "allow_redirects": _REDIRECTS,
-    "verify": _TRUST,
-    "ssl": _TRUST,
-    "cert": "the client has the certificate: see client_certificate of Network",
-    "proxy": _PROXY,
-    "proxies": _PROXY,
-    "body": "a body is given as content, data or json",
-    "files": "a file is given as content; there are no multipart bodies",
-    "retries": "attempts says how often a request is tried in all",
-    "stream": "client.stream() gives the answer while it comes",
-}
-
-
-def _hint(name: str) -> str:
-    """What whoever gave an unknown option may have meant."""
-    if name in _ELSEWHERE:
-        return f": {_ELSEWHERE[name]}"
-    near = difflib.get_close_matches(name, RequestKeywords.__annotations__, 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
 class RequestKeywords(TypedDict, total=False):
     """What a request may be given beside method and path."""
 
@@ -257,9 +229,11 @@ class RequestOptions:
         """
         :param function: who was given them.
         """
+        known = RequestKeywords.__annotations__
         for name in options:
-            if name not in RequestKeywords.__annotations__:
-                raise TypeError(f"{function}() has no option {name!r}{_hint(name)}")
+            if name not in known:
+                said = hint(name, known, OF_REQUESTS)
+                raise TypeError(f"{function}() has no option {name!r}{said}")
         return RequestOptions(**options) if options else _NONE
 
     def __post_init__(self) -> None:

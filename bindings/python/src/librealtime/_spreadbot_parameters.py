@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
+from ._hints import called
 from ._network import Network, chosen_network
 from ._options import HeadersLike
 from ._reachability import Reachability
@@ -195,5 +196,4 @@ class Parameters:
         raise NotImplementedError
 
 
-# What complaints of arguments call it.
-Parameters.__init__.__qualname__ = "Spreadbot"
+called("Spreadbot", Parameters)

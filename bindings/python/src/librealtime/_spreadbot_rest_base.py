@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 from ._abi import rt_status
 from ._handle import Handle, new
+from ._hints import called
 from ._loader import lib
 from ._network import Network, chosen_network
 from ._options import HeadersLike
@@ -209,8 +210,7 @@ class BaseSpreadbotREST(BaseRESTClient):
             self._call(self._on_tokens, access_token, refresh_token)
 
 
-# What complaints of arguments call it.
-BaseSpreadbotREST.__init__.__qualname__ = "SpreadbotREST"
+called("SpreadbotREST", BaseSpreadbotREST)
 
 
 def sharing(spreadbot: Handle) -> Handle:
