@@ -345,6 +345,15 @@ int shim_curl_os_error(CURL *easy) {
   return (int)code;
 }
 
+bool shim_curl_awaits_tls(CURL *easy) {
+  // It counts what TCP has connected; the time of that is told at the end of all handshakes.
+  long made = 0;
+  curl_off_t secured = 0;
+  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made);
+  curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &secured);
+  return made > 0 && secured == 0;
+}
+
 int rt_curl_connect_status(CURL *easy) {
   long status = 0;
   curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);

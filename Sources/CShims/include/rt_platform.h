@@ -144,6 +144,8 @@ bool rt_curl_was_reused(CURL *easy);
 int rt_curl_http_version(CURL *easy);
 /// The errno of the last failure to connect; 0 for none.
 int shim_curl_os_error(CURL *easy);
+/// TCP has connected, and TLS has not.
+bool shim_curl_awaits_tls(CURL *easy);
 /// What a proxy answered to CONNECT; 0 for nothing.
 int rt_curl_connect_status(CURL *easy);
 

@@ -31,6 +31,12 @@ enum CurlFailure {
             let code = connectingCode(result, isProxied: way.proxyURL != nil)
             let status = Int(rt_curl_connect_status(easy))
             if code == .proxy, status >= 300 { return refusal(status, on: way) }
+            if code == .timeout, way.isSecure, way.proxyURL == nil, shim_curl_awaits_tls(easy) {
+                return RealtimeError(
+                    code,
+                    "cannot connect to \(way): the TLS handshake timed out;"
+                        + " the server may not speak TLS at this port")
+            }
             let why = reason(result, cause, code, shim_curl_os_error(easy), way)
             return RealtimeError(code, "cannot connect to \(way): \(why)")
         }

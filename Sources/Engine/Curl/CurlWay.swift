@@ -14,6 +14,8 @@ struct CurlWay {
 
     /// Host and port of the proxy; nil without any.
     let proxyName: String?
+    /// TLS is spoken to the host.
+    let isSecure: Bool
     /// A proxy is asked for a tunnel.
     let isTunnel: Bool
     /// The request itself goes to the proxy, with its whole URL (RFC 9112 §3.2.2).
@@ -24,6 +26,7 @@ struct CurlWay {
             getenv(name).map { String(cString: $0) }
         }
         host = url.displayName
+        isSecure = url.isSecure
         let isSOCKS = proxyURL?.prefix(5).equalsIgnoringASCIICase("socks") ?? false
         isTunnel = proxyURL != nil && (url.isSecure || isSOCKS)
         proxyName = proxyURL.map { ProxyURL.displayName(of: $0) }
