@@ -3056,8 +3056,9 @@ rt_status rt_rest_response_error(rt_rest_response *response);
 const char *rt_rest_response_message(rt_rest_response *response);
 
 /**
- * The HTTP status of the last answer; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL. Since
- * 0.1.
+ * The HTTP status of the last answer, or that of a proxy that refused the tunnel (RT_ERROR_PROXY),
+ * of whose answer nothing else is shown; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
  */
 int32_t rt_rest_response_status(rt_rest_response *response);
 

@@ -33,6 +33,8 @@ public final class REST: Sendable {
         public let retryAfter: Duration?
         /// 10, 11, 20 or 30.
         public let httpVersion: Int
+        /// Host and port of the proxy that answered in the server's place; nil for the server.
+        public let proxy: String?
 
         /// The body as text; what is ill-formed is replaced by U+FFFD.
         public var text: String { String(decoding: body, as: UTF8.self) }
@@ -51,6 +53,8 @@ public final class REST: Sendable {
         /// A sentence that names the culprit, never a credential.
         public let message: String
         public let response: Response?
+        /// With `.proxy`, the status by which the proxy refused a tunnel; nil without.
+        public let proxyStatus: Int?
         /// 0 when it never began.
         public let attempts: Int
 
@@ -214,7 +218,7 @@ public final class REST: Sendable {
             Failure(
                 code: outcome.error?.code ?? .connectionLost,
                 message: outcome.error?.message ?? "no answer came", response: response,
-                attempts: outcome.attempts))
+                proxyStatus: outcome.error?.proxyStatus, attempts: outcome.attempts))
     }
 
     /// What a task that was cancelled is used to; in that task.
@@ -238,5 +242,6 @@ extension REST.Response {
         self.attempts = attempts
         self.retryAfter = retryAfter
         self.httpVersion = httpVersion
+        proxy = response.proxy
     }
 }

@@ -201,7 +201,9 @@ extension REST.Failure {
     /// Of a request that could not be sent.
     fileprivate init(_ error: any Error) {
         let error = error as? RealtimeError ?? RealtimeError(.system, "\(error)")
-        self.init(code: error.code, message: error.message, response: nil, attempts: 0)
+        self.init(
+            code: error.code, message: error.message, response: nil,
+            proxyStatus: error.proxyStatus, attempts: 0)
     }
 }
 

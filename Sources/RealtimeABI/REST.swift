@@ -178,8 +178,9 @@ public func rt_rest_response_message(_ response: rt_rest_response?) -> UnsafePoi
     view(response, RESTView.empty) { $0.message }
 }
 
-/// The HTTP status of the last answer; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL. Since
-/// 0.1.
+/// The HTTP status of the last answer, or that of a proxy that refused the tunnel (RT_ERROR_PROXY),
+/// of whose answer nothing else is shown; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL.
+/// Since 0.1.
 @_cdecl("rt_rest_response_status")
 public func rt_rest_response_status(_ response: rt_rest_response?) -> Int32 {
     view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.status }

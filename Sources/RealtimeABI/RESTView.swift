@@ -31,7 +31,9 @@ final class RESTView: Handle {
     var message: UnsafePointer<CChar> {
         text("message") { Array((outcome.error?.message ?? "").utf8) }
     }
-    var status: Int32 { Int32(clamping: outcome.head?.status ?? 0) }
+    var status: Int32 {
+        Int32(clamping: outcome.head?.status ?? outcome.error?.proxyStatus ?? 0)
+    }
     var body: UnsafeRawBufferPointer { kept.bytes }
     var reason: UnsafePointer<CChar> { text("reason") { outcome.head?.reasonText.bytes ?? [] } }
     var url: UnsafePointer<CChar> { text("url") { Array(outcome.url.text.utf8) } }

@@ -59,10 +59,12 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
 
     public var description: String { "\(message) (\(code))" }
 
-    /// What a proxy answered instead of opening a tunnel; 0 for nothing, and for the question for
-    /// credentials.
+    /// With `.proxy`, the status by which the proxy refused a tunnel; nil without an answer.
+    public var proxyStatus: Int? { code == .proxy ? response?.status : nil }
+
+    /// The same; 0 for nothing, and for the question for credentials.
     package var proxyRefusal: Int {
-        guard code == .proxy, let status = response?.status, status != 407 else { return 0 }
-        return status
+        guard let proxyStatus, proxyStatus != 407 else { return 0 }
+        return proxyStatus
     }
 }

@@ -20,9 +20,13 @@ extension SpreadbotSession {
         guard tokens.canRefresh, !wasRefreshed else {
             let why =
                 wasRefreshed
-                ? "with tokens that are fresh" : "and there is nothing to refresh the tokens with"
+                ? ", with tokens that are fresh"
+                : ", and there is nothing to refresh the tokens with"
+            let response = failure.error.response
+            // Tokens are nothing to a proxy.
             let error = RealtimeError(
-                .auth, "\(failure.error.message), \(why)", response: failure.error.response)
+                .auth, failure.error.message + (response?.proxy == nil ? why : ""),
+                response: response)
             return self.end(error, failure)
         }
         wasRefreshed = true

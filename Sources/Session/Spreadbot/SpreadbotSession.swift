@@ -270,7 +270,7 @@ package struct SpreadbotSession: Sendable {
         _ now: Instant, _ failure: Failure, asked: Duration?, random: Double
     ) {
         failedRounds += 1
-        let error = exhausted
+        let error = exhausted(failure.error)
         guard configuration.maxRounds == 0 || failedRounds < configuration.maxRounds else {
             return end(error, failure)
         }
@@ -296,7 +296,7 @@ package struct SpreadbotSession: Sendable {
             return
         }
         skipUnsupported(now)
-        guard rung < rungs.count else { return end(exhausted) }
+        guard rung < rungs.count else { return end(exhausted(nil)) }
         if tokens.canRefresh, tokens.expireSoon(now) {
             stage = .authorizing
             return beginRefresh()
@@ -319,14 +319,16 @@ package struct SpreadbotSession: Sendable {
             accessToken: tokens.access)
     }
 
-    private var exhausted: RealtimeError {
+    /// - Parameter last: of the leg that was tried last; what was answered to it is told.
+    private func exhausted(_ last: RealtimeError?) -> RealtimeError {
         let told = zip(configuration.transports, rungs).map { transport, rung in
             "\(transport.name): \(rung.lastError?.message ?? "not tried")"
         }
         return RealtimeError(
             .reconnectsExhausted,
             "no way to \(configuration.base.displayName) is left; "
-                + told.joined(separator: "; "))
+                + told.joined(separator: "; "),
+            response: last?.response)
     }
 
     // MARK: The end

@@ -1,4 +1,4 @@
-/// What an HTTP server answered.
+/// What an HTTP server answered, or a proxy in its place.
 public final class HTTPResponse: Sendable, Equatable {
     public struct Header: Sendable, Equatable {
         public let name: String
@@ -15,12 +15,15 @@ public final class HTTPResponse: Sendable, Equatable {
     public let headers: [Header]
     /// Its first bytes; how many are kept says whoever made it.
     public let body: [UInt8]
+    /// Host and port of the proxy whose word this is; nil for the server's.
+    public let proxy: String?
 
     package init(_ head: ResponseHead, body: [UInt8]) {
         status = head.status
         reasonText = head.reasonText
         headers = head.fields.map { Header(name: $0.name, content: $0.content) }
         self.body = body
+        proxy = head.proxy
     }
 
     /// The first value of a header, whose name may be in any ASCII case.
@@ -30,6 +33,6 @@ public final class HTTPResponse: Sendable, Equatable {
 
     public static func == (a: HTTPResponse, b: HTTPResponse) -> Bool {
         a.status == b.status && a.reasonText == b.reasonText && a.headers == b.headers
-            && a.body == b.body
+            && a.body == b.body && a.proxy == b.proxy
     }
 }

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import ipaddress
 import os
+import pickle
 import socket
 import ssl
 from urllib.parse import urlsplit
@@ -17,8 +18,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from servers import WebSocketServer, raw_server, read_exactly, read_head, relay
 
 import librealtime
-from librealtime import ConnectFailed, InvalidProxy, Network, ProtocolError, ProxyError
-from librealtime.sync import RESTClient, connect
+from librealtime import (
+    ConnectFailed,
+    HTTPStatusError,
+    InvalidProxy,
+    Network,
+    ProtocolError,
+    ProxyError,
+)
+from librealtime.sync import EventSource, LongPoll, RESTClient, Spreadbot, connect
 
 REFUSAL = b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"
 
@@ -99,6 +107,62 @@ def test_a_proxy_that_refuses():
         with pytest.raises(ProxyError, match="403") as raised:
             connect("ws://127.0.0.1:9/", proxy=at(url, "http"))
         assert isinstance(raised.value, ConnectionError)
+        assert raised.value.http_status == 403
+
+
+def refuses(connection):
+    read_head(connection)
+    connection.sendall(REFUSAL)
+
+
+def test_a_request_tells_by_which_status_a_proxy_refused():
+    with (
+        raw_server(refuses) as url,
+        RESTClient("https://127.0.0.1:9/", proxy=at(url, "http"), attempts=1) as client,
+        pytest.raises(ProxyError, match="answered 403 to CONNECT") as raised,
+    ):
+        client.get("/")
+    assert raised.value.http_status == 403
+    assert raised.value.response is None
+    assert pickle.loads(pickle.dumps(raised.value)).http_status == 403
+    with (
+        RESTClient("https://127.0.0.1:9/", proxy="http://127.0.0.1:1", attempts=1) as client,
+        pytest.raises(ProxyError) as raised,
+    ):
+        client.get("/")
+    assert raised.value.http_status is None
+
+
+def test_sources_and_spreadbot_tell_by_which_status_a_proxy_refused():
+    for kind in (EventSource, LongPoll, Spreadbot):
+        told = []
+        with (
+            raw_server(refuses) as url,
+            contextlib.closing(kind("https://127.0.0.1:9", proxy=at(url, "http"))) as source,
+        ):
+            source.on_error = told.append
+            if kind is Spreadbot:
+                source.establish_connection("", wait=False)
+            while not told:
+                with contextlib.suppress(TimeoutError):
+                    source.recv(timeout=0.1)
+        error = told[0].error
+        assert isinstance(error, ProxyError)
+        assert error.http_status == 403
+
+
+def test_a_proxy_that_wants_credentials_is_named():
+    """And not the server."""
+
+    def asks(connection):
+        read_head(connection)
+        connection.sendall(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
+
+    with raw_server(asks) as url, RESTClient(proxy=at(url, "http")) as client:
+        response = client.get("https://127.0.0.1:9/")
+        named = f" by the proxy {urlsplit(url).netloc}$"
+        with pytest.raises(HTTPStatusError, match=named):
+            response.raise_for_status()
 
 
 def test_a_dead_proxy_is_named(server):

@@ -133,16 +133,20 @@ class Call:
         self._lock = threading.RLock()
         self.pause: Callable[[bool], None] = lambda paused: None
 
-    def finished(self, status: int, message: str, response: RESTResponse | None) -> None:
+    def finished(
+        self, status: int, message: str, response: RESTResponse | None, proxy_status: int = 0
+    ) -> None:
         self.elapsed = timedelta(seconds=time.monotonic() - self._began_at)
         if response is not None:
             response._elapsed = self.elapsed
             self.response = self.response or response
+            if status == rt_status.ERROR_HTTP_STATUS:
+                self.response._refusal = message
         is_answered = status in (rt_status.OK, rt_status.ERROR_HTTP_STATUS)
         if status == rt_status.ERROR_AUTH and response is not None:
             is_answered = self.is_refused()
         if not is_answered:
-            self.error = self.error or _failure(status, message, response)
+            self.error = self.error or _failure(status, message, response, proxy_status)
         self._end()
 
     def failed(self, error: RealtimeError) -> None:
@@ -273,8 +277,10 @@ def _again(error: BaseException) -> BaseException:
     return fresh
 
 
-def _failure(status: int, message: str, response: RESTResponse | None) -> RealtimeError:
-    error = from_status(status, message)
+def _failure(
+    status: int, message: str, response: RESTResponse | None, proxy_status: int
+) -> RealtimeError:
+    error = from_status(status, message, http_status=proxy_status)
     # For those who want to look: a 401, for example, or the head of an answer that broke off.
     error.response = response  # type: ignore[attr-defined]
     return error

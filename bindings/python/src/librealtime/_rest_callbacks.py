@@ -47,7 +47,7 @@ def _call(key: int) -> Call | None:
 def answer(response: int) -> RESTResponse | None:
     """What C shows; None when no answer came."""
     status = lib.rt_rest_response_status(response)
-    if not status:
+    if not status or proxy_status(response):
         return None
     size = ctypes.c_size_t()
     headers = lib.rt_rest_response_headers(response, None)
@@ -65,6 +65,14 @@ def answer(response: int) -> RESTResponse | None:
     )
 
 
+def proxy_status(response: int) -> int:
+    """By which a proxy refused the tunnel; 0 without."""
+    if lib.rt_rest_response_error(response) != rt_status.ERROR_PROXY:
+        return 0
+    status: int = lib.rt_rest_response_status(response)
+    return status
+
+
 def _on_done(response: int, key: int) -> None:
     # It comes once for each request that was sent, and nothing behind it.
     call = _call(key)
@@ -73,7 +81,7 @@ def _on_done(response: int, key: int) -> None:
         try:
             status = lib.rt_rest_response_error(response)
             message = "" if status == rt_status.OK else _message(response)
-            call.finished(status, message, answer(response))
+            call.finished(status, message, answer(response), proxy_status(response))
         except BaseException as error:
             call.keep(error)
 

@@ -49,6 +49,8 @@ class RESTResponse:
         self._content = content
         self._encoding: str | None = None
         self._elapsed: timedelta | None = None
+        #: What the library says of a status that is not one of 200 to 299; "" before the end.
+        self._refusal = ""
 
     @property
     def content(self) -> bytes:
@@ -155,8 +157,10 @@ class RESTResponse:
         """
         if self.is_success:
             return self
-        place = self.url.partition("?")[0]
-        message = f"{place} answered {self.status_code} {self.reason_phrase}".rstrip()
+        message = self._refusal
+        if not message:
+            place = self.url.partition("?")[0]
+            message = f"{place} answered {self.status_code} {self.reason_phrase}".rstrip()
         raise HTTPStatusError(rt_status.ERROR_HTTP_STATUS, message, self)
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from ._abi import rt_status
 from ._loader import lib
 from ._memory import memory
 from ._registry import find
-from ._rest_callbacks import answer
+from ._rest_callbacks import answer, proxy_status
 from ._rest_response import RESTResponse
 from ._source_kind import Callback, Kind
 from .exceptions import HTTPStatusError, RealtimeError, from_status, stream_failure
@@ -119,19 +119,20 @@ def _on_sent(number: int, status: int, message: bytes, response: int | None, key
     if target is not None:
         try:
             got = None if response is None else answer(response)
-            target._sent(number, _send_failure(status, message, got), got)
+            refused_by = 0 if response is None else proxy_status(response)
+            target._sent(number, _send_failure(status, message, got, refused_by), got)
         except BaseException as error:
             target._keep(error)
 
 
 def _send_failure(
-    status: int, message: bytes, response: RESTResponse | None
+    status: int, message: bytes, response: RESTResponse | None, refused_by: int
 ) -> RealtimeError | None:
     if status == rt_status.OK:
         return None
     if status == rt_status.ERROR_HTTP_STATUS and response is not None:
         return HTTPStatusError(status, message.decode(), response)
-    return from_status(status, message.decode())
+    return from_status(status, message.decode(), http_status=refused_by)
 
 
 def _on_disconnected(status: int, message: bytes, key: int) -> None:

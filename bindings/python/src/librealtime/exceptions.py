@@ -126,7 +126,18 @@ class ProtocolError(ConnectionLost):
 
 
 class ProxyError(ConnectFailed):
-    """The proxy cannot be reached, refused or failed; the text names it."""
+    """The proxy cannot be reached, refused or failed; the text names it.
+
+    :ivar http_status: by which it refused; None without an answer.
+    """
+
+    def __init__(self, status: int, message: str, http_status: int | None = None) -> None:
+        super().__init__(status, message)
+        self.http_status = http_status
+
+    @property
+    def _made_of(self) -> tuple[object, ...]:
+        return self.status, self.message, self.http_status
 
 
 class InvalidHandshake(RealtimeError):
@@ -294,15 +305,21 @@ _REFUSALS = (
 )
 
 
-def from_status(status: int, message: str, response: Response | None = None) -> RealtimeError:
+def from_status(
+    status: int, message: str, response: Response | None = None, http_status: int = 0
+) -> RealtimeError:
     """The exception for a failure; the base class for a status this version does not know.
 
-    :param response: of the server that refused the handshake.
+    :param response: of the server, or the proxy, that refused the handshake.
+    :param http_status: of the proxy, when it is known without a response.
     """
     for theirs, ours in _NAMES.items():
         message = message.replace(f"({theirs})", f"({ours})")
     if status == rt_status.ERROR_HTTP_STATUS and response is not None:
         return InvalidStatus(status, message, response)
+    if status == rt_status.ERROR_PROXY:
+        refused_by = http_status if response is None else response.status_code
+        return ProxyError(status, message, refused_by or None)
     return _FAMILIES.get(status, RealtimeError)(status, message)
 
 
@@ -312,7 +329,7 @@ def stream_failure(status: int, message: str, http_status: int) -> RealtimeError
         return StreamRefused(status, message, http_status)
     if status == rt_status.ERROR_CLOSED:
         return StreamEnded(status, message)
-    return from_status(status, message.replace("(max_body_bytes)", "(max_size)"))
+    return from_status(status, message.replace("(max_body_bytes)", "(max_size)"), None, http_status)
 
 
 def check(status: int) -> None:
