@@ -64,18 +64,20 @@ enum ExitStatus: Int32, Error, CaseIterable {
 }
 
 extension RealtimeError {
-    /// A proxy asks for credentials: only proxies answer 407 (RFC 9110 §15.5.8).
-    var isOfProxy: Bool { response?.status == 407 }
+    /// A proxy opens no tunnel, or asks for credentials.
+    var isOfProxy: Bool { response?.proxy != nil }
 
     static let proxyAdvice = "Give the proxy's credentials: --proxy http://NAME:PASSWORD@HOST:PORT."
 
     /// What the one who typed the command may do about it.
     var advice: String? {
         switch code {
-        case _ where isOfProxy: RealtimeError.proxyAdvice
+        case _ where isOfProxy && response?.status == 407: RealtimeError.proxyAdvice
         case .resolve: "Check the host's name; --resolve HOST:PORT:ADDRESS goes without looking up."
         case .connect: "Check host and port, and whether the server runs."
         case .proxy: "Check the proxy's URL and credentials; --proxy none goes without one."
+        case .timeout where message.contains("TLS"): "See --timeout."
+        case .timeout where message.contains(" nothing more of "): "See --idle-timeout."
         case .timeout: "The server may be overloaded, or a firewall be silent; see --timeout."
         case .deadline: "See --max-time."
         case .tls where message.contains("does not speak TLS"): nil

@@ -251,6 +251,9 @@ private final class Attempts: Sendable {
     func cause(_ error: RealtimeError) -> RealtimeError {
         state.withLock { state in
             guard error.code == .reconnectsExhausted, !state.hasConnected else { return error }
+            if error.isOfProxy {
+                return RealtimeError(.proxy, error.message, response: error.response)
+            }
             if state.lastStatus > 0 { return RealtimeError(.httpStatus, error.message) }
             guard let last = state.last else { return error }
             return RealtimeError(last.code, error.message, response: last.response)

@@ -95,12 +95,19 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
     @Option(help: ArgumentHelp("For all attempts together.", valueName: "seconds"))
     var maxTime: Double?
 
+    @Option(
+        help: ArgumentHelp(
+            "How long an attempt may stand still, without a byte; 0 for no limit.",
+            valueName: "seconds"))
+    var idleTimeout: Double = 60
+
     @Flag(help: "Add a random Idempotency-Key, so that any attempt may be repeated.")
     var idempotencyKey = false
 
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
+        if idleTimeout != 0 { _ = try duration(idleTimeout, "--idle-timeout") }
         if let maxTime { _ = try duration(maxTime, "--max-time") }
         if data != nil && dataFile != nil {
             throw ValidationError("--data and --data-file are the same body; give one of them.")
@@ -154,9 +161,10 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         let isGood = (200...299).contains(answer.status)
         // A query may have a token in it.
         let place = answer.url.prefix { $0 != "?" }
-        if answer.status == 407 {
+        if let proxy = answer.proxy {
             console.note(
-                "the proxy to \(place) answered 407 \(answer.reason). \(RealtimeError.proxyAdvice)")
+                "the proxy \(proxy), asked for \(place), answered \(answer.status)"
+                    + " \(answer.reason). \(RealtimeError.proxyAdvice)")
             throw ExitStatus.unreachable
         }
         if include || !isGood {
@@ -169,7 +177,9 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         var options = REST.Options()
         options.network = shared.network.network
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
-        options.attemptTimeout = nil
+        // The answer is streamed: it limits a standstill.
+        options.attemptTimeout =
+            idleTimeout == 0 ? nil : try duration(idleTimeout, "--idle-timeout")
         options.deadline = nil
         options.attempts = attempts
         options.addsIdempotencyKeys = idempotencyKey

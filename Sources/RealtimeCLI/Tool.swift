@@ -20,6 +20,8 @@ import Realtime
 
             ENVIRONMENT
               http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY are followed; --proxy goes before them.
+              CURL_CA_BUNDLE, or else SSL_CERT_FILE and SSL_CERT_DIR, name authorities to trust \
+            instead of the system's; --ca-file goes before them.
             """,
         version: "realtime \(Library.version)",
         subcommands: [

@@ -36,6 +36,8 @@ def add(suite: Suite, build: Build, servers: Servers) -> None:
         polls_that_cannot_be,
         polls_interrupted,
         a_proxy_that_wants_credentials,
+        a_proxy_that_refuses,
+        a_server_that_plays_proxy,
     ):
         name = "tool: " + test.__name__.replace("_", " ")
         suite.add(name, functools.partial(test, tool, servers))
@@ -223,3 +225,31 @@ def a_proxy_that_wants_credentials(tool: Tool, servers: Servers) -> None:
         said = tool.run(*command, "--proxy", proxy, status=UNREACHABLE).stderr
         expect("proxy" in said and "407" in said, said)
         expect("proxy's" in said and "--bearer" not in said and "--token" not in said, said)
+        expect("refresh" not in said and proxy.split("/")[2] in said, said)
+
+
+def a_proxy_that_refuses(tool: Tool, servers: Servers) -> None:
+    """It opens no tunnel: no server has answered."""
+    proxy = http(servers.script(says("HTTP/1.1 403 No", "Content-Length: 0")))
+    for command in (
+        ["get", "https://server.invalid/"],
+        ["ws", "ws://server.invalid/"],
+        ["listen", "https://server.invalid/"],
+        ["listen", "https://server.invalid/", "--transports", "poll"],
+    ):
+        said = tool.run(*command, "--proxy", proxy, status=UNREACHABLE).stderr
+        expect("answered 403 to CONNECT" in said and "Check the proxy's URL" in said, said)
+
+
+def a_server_that_plays_proxy(tool: Tool, servers: Servers) -> None:
+    """Its 407 is an answer like others: there is no proxy."""
+    url = servers.script(says("HTTP/1.1 407 No", "Content-Length: 0"))
+    for command in (
+        ["get", http(url)],
+        ["sse", http(url), "--no-reconnect"],
+        ["poll", http(url)],
+        ["listen", http(url), "--transports", "poll"],
+        ["ws", url],
+    ):
+        said = tool.run(*command, status=REFUSED).stderr
+        expect("407" in said and "proxy" not in said, said)

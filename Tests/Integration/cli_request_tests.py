@@ -4,6 +4,7 @@ import asyncio
 import functools
 import pathlib
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -42,6 +43,8 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
         what_fails_is_tried_again,
         requests_that_cannot_be,
         time_runs_out,
+        an_answer_that_stands_still,
+        a_silent_port_for_tls,
         requests_interrupted,
         answers_on_a_terminal,
         long_transfers_are_shown,
@@ -223,6 +226,32 @@ def time_runs_out(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(silent))
     said = tool.run("get", url, "--max-time", "0.2", status=UNREACHABLE).stderr
     expect("127.0.0.1" in said and "See --max-time." in said, said)
+
+
+def an_answer_that_stands_still(tool: Tool, servers: Servers) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.send(f"{OK}\r\nContent-Length: 9\r\n\r\nbegin".encode())
+        await peer.read_to_end()
+
+    url = http(servers.script(script))
+    arguments = ["get", url, "--attempts", "1", "--idle-timeout"]
+    result = tool.run(*arguments, "0.1", status=UNREACHABLE)
+    expect(result.stdout == "begin", result.stdout)
+    expect("sent nothing more of its answer" in result.stderr, result.stderr)
+    expect("See --idle-timeout." in result.stderr, result.stderr)
+    said = tool.run(*arguments, "-1", status=USAGE).stderr
+    expect("--idle-timeout" in said, said)
+
+
+def a_silent_port_for_tls(tool: Tool, _: Servers) -> None:
+    """TCP connects, and nothing answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = f"127.0.0.1:{listener.getsockname()[1]}"
+        for command in (["get", "--attempts", "1"], ["sse", "--no-reconnect"]):
+            url = f"https://{place}/"
+            said = tool.run(*command, url, "--timeout", "0.2", status=UNREACHABLE).stderr
+            expect(f"cannot connect to {place}: the TLS handshake timed out" in said, said)
+            expect("firewall" not in said, said)
 
 
 def requests_interrupted(tool: Tool, servers: Servers) -> None:

@@ -74,6 +74,8 @@ async def echo(peer: Peer) -> None:
 
 def help_tells_the_exit_codes(tool: Tool, _: Servers) -> None:
     text = tool.run("--help").stdout
+    for name in ("NO_PROXY", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        expect(name in text, text)
     for status in (DONE, UNREACHABLE, UNTRUSTED, REFUSED, LOST, CLOSED, USAGE, INTERRUPTED, UNREAD):
         expect(
             re.search(rf"^ +{status}  \S", text, re.M) is not None, f"{status} is not in: {text}"
