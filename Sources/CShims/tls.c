@@ -77,13 +77,15 @@ static bool may_read(shim_tls_guard *guard) {
   if (guard->turn_number != guard->turn->number) {
     guard->turn_number = guard->turn->number;
     guard->left = SHIM_TLS_BYTES_PER_TURN;
+    guard->operations_left = guard->turn->operations;
     decay(guard, rt_monotonic_nanoseconds());
   }
-  return guard->left > 0;
+  return guard->left > 0 && guard->operations_left > 0;
 }
 
 static void note_read(shim_tls_guard *guard, size_t count) {
   guard->left -= (int64_t)count;
+  guard->operations_left--;
   size_t of_dropped = count < guard->dropped_bytes ? count : guard->dropped_bytes;
   guard->dropped_bytes -= of_dropped;
   guard->idle_bytes += count - of_dropped;
@@ -116,6 +118,7 @@ static long on_bio(BIO *bio, int operation, const char *data, size_t length, int
       break;
     case BIO_CB_WRITE | BIO_CB_RETURN:
       if (result > 0 && !guard->below) {
+        guard->operations_left--;
         uint64_t excused = *processed / SENT_PER_BYTE;
         guard->idle_bytes -= excused < guard->idle_bytes ? excused : guard->idle_bytes;
       }
@@ -151,6 +154,11 @@ static CURLcode on_context(CURL *easy, void *context, void *user) {
   SSL_CTX_set_info_callback(context, on_info);
   hold(&source->guard, guard);
   return CURLE_OK;
+}
+
+void shim_tls_begin_turn(shim_tls_turn *turn, uint32_t ready) {
+  uint32_t share = SHIM_TLS_OPERATIONS_PER_TURN / (ready ? ready : 1);
+  turn->operations = share < SHIM_TLS_LEAST_OPERATIONS ? SHIM_TLS_LEAST_OPERATIONS : share;
 }
 
 CURLcode shim_tls_watch(CURL *easy, shim_tls_source *source) {

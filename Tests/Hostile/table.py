@@ -327,10 +327,13 @@ def crowds() -> None:
     crowd: dict[str, object] = {"options": {"count": 4}, "cpu": "none", "seconds": 1.0}
     each(("websocket",), "ws-small-messages", **crowd)
     each(EVENTS, "small-events", **crowd)
+    each(EVENTS, "chunk-extensions", **{**crowd, "options": {"count": 8}})
     many = {**crowd, "options": {"count": 60}}
     each(("websocket",), "ws-small-messages", NONE, **many)
     each(EVENTS, "small-events", NONE, **many)
     each(EVENTS, "gzip-events", NONE, **many)
+    for attack in ("chunk-extension", "chunk-extensions", "chunk-bytes"):
+        each(EVENTS, attack, NONE, **many)
 
 
 def below_http() -> None:

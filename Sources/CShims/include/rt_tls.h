@@ -15,6 +15,8 @@ struct shim_tls_guard;
 typedef struct shim_tls_turn {
   /// Counts the loop's turns. Each connection may read `SHIM_TLS_BYTES_PER_TURN` in each.
   uint64_t number;
+  /// How often each connection may read and write in this turn.
+  uint32_t operations;
   /// The connection that reads now; NULL for none.
   struct shim_tls_guard *reading;
   /// A connection is suspected of a flood: the owner must call `shim_tls_judge` for it.
@@ -32,6 +34,8 @@ typedef struct shim_tls_guard {
   uint64_t turn_number;
   /// Bytes that may still be read in this turn.
   int64_t left;
+  /// Reads and writes that may still be done in this turn.
+  int64_t operations_left;
   /// Bytes received that have carried nothing so far. It decays with time, see tls.c.
   uint64_t idle_bytes;
   uint64_t idle_since_ns;
@@ -48,6 +52,12 @@ typedef struct shim_tls_guard {
 /// Bytes that one connection may receive in one turn. 29,000 empty frames of HTTP/2 fit into them:
 /// some milliseconds of work.
 enum { SHIM_TLS_BYTES_PER_TURN = 256 << 10 };
+/// Reads and writes of all connections in one turn, of which each has an equal share. A record
+/// takes two reads, and the smallest ones cost more than their bytes: a KeyUpdate (RFC 8446 §4.6.3)
+/// that wants an answer takes 20 µs.
+enum { SHIM_TLS_OPERATIONS_PER_TURN = 2048 };
+/// Enough for full records of as many bytes as a connection may receive.
+enum { SHIM_TLS_LEAST_OPERATIONS = 64 };
 /// Bytes that may carry nothing before a connection fails.
 enum { SHIM_TLS_IDLE_BYTES = 1 << 20 };
 
@@ -58,6 +68,8 @@ typedef struct shim_tls_source {
   shim_tls_guard *guard;
 } shim_tls_source;
 
+/// A turn begins in which so many sockets are ready.
+void shim_tls_begin_turn(shim_tls_turn *turn, uint32_t ready);
 /// Has the TLS connections that an easy handle makes guarded. `source` must stay valid while the
 /// handle makes connections. Does nothing when libcurl's TLS library is not this OpenSSL.
 CURLcode shim_tls_watch(CURL *easy, shim_tls_source *source);

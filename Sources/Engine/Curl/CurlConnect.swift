@@ -155,6 +155,10 @@ final class CurlConnect: CurlUser {
     /// It does so with each read.
     func creditTLS() {}
 
+    /// A proxy's answer to CONNECT is limited.
+    func suspend() -> Bool { false }
+    func resume() {}
+
     /// Of one that is connected, the next read says so.
     func flooded() {
         guard let owner else { return }

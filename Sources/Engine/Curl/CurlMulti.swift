@@ -1,5 +1,6 @@
 import CShims
 import Session
+import Synchronization
 import Wire
 
 /// What a multi handle works for.
@@ -19,6 +20,10 @@ protocol CurlUser: AnyObject {
     func finished(_ result: CURLcode)
     /// What libcurl handed over meanwhile can be told: no call of libcurl's is under way.
     func deliver()
+    /// Has libcurl read nothing more for it, until `resume`.
+    /// - Returns: whether it waits now and did not before.
+    func suspend() -> Bool
+    func resume()
     /// The multi handle is over.
     func multiClosed()
 }
@@ -47,6 +52,11 @@ final class CurlMulti: TimerTarget {
     @exclusivity(unchecked) private var postponed: [any CurlUser] = []
     /// Seats of those who lost a connection that was not made.
     @exclusivity(unchecked) private var stranded: [Int] = []
+    /// Those that may keep libcurl busy for long. They go on one by one: otherwise libcurl would
+    /// read for all of them in any call.
+    @exclusivity(unchecked) private var suspended: [any CurlUser] = []
+    /// A call of libcurl's was long.
+    @exclusivity(unchecked) private var wasBusy = false
     let decoding = DecodingTurns()
     /// Storage for what comes, lent to one user after the other.
     @exclusivity(unchecked) private var spare = ByteBuffer()
@@ -58,9 +68,11 @@ final class CurlMulti: TimerTarget {
     @exclusivity(unchecked) private var isDue = false
     /// How often it is in a turn of the loop, before others have theirs.
     private static let roundsPerTurn = 16
-    /// And for how long. libcurl reads up to 6 MB of a connection in a round, and a server can fill
-    /// them with bytes that deliver nothing, such as chunk extensions.
+    /// And for how long. libcurl reads up to a hundred times from a connection in a round, and a
+    /// server can fill that with bytes that deliver nothing, such as chunk extensions.
     private static let turnTime = Duration.milliseconds(5)
+    /// A call of libcurl's that took so long read what delivers nothing.
+    private static let longCall = Duration.milliseconds(3)
     /// Bytes of answers that were told since its last turn ended. They are limited, as a few bytes
     /// can be an event.
     @exclusivity(unchecked) private var told = 0
@@ -78,6 +90,7 @@ final class CurlMulti: TimerTarget {
         sockets = CurlSockets(epoll: loop.descriptor)
         tls = .allocate(capacity: 1)
         tls.initialize(to: shim_tls_turn())
+        beginTurn(ready: 1)
         let me = Unmanaged.passUnretained(self).toOpaque()
         _ = rt_curl_multi_set_socket(multi, CurlMulti.socketChanged, me)
         _ = rt_curl_multi_set_timer(multi, CurlMulti.timerChanged, me)
@@ -144,18 +157,41 @@ final class CurlMulti: TimerTarget {
         users = []
         news = []
         postponed = []
+        suspended = []
         decoding.removeAll()
         isOpen = false
         curl_multi_cleanup(multi)
     }
 
-    /// The loop's epoll says a socket of libcurl's is ready.
-    func ready(_ socket: Int32, _ events: UInt32) {
-        var mask: Int32 = 0
-        if events & PollEvents.readable != 0 { mask |= CURL_CSELECT_IN }
-        if events & PollEvents.writable != 0 { mask |= CURL_CSELECT_OUT }
-        if events & PollEvents.broken != 0 { mask |= CURL_CSELECT_ERR }
-        perform(socket, mask)
+    /// - Parameter ready: how many sockets may be ready, of any kind.
+    func beginTurn(ready: Int) {
+        shim_tls_begin_turn(tls, UInt32(clamping: ready + sockets.waiting))
+    }
+
+    /// Has libcurl look at the sockets that are ready, for a time: a server can keep it busy with
+    /// each for milliseconds. The rest follow in the next turn, before those that are ready then.
+    func handleReady() {
+        guard sockets.hasReady else { return }
+        if wasBusy {
+            wasBusy = false
+            for socket in sockets.allReady { suspend(userOf: socket) }
+        }
+        let start = Loop.now()
+        var begun = start
+        while isOpen, !loop.isClosed.load(ordering: .relaxed),
+            let (socket, events) = sockets.nextReady()
+        {
+            var mask: Int32 = 0
+            if events & PollEvents.readable != 0 { mask |= CURL_CSELECT_IN }
+            if events & PollEvents.writable != 0 { mask |= CURL_CSELECT_OUT }
+            if events & PollEvents.broken != 0 { mask |= CURL_CSELECT_ERR }
+            act(socket, mask)
+            if noteTime(since: begun) { suspend(userOf: socket) }
+            deliverNews()
+            schedule()
+            begun = Loop.now()
+            if begun - start >= CurlMulti.turnTime { return }
+        }
     }
 
     func timeReached(_ now: Instant) {
@@ -175,6 +211,22 @@ final class CurlMulti: TimerTarget {
         act(socket, mask)
         deliverNews()
         schedule()
+    }
+
+    /// - Returns: whether a call of libcurl's was long.
+    private func noteTime(since begun: Instant) -> Bool {
+        guard Loop.now() - begun >= CurlMulti.longCall else { return false }
+        wasBusy = true
+        return true
+    }
+
+    private func suspend(userOf socket: Int32) {
+        let seat = sockets.seat(of: socket)
+        if users.indices.contains(seat), let user = users[seat] { suspend(user) }
+    }
+
+    private func suspend(_ user: any CurlUser) {
+        if user.suspend() { suspended.append(user) }
     }
 
     private func act(_ socket: curl_socket_t, _ mask: Int32) {
@@ -231,17 +283,22 @@ final class CurlMulti: TimerTarget {
         isInTurn = true
         let start = Loop.now()
         var rounds = 0
+        var mayGoOn = true
         while true {
+            let resumed = mayGoOn && !suspended.isEmpty ? suspended.removeFirst() : nil
+            resumed?.resume()
             deliverNews()
             decoding.serve()
             finish()
-            guard isOpen, isDue, rounds < CurlMulti.roundsPerTurn,
-                rounds == 0
-                    || told < Loop.bytesPerTurn && Loop.now() - start < CurlMulti.turnTime
-            else { break }
+            guard isOpen, isDue, mayGoOn else { break }
             isDue = false
             rounds += 1
+            let begun = Loop.now()
             act(CURL_SOCKET_BAD, 0)
+            if noteTime(since: begun), let resumed { suspend(resumed) }
+            mayGoOn =
+                rounds < CurlMulti.roundsPerTurn && told < Loop.bytesPerTurn
+                && Loop.now() - start < CurlMulti.turnTime
         }
         if isOpen, tls.pointee.has_suspects { judge() }
         isInTurn = false
@@ -253,7 +310,8 @@ final class CurlMulti: TimerTarget {
         let hasMoreToDecode = decoding.endTurn()
         tls.pointee.number &+= 1
         sockets.settle()
-        if isOpen, isDue || !news.isEmpty || hasMoreToDecode { schedule() }
+        let isBusy = sockets.hasReady || !suspended.isEmpty || hasMoreToDecode
+        if isOpen, isBusy || isDue || !news.isEmpty { schedule() }
     }
 
     /// Decides about TLS connections that have received many bytes. Only here: libcurl keeps what
@@ -294,6 +352,7 @@ final class CurlMulti: TimerTarget {
         }
         if events != 0 {
             if known == nil { shim_curl_keep_lookup_from_children(socket) }
+            me.sockets.belongs(socket, to: rt_curl_number(easy))
             me.sockets.watch(socket, events, isNew: known == nil)
         } else if me.sockets.letGo(of: socket), me.isOpen {
             me.schedule()

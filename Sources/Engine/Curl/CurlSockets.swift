@@ -22,6 +22,17 @@ final class CurlSockets {
     @exclusivity(unchecked) private var released: [Int32] = []
     /// Kept connections of HTTP/1.1, by their own ports.
     @exclusivity(unchecked) private var alternating: [Int32: [Int32]] = [:]
+    /// Sockets that epoll says are ready and libcurl has not looked at, from `readyHead` on.
+    @exclusivity(unchecked) private var ready: [Int32] = []
+    @exclusivity(unchecked) private var readyHead = 0
+    private static let mostHandled = 1024
+    @exclusivity(unchecked) private(set) var progress = Progress()
+
+    /// How many were ready ever, and how many of those libcurl has looked at.
+    struct Progress {
+        fileprivate(set) var queued: UInt64 = 0
+        fileprivate(set) var handled: UInt64 = 0
+    }
 
     private struct Entry {
         /// Its end will be told.
@@ -36,6 +47,10 @@ final class CurlSockets {
         var isConnecting = false
         /// epoll has told of it since.
         var isTold = false
+        /// What epoll says of it that libcurl has not looked at; 0 for nothing.
+        var readyEvents: UInt32 = 0
+        /// The seat of who uses it.
+        var seat = 0
         /// Its own port, if it is in `alternating`.
         var port: Int32?
     }
@@ -82,6 +97,51 @@ final class CurlSockets {
         socket < entries.count && entries[Int(socket)].isKept
     }
 
+    // MARK: Readiness
+
+    var hasReady: Bool { readyHead < ready.count }
+    var waiting: Int { ready.count - readyHead }
+
+    var allReady: [Int32] { Array(ready[readyHead...]) }
+
+    /// The loop's epoll says that a socket is ready.
+    func isReady(_ socket: Int32, _ events: UInt32) {
+        makeRoom(for: socket)
+        if entries[Int(socket)].readyEvents == 0 {
+            ready.append(socket)
+            progress.queued += 1
+        }
+        entries[Int(socket)].readyEvents |= events
+    }
+
+    /// The one that has been ready longest, and for what; nil for none.
+    func nextReady() -> (Int32, UInt32)? {
+        while hasReady {
+            let socket = ready[readyHead]
+            readyHead += 1
+            progress.handled += 1
+            // Under a flood it is never empty.
+            if !hasReady || readyHead == CurlSockets.mostHandled {
+                ready.removeFirst(readyHead)
+                readyHead = 0
+            }
+            let events = entries[Int(socket)].readyEvents
+            entries[Int(socket)].readyEvents = 0
+            // 0 when libcurl has let go of it since.
+            if events != 0 { return (socket, events) }
+        }
+        return nil
+    }
+
+    func belongs(_ socket: Int32, to seat: Int) {
+        makeRoom(for: socket)
+        entries[Int(socket)].seat = seat
+    }
+
+    func seat(of socket: Int32) -> Int { entries[Int(socket)].seat }
+
+    // MARK: What libcurl wants to know
+
     /// libcurl waits for a socket's connection.
     func isConnecting(_ socket: Int32) -> Bool {
         socket < entries.count && entries[Int(socket)].isConnecting
@@ -90,8 +150,10 @@ final class CurlSockets {
     /// libcurl wants to know nothing more of a socket.
     /// - Returns: whether it stays until `settle`.
     func letGo(of socket: Int32) -> Bool {
+        makeRoom(for: socket)
+        entries[Int(socket)].readyEvents = 0
         guard isKept(socket) else {
-            if socket < entries.count { entries[Int(socket)].isConnecting = false }
+            entries[Int(socket)].isConnecting = false
             _ = rt_epoll_remove(epoll, socket)
             return false
         }
@@ -176,6 +238,7 @@ final class CurlSockets {
                 me.forgetPort(of: socket)
                 me.entries[Int(socket)].isKept = false
                 me.entries[Int(socket)].isConnecting = false
+                me.entries[Int(socket)].readyEvents = 0
             }
         }
         return Glibc.close(socket)

@@ -15,7 +15,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     private let multi: CurlMulti
     @exclusivity(unchecked) private var owner: (any HTTPTransferOwner)?
     private let started = Loop.now()
-    @exclusivity(unchecked) private var isOpen = true
+    @exclusivity(unchecked) var isOpen = true
 
     // What libcurl handed over and is not told yet.
     @exclusivity(unchecked) private var isNoted = false
@@ -25,7 +25,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     @exclusivity(unchecked) private var progress: Progress?
     @exclusivity(unchecked) private var toldProgress = Progress()
     @exclusivity(unchecked) private var wantsBody = false
-    @exclusivity(unchecked) private var result: CURLcode?
+    @exclusivity(unchecked) var result: CURLcode?
     @exclusivity(unchecked) private var isAnswered = false
     private let isHead: Bool
     /// The answer's body lasts until its connection ends.
@@ -42,7 +42,8 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     /// The owner wants no body now.
     @exclusivity(unchecked) private var isPaused = false
     /// libcurl was told to hold the body, or to wait for the request's.
-    @exclusivity(unchecked) private var isHeld = false
+    @exclusivity(unchecked) var isHeld = false
+    @exclusivity(unchecked) var isSuspended = false
     @exclusivity(unchecked) private var isLettingGo = false
     @exclusivity(unchecked) private var requestBody: RequestBody
     /// Ends the wait for the server's word on the request's body.
@@ -217,7 +218,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     }
 
     /// Has `deliver` called when libcurl has returned.
-    private func note() {
+    func note() {
         guard !isNoted else { return }
         isNoted = true
         multi.hasNews(self)
@@ -254,7 +255,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         guard isOpen, isBodyTold else { return }
         if let result {
             end(failure(result))
-        } else if isHeld, !isPaused {
+        } else if isHeld, !isPaused, !isSuspended {
             // Its write callback is called in here, and notes what comes.
             letGo()
         }
@@ -275,7 +276,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     }
 
     /// Has libcurl read no more; not in its callbacks, where it would read once more first.
-    private func hold() {
+    func hold() {
         guard !isHeld else { return }
         isHeld = true
         // A request's body that waits goes on waiting.
@@ -392,7 +393,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
 
     // MARK: What libcurl calls
 
-    func take(header line: UnsafeRawBufferPointer) -> Int {
+    func take(line: UnsafeRawBufferPointer) -> Bool {
         if let head = headReader.read(line) {
             if handle.decodes {
                 decoder = ContentDecoder(contentEncoding: head.values("Content-Encoding"))
@@ -406,7 +407,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
             // libcurl cannot be called in here.
             if requestBody.isAwaited { awaitWord(for: .zero) }
         }
-        return headReader.isTooLarge || headReader.fault != nil ? 0 : line.count
+        return !headReader.isTooLarge && headReader.fault == nil
     }
 
     func take(body bytes: UnsafeRawBufferPointer) -> Int {

@@ -1,4 +1,5 @@
 import CShims
+import Glibc
 
 // What libcurl calls for a transfer.
 extension HTTPTransfer {
@@ -16,6 +17,17 @@ extension HTTPTransfer {
 
     static let headerCame: rt_curl_data_fn = { data, _, count, user in
         with(user) { me in me.take(header: UnsafeRawBufferPointer(start: data, count: count)) }
+    }
+
+    /// A line of the head; several, when libcurl has kept them while this was suspended.
+    func take(header bytes: UnsafeRawBufferPointer) -> Int {
+        var rest = bytes
+        while let start = rest.baseAddress, let end = memchr(start, 0x0A, rest.count) {
+            let length = UnsafeRawPointer(end) - start + 1
+            guard take(line: UnsafeRawBufferPointer(rebasing: rest[..<length])) else { return 0 }
+            rest = UnsafeRawBufferPointer(rebasing: rest[length...])
+        }
+        return rest.isEmpty || take(line: rest) ? bytes.count : 0
     }
 
     static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in

@@ -33,7 +33,7 @@ final class CallerTimer: TimerTarget, @unchecked Sendable {
     private let interval: Duration
     private let fire: () -> Void
     private unowned let loop: Loop
-    let timer = LoopTimer()
+    let timer = LoopTimer(isCallers: true)
     private var deadline: Instant
 
     init(_ loop: Loop, deadline: Instant, interval: Duration, fire: @escaping () -> Void) {

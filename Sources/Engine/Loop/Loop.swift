@@ -1,6 +1,6 @@
 import CShims
 import Glibc
-package import Session
+import Session
 import Synchronization
 package import Wire
 
@@ -36,7 +36,7 @@ package final class Loop: @unchecked Sendable {
     private var isEnding = false
 
     // The world: owner only.
-    @exclusivity(unchecked) private var timers = TimerHeap()
+    @exclusivity(unchecked) private var timers = LoopTimers()
     @exclusivity(unchecked) private var timerArmedAt: Instant?
     @exclusivity(unchecked) private var slots: [Slot] = []
     @exclusivity(unchecked) private var freeSlots: [Int] = []
@@ -111,9 +111,6 @@ package final class Loop: @unchecked Sendable {
         readyEvents.deallocate()
     }
 
-    /// Now, on the monotonic clock.
-    package static func now() -> Instant { Instant(nanoseconds: rt_monotonic_nanoseconds()) }
-
     /// Whether this process is a fork of the one that made the loop.
     package var isForked: Bool { forkGeneration != rt_fork_generation() }
 
@@ -171,10 +168,13 @@ package final class Loop: @unchecked Sendable {
         guard count >= 0 else { throw Loop.systemError("waiting for events", errno) }
         counters.turns.grow(by: 1)
         counters.events.grow(by: UInt64(count))
-        readShare = ReadShare.of(ready: Int(count) + scheduled.count)
+        let ready = Int(count) + scheduled.count
+        readShare = ReadShare.of(ready: ready)
+        curlMulti?.beginTurn(ready: ready)
         for index in 0..<Int(count) where !isClosed.load(ordering: .relaxed) {
             handle(readyEvents[index])
         }
+        curlMulti?.handleReady()
         runTimers()
         runJobs()
         runScheduled()
@@ -194,7 +194,7 @@ package final class Loop: @unchecked Sendable {
             // An exchange: it orders what the posters did before it on every machine.
             _ = wakePending.exchange(false, ordering: .sequentiallyConsistent)
         case let token where token & Loop.curlBit != 0:
-            curlMulti?.ready(Int32(truncatingIfNeeded: token), ready.events)
+            curlMulti?.sockets.isReady(Int32(truncatingIfNeeded: token), ready.events)
         case let token:
             let index = Int(UInt32(truncatingIfNeeded: token))
             guard index < slots.count, slots[index].generation == UInt32(token >> 32) else {
@@ -210,7 +210,10 @@ package final class Loop: @unchecked Sendable {
         guard earliest <= now else { return }
         // An answer that has come is in time, however late the loop's turn is.
         curlMulti?.finish()
-        while !isClosed.load(ordering: .relaxed), let target = timers.popDue(now) {
+        let limit = timers.limit(at: now, curlMulti?.sockets.progress)
+        while !isClosed.load(ordering: .relaxed),
+            let target = timers.popDue(now, ownUntil: limit)
+        {
             target.timeReached(now)
         }
     }

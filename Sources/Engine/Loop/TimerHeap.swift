@@ -13,6 +13,11 @@ final class LoopTimer {
     @exclusivity(unchecked) fileprivate var index = -1
     @exclusivity(unchecked) fileprivate var target: (any TimerTarget)?
 
+    /// Of a caller of the library, not of one of its objects.
+    let isCallers: Bool
+
+    init(isCallers: Bool = false) { self.isCallers = isCallers }
+
     var isArmed: Bool { index >= 0 }
 }
 
