@@ -346,7 +346,7 @@ int shim_curl_os_error(CURL *easy) {
 }
 
 bool shim_curl_awaits_tls(CURL *easy) {
-  // It counts what TCP has connected; the time of that is told at the end of all handshakes.
+  // libcurl counts a connection once TCP stands, but knows its time only after all handshakes.
   long made = 0;
   curl_off_t secured = 0;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made);

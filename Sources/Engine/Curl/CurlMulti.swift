@@ -73,8 +73,8 @@ final class CurlMulti: TimerTarget {
     private static let turnTime = Duration.milliseconds(5)
     /// A call of libcurl's that took so long read what delivers nothing.
     private static let longCall = Duration.milliseconds(3)
-    /// Bytes of answers that were told since its last turn ended. They are limited, as a few bytes
-    /// can be an event.
+    /// Bytes of answers that owners received since its last turn ended. They are limited, because a
+    /// few bytes can be an event.
     @exclusivity(unchecked) private var told = 0
     @exclusivity(unchecked) private var isOpen = true
     private let forkGeneration = rt_fork_generation()
@@ -260,7 +260,7 @@ final class CurlMulti: TimerTarget {
         }
     }
 
-    /// Whether a body may be told now. If not, `user.deliver()` is called again in the next turn.
+    /// Whether the user may deliver a body now. If not, the next turn calls `user.deliver()` again.
     func mayTell(body user: any CurlUser) -> Bool {
         if told < Loop.bytesPerTurn { return true }
         postponed.append(user)

@@ -49,7 +49,7 @@ final class CurlSockets {
         var isTold = false
         /// What epoll says of it that libcurl has not looked at; 0 for nothing.
         var readyEvents: UInt32 = 0
-        /// The seat of who uses it.
+        /// The seat of the user that it serves.
         var seat = 0
         /// Its own port, if it is in `alternating`.
         var port: Int32?
