@@ -247,10 +247,14 @@ def a_silent_port_for_tls(tool: Tool, _: Servers) -> None:
     """TCP connects, and nothing answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
-        for command in (["get", "--attempts", "1"], ["sse", "--no-reconnect"]):
-            url = f"https://{place}/"
-            said = tool.run(*command, url, "--timeout", "0.2", status=UNREACHABLE).stderr
-            expect(f"cannot connect to {place}: the TLS handshake timed out" in said, said)
+        for command in (
+            ["get", "--attempts", "1", f"https://{place}/"],
+            ["sse", "--no-reconnect", f"https://{place}/"],
+            ["ws", f"wss://{place}/"],
+        ):
+            said = tool.run(*command, "--timeout", "0.2", status=UNREACHABLE).stderr
+            expect(f"cannot connect to {place}" in said, said)
+            expect("the TLS handshake timed out; the server may not speak TLS" in said, said)
             expect("firewall" not in said, said)
 
 

@@ -46,6 +46,8 @@ def add(suite: Suite) -> None:
         "no such name": unknown_name,
         "no such Unix socket": no_socket,
         "a port without TLS": plain_text,
+        "a port that says nothing": silence,
+        "a port that accepts nothing": no_accept,
         "HTTP/2 streams do not wait for each other": streams,
         "all variables of certificates are ignored for a ca_file": ca_file_goes_first,
     }
@@ -58,17 +60,20 @@ def add(suite: Suite) -> None:
     add_async(suite, {f"connecting: {name}": test for name, test in tests.items()})
 
 
-async def failures(url: str, **network: Any) -> list[librealtime.RealtimeError]:
+async def failures(
+    url: str, timeout: float = PATIENCE_S, **network: Any
+) -> list[librealtime.RealtimeError]:
     """What a request and a WebSocket to the same place say."""
     errors = []
     options = {"network": librealtime.Network(**network)} if network else {}
-    async with librealtime.RESTClient(attempts=1, timeout=PATIENCE_S, **options) as client:
+    async with librealtime.RESTClient(attempts=1, timeout=timeout, **options) as client:
         try:
             await client.get(url)
         except librealtime.RealtimeError as error:
             errors.append(error)
     try:
-        async with librealtime.connect(url.replace("http", "ws", 1), **options):
+        address = url.replace("http", "ws", 1)
+        async with librealtime.connect(address, open_timeout=timeout, **options):
             pass
     except librealtime.RealtimeError as error:
         errors.append(error)
@@ -107,6 +112,38 @@ async def plain_text() -> None:
             expect(error.name == "RT_ERROR_TLS", f"{error.name}")
             expect("does not speak TLS at this port" in error.message, error.message)
             expect("http:// or ws://" in error.message, error.message)
+
+
+async def silence() -> None:
+    """The server accepts connections, and sends nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = f"127.0.0.1:{listener.getsockname()[1]}"
+        request, opening = await failures(f"https://{place}/", timeout=0.1)
+        for error, option in ((request, "timeout"), (opening, "open_timeout")):
+            expect(error.name == "RT_ERROR_TIMEOUT", f"{error.name}")
+            text = (
+                f"cannot connect to {place} within 100 ms ({option}): the TLS handshake timed out"
+            )
+            expect(text in error.message, error.message)
+        request, opening = await failures(f"http://{place}/", timeout=0.1)
+        expect(f"{place} did not answer within 100 ms" in request.message, request.message)
+        text = (
+            f"{place} accepted the connection, but did not answer the opening handshake"
+            " within 100 ms (open_timeout)"
+        )
+        expect(text in opening.message, opening.message)
+
+
+async def no_accept() -> None:
+    """The kernel drops connections once the queue of those to accept is full."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        with socket.create_connection(listener.getsockname()):
+            place = f"127.0.0.1:{listener.getsockname()[1]}"
+            for scheme in ("http", "https"):
+                for error in await failures(f"{scheme}://{place}/", timeout=0.1):
+                    text = f"cannot connect to {place} within 100 ms"
+                    expect(text in error.message, error.message)
+                    expect("TLS" not in error.message, error.message)
 
 
 @contextlib.contextmanager

@@ -177,7 +177,7 @@ def silent_proxy_times_out(make: Callable[..., Probe], servers: Servers) -> None
         proxy = url.replace("ws", scheme)
         with make("ws://name.invalid/", proxy=proxy, open_timeout_ms=300) as probe:
             place = proxy.split("/")[2]
-            fails(probe, "RT_ERROR_TIMEOUT", text=f"connecting through the proxy {place}")
+            fails(probe, "RT_ERROR_TIMEOUT", text=f"through the proxy {place}")
 
 
 # SOCKS5

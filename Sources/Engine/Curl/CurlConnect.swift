@@ -146,6 +146,10 @@ final class CurlConnect: CurlUser {
         return CurlFailure.error(result, errorText, of: easy, on: way, isConnecting: true)
     }
 
+    /// Its owner's time is over.
+    /// - Parameter time: the limit, and the option that sets it.
+    func late(_ time: String) -> RealtimeError { CurlFailure.late(time, of: easy, on: way) }
+
     // MARK: Floods
 
     var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? {

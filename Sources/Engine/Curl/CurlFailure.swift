@@ -31,13 +31,9 @@ enum CurlFailure {
             let code = connectingCode(result, isProxied: way.proxyURL != nil)
             let status = Int(rt_curl_connect_status(easy))
             if code == .proxy, status >= 300 { return refusal(status, on: way) }
-            if code == .timeout, way.isSecure, way.proxyURL == nil, shim_curl_awaits_tls(easy) {
-                return RealtimeError(
-                    code,
-                    "cannot connect to \(way): the TLS handshake timed out;"
-                        + " the server may not speak TLS at this port")
-            }
-            let why = reason(result, cause, code, shim_curl_os_error(easy), way)
+            let why =
+                code == .timeout && awaitsTLS(easy, way)
+                ? silentTLS : reason(result, cause, code, shim_curl_os_error(easy), way)
             return RealtimeError(code, "cannot connect to \(way): \(why)")
         }
         let code = exchangeCode(result, errorText)
@@ -45,6 +41,23 @@ enum CurlFailure {
             code == .protocolViolation
             ? "the answer from \(way) is not valid HTTP" : "the exchange with \(way) failed"
         return RealtimeError(code, "\(what): \(cause)")
+    }
+
+    /// The time for an attempt ended before there was a connection.
+    /// - Parameter time: the limit, and the option that sets it.
+    static func late(
+        _ time: String, of easy: UnsafeMutableRawPointer, on way: CurlWay
+    ) -> RealtimeError {
+        let why = awaitsTLS(easy, way) ? ": \(silentTLS)" : ""
+        return RealtimeError(.timeout, "cannot connect to \(way) within \(time)\(why)")
+    }
+
+    private static let silentTLS =
+        "the TLS handshake timed out; the server may not speak TLS at this port"
+
+    /// The server accepted the connection, and does not finish the TLS handshake.
+    private static func awaitsTLS(_ easy: UnsafeMutableRawPointer, _ way: CurlWay) -> Bool {
+        way.isSecure && way.proxyURL == nil && shim_curl_awaits_tls(easy)
     }
 
     /// A proxy does not open the tunnel: what it says instead is the error's response.

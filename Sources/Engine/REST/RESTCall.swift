@@ -92,9 +92,16 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     }
 
     func timeOut() {
-        let precedes = transfer?.requestStarted == nil
+        let time =
+            request.policy.attemptTimeout.readable
+            + (request.policy.namesTimeout ? " (attempt_timeout)" : "")
+        if let transfer, transfer.requestStarted == nil {
+            let error = CurlFailure.late(time, of: transfer.easy, on: transfer.handle.way)
+            drop(connectionToo: true)
+            return end(HTTPFailure(error, precedesRequest: true))
+        }
+        let precedes = transfer == nil
         drop(connectionToo: true)
-        let time = request.policy.attemptTimeout.readable
         let what =
             if isAnswered {
                 handlers.body == nil
@@ -103,10 +110,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
                 sentBytes < bytesToSend
                     ? "took nothing more of the request's body for" : "did not answer within"
             }
-        let error = RealtimeError(
-            .timeout,
-            "\(url.displayName) \(what) \(time)"
-                + (request.policy.namesTimeout ? " (attempt_timeout)" : ""))
+        let error = RealtimeError(.timeout, "\(url.displayName) \(what) \(time)")
         end(HTTPFailure(error, precedesRequest: precedes))
     }
 

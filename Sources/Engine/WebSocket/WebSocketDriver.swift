@@ -336,8 +336,7 @@ extension WebSocketConnection: TimerTarget {
     func timeReached(_ now: Instant) {
         switch phase {
         case .idle, .over: return
-        case .connecting(let connect): failOpening("connecting\(connect.way.detour)")
-        case .handshaking: failOpening("waiting for the handshake's answer")
+        case .connecting, .handshaking: failOpening()
         case .refused: failRefused()
         case .waiting(_, let attempt): waitReached(attempt)
         case .open: sessionTimeReached(now)

@@ -160,18 +160,23 @@ extension WebSocketConnection {
         sendKept()
     }
 
-    func failOpening(_ what: String) {
+    /// The time to open is over.
+    func failOpening() {
         // One with a limit for the answer is a leg of Spreadbot's, where options have other names.
         let isLeg = configuration.answerTimeout > .zero
-        var limit = (configuration.openTimeout, isLeg ? "connect_timeout" : "open_timeout")
-        if case .handshaking(_, let handshaking) = phase, let time = handshaking.answerTimeout {
-            limit = (time, "answer_timeout")
+        let option = isLeg ? "connect_timeout" : "open_timeout"
+        let limit = "\(configuration.openTimeout.readable) (\(option))"
+        switch phase {
+        case .connecting(let connect): fail(connect.late(limit))
+        case .handshaking(_, let handshaking):
+            let time = handshaking.answerTimeout.map { "\($0.readable) (answer_timeout)" } ?? limit
+            fail(
+                RealtimeError(
+                    .timeout,
+                    "\(currentURL.displayName) accepted the connection, but did not answer the"
+                        + " opening handshake within \(time)"))
+        case .idle, .refused, .waiting, .open, .over: break
         }
-        fail(
-            RealtimeError(
-                .timeout,
-                "\(currentURL.displayName) was not open within \(limit.0.readable) (\(limit.1)),"
-                    + " while \(what)"))
     }
 }
 
