@@ -336,6 +336,17 @@ def crowds() -> None:
         each(EVENTS, attack, NONE, **many)
 
 
+def key_updates() -> None:
+    """TLS records that carry nothing, and cost far more than their bytes (RFC 8446 §4.6.3)."""
+    for attack in ("key-updates", "key-updates-unasked", "key-updates-unread"):
+        each(REST, attack, NONE, over="openssl", status=LIMITED, within_ms=1500)
+        # The limit on bytes that carry nothing takes seconds: there are 27 in a record.
+        short = ("websocket", "events") if attack == "key-updates" else NONE
+        each(("websocket", "events", "poll"), attack, short, over="openssl", cpu="none")
+    crowd: dict[str, object] = {"over": "openssl", "options": {"count": 20}, "seconds": 3}
+    each(("websocket", "events", "poll"), "key-updates", ("websocket",), cpu="none", **crowd)
+
+
 def below_http() -> None:
     """TLS that is none, and proxies."""
     every = HTTP + ("websocket",)
@@ -380,6 +391,7 @@ def bots() -> None:
 
 for group in (heads, lengths, chunks, redirects, storms, kept, streams, codings, http2, websockets):
     group()
+key_updates()
 below_http()
 bots()
 crowds()

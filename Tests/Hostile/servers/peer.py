@@ -20,7 +20,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 #: Floods are sent in pieces of about this size, so that Python costs nothing beside the kernel.
 FLOOD_BYTES = 1 << 20
@@ -40,6 +40,12 @@ def attack(function: Attack) -> Attack:
     """Registers an attack under the name of its function, with hyphens."""
     ATTACKS[function.__name__.replace("_", "-")] = function
     return function
+
+
+class Context(Protocol):
+    """Makes the server's end of a TLS connection, as `ssl.SSLContext` does."""
+
+    def wrap_socket(self, connection: socket.socket, server_side: bool) -> socket.socket: ...
 
 
 class Gone(Exception):
@@ -141,7 +147,7 @@ class Server:
     """A process that serves one attack, begun with `start` and ended with `stop`."""
 
     def __init__(
-        self, name: str, transport: str, context: ssl.SSLContext | None, backlog: int = 128
+        self, name: str, transport: str, context: Context | None, backlog: int = 128
     ) -> None:
         self.name = name
         self.transport = transport

