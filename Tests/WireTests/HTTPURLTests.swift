@@ -146,7 +146,7 @@ import Testing
     @Test(arguments: [
         ("/a b", "/a%20b"), ("/new/caf\u{E9}?q=\u{FF}", "/new/caf%E9?q=%FF"),
         ("/\u{C3}\u{A9}", "/%C3%A9"), ("/%E9%zz", "/%E9%zz"), (" /x\t\ty ", "/xy"),
-        ("/\"<>\\^`{|}", "/%22%3C%3E%5C%5E%60%7B%7C%7D"), ("/\u{1}\u{7F}", "/%01%7F"),
+        ("/\"<>^`{|}", "/%22%3C%3E%5E%60%7B%7C%7D"), ("/\u{1}\u{7F}", "/%01%7F"),
         ("/a#b c\u{E9}", "/a"), ("b c", "/d/b%20c"), ("?x y", "/d/e?x%20y"),
         ("http://h/a b/../c d", "/c%20d"), ("//h/a b", "/a%20b"),
     ])
@@ -159,6 +159,30 @@ import Testing
             #expect(next.target == target && next.origin == "\(scheme)://h")
             #expect(try HTTPURL(parsing: next.text, as: kind) == next)
         }
+    }
+
+    /// A backslash in front of the query is a slash (WHATWG URL §4.4), so that no part of a URL is
+    /// taken for the host that a browser would not take.
+    @Test(arguments: [
+        ("\\x", "http://h/x"), ("x\\..\\y", "http://h/d/y"), ("\\?a\\b", "http://h/?a%5Cb"),
+        ("\\\\k\\x", "http://k/x"), ("http:\\\\k", "http://k/"), ("/\\k/x", "http://k/x"),
+        ("http://k\\@l/", "http://k/@l/"), ("http://k:80\\x", "http://k/x"),
+    ])
+    func redirectsWithBackslashes(location: String, expected: String) throws {
+        for (kind, scheme) in [(HTTPURL.Kind.http, "http"), (.webSocket, "ws")] {
+            let url = try HTTPURL(parsing: "\(scheme)://h/d/e?f", as: kind)
+            let next = try url.resolving(redirect: Array(location.utf8))
+            #expect(next.text == scheme + expected.dropFirst(4))
+        }
+    }
+
+    /// The error shows the URL that the server gave, as far as it cannot hold a password.
+    @Test func redirectsToAHostThatIsNotUTF8() throws {
+        let url = try HTTPURL(parsing: "http://h/", as: .http)
+        let error = #expect(throws: RealtimeError.self) {
+            try url.resolving(redirect: Array("https://k%FF/x".utf8))
+        }
+        #expect(error?.message == "The URL \"https://***\" has a host that is not UTF-8")
     }
 
     /// A host has no such bytes, however they are spelt.

@@ -153,11 +153,16 @@ package struct HTTPURL: Equatable, Sendable {
     /// `https` stand for `ws` and `wss`. A fragment is left out, since it is the user's alone.
     ///
     /// Bytes that no URL has, such as spaces and bytes above 0x7F, are percent-encoded one by one,
-    /// as browsers and curl do; tabs are left out (WHATWG URL §4.4). Whatever encoding a server's
-    /// paths have, it gets the same bytes back.
+    /// as browsers and curl do; tabs are left out, and a backslash before the query is a slash
+    /// (WHATWG URL §4.4). Whatever encoding a server's paths have, it gets the same bytes back.
     package func resolving(redirect location: [UInt8]) throws(RealtimeError) -> HTTPURL {
         let reference = location.prefix { $0 != UInt8(ascii: "#") }
-        let whole = percentEncoded(reference.trimmingBlanks.filter { $0 != 0x09 }) {
+        var bytes = reference.trimmingBlanks.filter { $0 != 0x09 }
+        for index in bytes.indices.prefix(while: { bytes[$0] != UInt8(ascii: "?") })
+        where bytes[index] == UInt8(ascii: "\\") {
+            bytes[index] = UInt8(ascii: "/")
+        }
+        let whole = percentEncoded(bytes) {
             (0x21...0x7E).contains($0)
         }
         // It is for another program, and may hold a code that is for that alone.
@@ -416,7 +421,12 @@ private struct URLParts: ~Copyable {
         guard code == CURLUE_OK else {
             throw invalid(shown, "cannot be parsed: \(String(cString: curl_url_strerror(code)))")
         }
-        return try string(CURLUPART_URL)
+        do throws(RealtimeError) {
+            return try string(CURLUPART_URL)
+        } catch {
+            // The parser decodes the host alone.
+            throw invalid(shown, "has a host that is not UTF-8")
+        }
     }
 
     private func failure(_ code: CURLUcode) -> RealtimeError {
