@@ -334,6 +334,15 @@ def crowds() -> None:
     each(EVENTS, "gzip-events", NONE, **many)
     for attack in ("chunk-extension", "chunk-extensions", "chunk-bytes"):
         each(EVENTS, attack, NONE, **many)
+    socket = ("websocket",)
+    each((*socket, "events", "poll"), "small-records", socket, over="openssl", **many)
+    each(socket, "ws-small-messages", NONE, over="tls", **many)
+    for attack in ("chunk-extensions", "chunk-bytes", "small-events"):
+        each(EVENTS, attack, NONE, over="tls", **many)
+    each(EVENTS, "h2-small-data", NONE, over="h2", **many)
+    for attack in ("h2-empty-data", "h2-padding", "h2-ping-read"):
+        short = EVENTS if attack == "h2-empty-data" else NONE
+        each(("events", "poll"), attack, short, over="h2", **many)
 
 
 def key_updates() -> None:

