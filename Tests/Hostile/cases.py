@@ -48,6 +48,9 @@ class Case:
     #: The most requests and connections that the server may have seen.
     max_requests: int = 0
     max_connections: int = 0
+    #: In the place of `max_requests`: the most requests of an attempt, where the default backoff
+    #: says how many attempts there may be.
+    requests_each: int = 0
     #: "after": CPU is limited from the first outcome on. "all": from the start, as a limit of rate
     #: holds from the start. "none": no limit can fire, as the peer does what it may, or the bytes
     #: are what the caller has asked for; the loop must stay responsive all the same.
@@ -73,6 +76,14 @@ class Case:
         parts = [self.transport, self.over, self.attack, "proxied" if self.proxied else ""]
         extra = [f"{key}={value}" for key, value in self.options.items() if key != "timeout"]
         return "/".join([*filter(None, parts), *extra])
+
+
+def most_attempts(seconds: float) -> int:
+    """By the default backoff: a delay is at least half of 1 s, and doubles with each failure."""
+    attempts, at, delay = 0, 0.0, 0.5
+    while at <= seconds:
+        attempts, at, delay = attempts + 1, at + delay, 2 * delay
+    return attempts
 
 
 def judge(case: Case, result: Result, counters: list[int]) -> list[str]:
@@ -112,11 +123,12 @@ def judge(case: Case, result: Result, counters: list[int]) -> list[str]:
         f"{result['messages']} messages, {case.messages} expected; {got}",
     )
     connections, requests = counters[0], counters[1]
-    if case.max_requests:
-        seconds = result["lasted_ms"] / 1000
+    seconds = result["lasted_ms"] / 1000
+    max_requests = case.max_requests or case.requests_each * most_attempts(seconds)
+    if max_requests:
         expect(
-            requests <= case.max_requests,
-            f"{requests} requests in {seconds:.1f} s, {case.max_requests} are allowed",
+            requests <= max_requests,
+            f"{requests} requests in {seconds:.1f} s, {max_requests} are allowed",
         )
     if case.max_connections:
         expect(
