@@ -109,6 +109,8 @@ package final class Loop: @unchecked Sendable {
         receiveStorage?.deallocate()
         wholeStorage?.deallocate()
         readyEvents.deallocate()
+        // One that was not closed: libcurl's timer keeps its target, which owns the timer.
+        timers.removeAll()
     }
 
     /// Whether this process is a fork of the one that made the loop.
