@@ -236,7 +236,7 @@ static void note_result(const char *name, int64_t result) {
 struct slot {
   atomic_int users;
   void *_Atomic handle;
-  struct caller *owner;
+  struct caller *_Atomic owner;
   int owned;
 };
 
@@ -277,9 +277,9 @@ static void *take(struct caller *c, int kind) {
     if (!handle) continue;
     if (!is_shared(kind)) {
       if (lock_alone(slot)) {
-        slot->owner = c;
+        atomic_store_explicit(&slot->owner, c, memory_order_relaxed);
       } else if (atomic_load_explicit(&slot->users, memory_order_relaxed) != -1 ||
-                 slot->owner != c) {
+                 atomic_load_explicit(&slot->owner, memory_order_relaxed) != c) {
         continue;
       }
       slot->owned++;
@@ -289,7 +289,7 @@ static void *take(struct caller *c, int kind) {
     handle = atomic_load_explicit(&slot->handle, memory_order_relaxed);
     if (handle) return handle;
     if (!is_shared(kind) && --slot->owned > 0) continue;
-    if (!is_shared(kind)) slot->owner = NULL;
+    if (!is_shared(kind)) atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
     unlock(slot);
   }
   return NULL;
@@ -302,7 +302,7 @@ static void give_back(struct caller *c, int kind, const void *handle) {
     if (atomic_load_explicit(&slot->handle, memory_order_relaxed) != handle) continue;
     if (!is_shared(kind)) {
       if (--slot->owned > 0) return;
-      slot->owner = NULL;
+      atomic_store_explicit(&slot->owner, NULL, memory_order_relaxed);
     }
     unlock(slot);
     return;
