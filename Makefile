@@ -38,7 +38,7 @@ autobahn: build ## All 517 cases of the Autobahn test suite, through C and throu
 hops: build ## Spreadbot over 40 legs and 200 messages, SEEDS=n FROM=m, five seconds each
 	$(PYTHON) Tests/Integration/hops --seeds $(or $(SEEDS),20) --from $(or $(FROM),1)
 
-hostile: build ## Every attack of Tests/Hostile in its long form, 30 minutes; ONLY=word for some
+hostile: build ## Every attack of Tests/Hostile in its long form, 15 minutes; ONLY=word for some
 	$(PYTHON) Tests/Hostile/run --long $(if $(ONLY),--only $(ONLY))
 
 sse-contract-service: build ## Event sources by HTTP on PORT, for a contract-test harness
