@@ -103,7 +103,7 @@ extension WebSocketConnection {
         if let url = next.url { try setURL(url) }
         if let headers = next.headers {
             try configure { configuration in
-                configuration.fields = []
+                configuration.clearHeaders()
                 for header in headers {
                     try configuration.addHeader(name: header.name, value: header.value)
                 }

@@ -102,7 +102,7 @@ public func rt_websocket_set_url(
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_websocket_clear_headers")
 public func rt_websocket_clear_headers(_ websocket: rt_websocket?) -> rt_status {
-    configure(websocket) { $0.fields = [] }
+    configure(websocket) { $0.clearHeaders() }
 }
 
 /// How many redirects the handshake follows (301, 302, 303, 307, 308). On the way to another origin

@@ -280,7 +280,7 @@ struct RESTQueueTests {
         try configuration.addHeader("X-One", "1")
         let url = try HTTPURL(parsing: "http://h/", as: .http)
         var own = HTTPRequest("GET", url, fields: [HeaderField(name: "accept", value: "b")])
-        own.lay(over: configuration.plainFields)
+        own.lay(over: configuration.fields(isTrusted: true))
         let names = own.fields.map { "\($0.name)=\($0.value)" }
         #expect(names == ["X-One=1", "accept=b"])
         #expect(throws: RealtimeError.self) { try configuration.addHeader("Host", "x") }

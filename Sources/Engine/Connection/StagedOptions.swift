@@ -30,14 +30,15 @@ final class StagedOptions<Configuration: Sendable>: Sendable {
     /// - Parameter isAsked: inside a handler that may change them.
     /// - Throws: `.state` when they may not be changed now.
     func change(isAsked: Bool, _ change: (inout State) throws -> Void) throws {
-        // What is replaced is released outside the lock: it may hold user data.
-        var old: State?
+        // What is replaced is released outside the lock: it may hold user data. All else is
+        // changed in its place.
+        var old: Reachability?
         defer { withExtendedLifetime(old) {} }
         try state.withLock { state in
             guard !state.isStarted || isAsked || state.awaitsCredentials else {
                 throw RealtimeError(.state, "an option must be set before the \(owner) is \(begun)")
             }
-            old = state
+            old = state.reachability
             try change(&state)
         }
     }

@@ -266,12 +266,15 @@ final class CurlHandle {
     ) throws(RealtimeError) {
         curl_slist_free_all(list)
         list = nil
+        // libcurl walks to the end of the list that it is given.
+        var last: UnsafeMutablePointer<curl_slist>?
         for line in lines {
             let text = line.map { CChar(bitPattern: $0) } + [0]
-            guard let longer = curl_slist_append(list, text) else {
+            guard let longer = curl_slist_append(last, text) else {
                 throw RealtimeError(.system, "libcurl could not keep a header")
             }
-            list = longer
+            if list == nil { list = longer }
+            last = longer.pointee.next ?? longer
         }
     }
 

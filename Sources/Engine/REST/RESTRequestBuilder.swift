@@ -10,7 +10,7 @@ package final class RESTRequestBuilder {
     @exclusivity(unchecked) private var query = ""
     /// What path and query make.
     @exclusivity(unchecked) var url: HTTPURL?
-    @exclusivity(unchecked) private var fields: [HeaderField] = []
+    @exclusivity(unchecked) private var headers = HeaderFields()
     @exclusivity(unchecked) private var body = HTTPRequest.Body.none
     @exclusivity(unchecked) package var policy: RESTPolicy
     @exclusivity(unchecked) package var handlers = RESTHandlers()
@@ -29,13 +29,12 @@ package final class RESTRequestBuilder {
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
-        fields.append(HeaderField(name: name, value: value))
+        headers.append(HeaderField(name: name, value: value))
     }
 
     package func setHeader(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
-        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
-        fields.append(HeaderField(name: name, value: value))
+        headers.set(name, value)
     }
 
     /// Adds a query parameter behind those of the path.
@@ -106,7 +105,7 @@ package final class RESTRequestBuilder {
             throw RealtimeError(.invalidArgument, "a HEAD request has no body (RFC 9110 §9.3.2)")
         }
         let url = try wholeURL()
-        var request = HTTPRequest(method, url, fields: fields, body: body)
+        var request = HTTPRequest(method, url, fields: headers.all, body: body)
         let (isTrusted, shared) = try client.readOptions { options in
             let isTrusted = options.pointee.trusts(url)
             return (isTrusted, options.pointee.fields(isTrusted: isTrusted))

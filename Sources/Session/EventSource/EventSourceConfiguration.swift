@@ -7,7 +7,8 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package private(set) var method = "GET"
     /// Sent with each attempt as it is.
     package var body: [UInt8]?
-    package private(set) var fields: [HeaderField] = []
+    private var headers = HeaderFields()
+    package var fields: [HeaderField] { headers.all }
     package var network = NetworkConfiguration()
     package var redirects = Redirects.Rules()
 
@@ -55,17 +56,16 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
 
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
         try HeaderField.validateRepeated(name: name, value: value)
-        fields.append(HeaderField(name: name, value: value))
+        headers.append(HeaderField(name: name, value: value))
     }
 
     /// Sets a header in the place of all of its name.
     package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
         try HeaderField.validateRepeated(name: name, value: value)
-        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
-        fields.append(HeaderField(name: name, value: value))
+        headers.set(name, value)
     }
 
-    package mutating func clearHeaders() { fields = [] }
+    package mutating func clearHeaders() { headers = HeaderFields() }
 
     /// - Parameter id: "" for none, whatever a store says.
     package mutating func setLastEventID(_ id: String) throws(RealtimeError) {

@@ -58,10 +58,7 @@ package struct HTTPRequest: Sendable {
     package mutating func lay(over others: [HeaderField]) {
         guard !fields.isEmpty else { return fields = others }
         guard !others.isEmpty else { return }
-        let own = fields
-        fields = others.filter { other in
-            !own.contains { $0.name.equalsIgnoringASCIICase(other.name) }
-        }
-        fields += own
+        let own = HeaderFields(fields)
+        fields = others.filter { !own.has($0.name) } + fields
     }
 }

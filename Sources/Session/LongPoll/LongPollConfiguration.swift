@@ -15,7 +15,8 @@ package enum LongPollCursorMode: Int32, Sendable {
 /// same defaults (sse-poll-rest.md, section 4). Zero turns a time limit off.
 package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
-    package private(set) var fields: [HeaderField] = []
+    private var headers = HeaderFields()
+    package var fields: [HeaderField] { headers.all }
     package var network = NetworkConfiguration()
     package var redirects = Redirects.Rules()
 
@@ -52,17 +53,16 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
 
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
         try check(name, value)
-        fields.append(HeaderField(name: name, value: value))
+        headers.append(HeaderField(name: name, value: value))
     }
 
     /// Sets a header in the place of all of its name.
     package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
         try check(name, value)
-        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
-        fields.append(HeaderField(name: name, value: value))
+        headers.set(name, value)
     }
 
-    package mutating func clearHeaders() { fields = [] }
+    package mutating func clearHeaders() { headers = HeaderFields() }
 
     /// Servers that have both would answer an Accept that names an event stream with one (L1).
     private func check(_ name: String, _ value: String) throws(RealtimeError) {

@@ -12,11 +12,9 @@ package struct RESTConfiguration: Sendable {
     /// What the paths of requests are resolved against.
     package private(set) var base = RESTBase()
     /// Headers of every request, unless it has those of the name itself.
-    package private(set) var fields: [HeaderField] = [] {
-        didSet { plainFields = fields.filter { !isAuthorization($0) } }
-    }
-    /// Those but the Authorization, which is the session's to set, and to replace.
-    package private(set) var plainFields: [HeaderField] = []
+    private var headers = HeaderFields()
+    /// The Authorization among them, which is the session's to set, and to replace.
+    package private(set) var authorization: String?
     package var policy = RESTPolicy()
     package var network = NetworkConfiguration()
     package var queueCapacity = 100
@@ -49,14 +47,21 @@ package struct RESTConfiguration: Sendable {
 
     package mutating func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
-        fields.append(HeaderField(name: name, value: value))
+        if isAuthorization(name) {
+            authorization = value
+        } else {
+            headers.append(HeaderField(name: name, value: value))
+        }
     }
 
     /// Sets a header in the place of all of its name; nil takes it away.
     package mutating func setHeader(_ name: String, _ value: String?) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value ?? "")
-        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
-        if let value { fields.append(HeaderField(name: name, value: value)) }
+        if isAuthorization(name) {
+            authorization = value
+        } else {
+            headers.set(name, value)
+        }
     }
 
     package mutating func setPerHost(_ count: Int) throws(RealtimeError) {
@@ -96,12 +101,9 @@ package struct RESTConfiguration: Sendable {
 
     /// The client's headers that a request carries; the Authorization is the session's.
     package func fields(isTrusted: Bool) -> [HeaderField] {
-        if isTrusted { return plainFields }
-        return plainFields.filter { Redirects.isHarmless($0.name, policy.redirects) }
+        if isTrusted { return headers.all }
+        return headers.all.filter { Redirects.isHarmless($0.name, policy.redirects) }
     }
-
-    /// The Authorization among the headers.
-    package var authorization: String? { fields.last(where: isAuthorization)?.value }
 }
 
 /// What the paths of a client's requests are resolved against. Apart from the other options: each
@@ -194,8 +196,8 @@ package func checkBelowBase(_ path: Substring, _ base: HTTPURL) throws(RealtimeE
     }
 }
 
-private func isAuthorization(_ field: HeaderField) -> Bool {
-    field.name.equalsIgnoringASCIICase("Authorization")
+private func isAuthorization(_ name: String) -> Bool {
+    name.equalsIgnoringASCIICase("Authorization")
 }
 
 /// Whether it has a scheme and an authority (RFC 3986 §4.3); a colon alone may be a path's.

@@ -4,7 +4,8 @@ package import Wire
 /// same defaults. Zero turns a time limit off.
 package struct WebSocketConfiguration: Sendable, Equatable {
     package var url: HTTPURL
-    package var fields: [HeaderField] = []
+    private var headers = HeaderFields()
+    package var fields: [HeaderField] { headers.all }
     package var subprotocols: [String] = []
     /// Boxed, as most connections have none of their own.
     private var networkBox: Box<NetworkConfiguration>?
@@ -47,7 +48,7 @@ package struct WebSocketConfiguration: Sendable, Equatable {
 
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)
-        fields.append(HeaderField(name: name, value: value))
+        headers.append(HeaderField(name: name, value: value))
     }
 
     package mutating func addSubprotocol(_ name: String) throws(RealtimeError) {
@@ -61,9 +62,10 @@ package struct WebSocketConfiguration: Sendable, Equatable {
     /// Sets a header in the place of all of its name.
     package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)
-        fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
-        fields.append(HeaderField(name: name, value: value))
+        headers.set(name, value)
     }
+
+    package mutating func clearHeaders() { headers = HeaderFields() }
 
     /// RFC 7617 §2.
     package mutating func setBasicAuthorization(

@@ -1,0 +1,41 @@
+/// The caller's header fields, in order. Their number is the caller's choice, so adding or setting
+/// one does not search a long list. Their names are tokens, and so ASCII.
+package struct HeaderFields: Sendable, Equatable {
+    package private(set) var all: [HeaderField] = []
+    /// The names in `all`, in lower case; empty while the list is short enough to be searched.
+    private var names: Set<String> = []
+    private static let searchedCount = 16
+
+    package init() {}
+
+    package init(_ fields: [HeaderField]) {
+        all = fields
+        index()
+    }
+
+    package func has(_ name: String) -> Bool {
+        if names.isEmpty { return all.contains { $0.name.equalsIgnoringASCIICase(name) } }
+        return names.contains(name.lowercased())
+    }
+
+    package mutating func append(_ field: HeaderField) {
+        all.append(field)
+        if names.isEmpty { index() } else { names.insert(field.name.lowercased()) }
+    }
+
+    /// Sets a header in the place of all of its name; nil takes it away.
+    package mutating func set(_ name: String, _ value: String?) {
+        if has(name) {
+            all.removeAll { $0.name.equalsIgnoringASCIICase(name) }
+            names.remove(name.lowercased())
+        }
+        if let value { append(HeaderField(name: name, value: value)) }
+    }
+
+    package static func == (a: HeaderFields, b: HeaderFields) -> Bool { a.all == b.all }
+
+    private mutating func index() {
+        guard all.count > HeaderFields.searchedCount else { return }
+        names = Set(all.lazy.map { $0.name.lowercased() })
+    }
+}
