@@ -215,7 +215,12 @@ extension WebSocketConnection {
         if waitsForNextAttempt(how) { return }
         setState(.closed)
         dropKept()
-        log("\(currentURL.displayName) closed with \(how.code)")
+        // Why it could not connect is logged already.
+        if counters.connections.current > 0 {
+            log("\(currentURL.displayName) closed with \(how.code)")
+        } else if lastError == nil {
+            log("\(currentURL.displayName) closed before it was open")
+        }
         if mayCall { handlers.close?(how.code, how.reason, how.isClean) }
         ending = nil
         scheduleTurn()

@@ -68,6 +68,17 @@ def test_lines_of_other_threads_arrive(server, caplog):
     assert sum("is open" in record.message for record in caplog.records) == 4
 
 
+def test_a_websocket_that_never_opens_tells_why_alone(caplog):
+    caplog.set_level(logging.INFO, "librealtime")
+    librealtime.set_log_level("INFO")
+    with pytest.raises(librealtime.ConnectFailed):
+        librealtime.sync.connect("ws://127.0.0.1:1")
+    assert [record.message for record in caplog.records] == [
+        "connecting to 127.0.0.1:1",
+        "cannot connect to 127.0.0.1:1: connection refused",
+    ]
+
+
 def test_a_request_tells_its_answer_each_retry_and_why(serve, caplog):
     def answer(connection, number):
         while read(connection):
