@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import encodings
 import os
 import sys
 import threading
@@ -335,10 +336,35 @@ def test_encodings(client: sync.RESTClient) -> None:
     assert (response.encoding, response.text) == ("ISO-8859-1", "ä")
     response.encoding = "cp1251"
     assert response.text == "д"
+    for charset in ("utf8", "us-ascii", "Windows-1252", "cp037", "Shift_JIS", "GB18030", "Big5"):
+        assert fetch(charset).encoding == charset
     # Unknown, not for text, always an error, without a way to replace: none of them may raise.
-    for charset in ("x", "base64", "undefined", "idna"):
+    for charset in ("x", "base64", "undefined", "idna", "cp9999"):
         response = fetch(charset)
         assert (response.encoding, response.text) == ("utf-8", "\ufffd")
+
+
+@pytest.mark.parametrize("charset", ["punycode", "PUNYCODE", "utf-7", "u7", "unicode.escape"])
+def test_servers_choose_character_sets_only(client: sync.RESTClient, charset: str) -> None:
+    headers = {"X-Content-Type": f"text/plain; charset={charset}"}
+    # Read as punycode, this would take some seconds.
+    content = "a-" + "b" * 100_000
+    response = client.post("/body", content=content, headers=headers)
+    assert (response.encoding, response.text == content) == ("utf-8", True)
+    assert "".join(response.iter_lines()) == content
+    with client.stream("POST", "/body", content=content, headers=headers) as stream:
+        assert "".join(stream.iter_text()) == content
+    # What the program itself asks for, it gets.
+    response.encoding = "raw_unicode_escape"
+    assert response.text == content
+
+
+def test_unknown_charsets_are_not_kept(client: sync.RESTClient) -> None:
+    for number in range(3):
+        headers = {"X-Content-Type": f"text/plain; charset=unheard-of-{number}"}
+        assert client.post("/body", content="a", headers=headers).text == "a"
+    kept: dict[str, object] = vars(encodings)["_cache"]
+    assert not [name for name in kept if "unheard" in name]
 
 
 def test_whole_answers_are_iterated_over(client: sync.RESTClient) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import encodings
 import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from encodings.aliases import aliases
 from typing import Any
 
 from ._abi import rt_status
@@ -14,6 +17,13 @@ from ._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
 from .exceptions import HTTPStatusError, InvalidState
 
 _VERSIONS = {10: "HTTP/1.0", 11: "HTTP/1.1"}
+#: The modules of `encodings` that a server may choose. Python has others under the same roof, such
+#: as punycode, whose time grows with the square of the length, and unicode_escape.
+_CHARACTER_SETS = re.compile(
+    r"ascii|utf_8(_sig)?|utf_(16|32)(_[bl]e)?|latin_1|iso8859_\d\d?|cp\d{3,4}|koi8_[rtu]|kz1048"
+    r"|ptcp154|hp_roman8|mac_\w{1,9}|tis_620|gb2312|gbk|gb18030|hz|big5|big5hkscs|johab|euc_kr"
+    r"|(euc|shift)_jis(_2004|x0213)?|euc_jp|iso2022_(jp(_1|_2|_2004|_3|_ext)?|kr)"
+)
 
 
 class RESTResponse:
@@ -78,7 +88,8 @@ class RESTResponse:
     def encoding(self) -> str:
         """By which the body is read as text; may be set.
 
-        The charset of the Content-Type, or ``utf-8`` without one that Python knows.
+        The charset of the Content-Type, or ``utf-8`` without one that Python knows as a character
+        encoding: not for its other codecs, such as ``punycode``, ``utf-7`` and ``unicode_escape``.
         """
         if self._encoding is None:
             self._encoding = _charset(self.headers.get("Content-Type", "")) or "utf-8"
@@ -169,11 +180,14 @@ class RESTResponse:
 
 def _charset(content_type: str) -> str | None:
     found = re.search(r"charset=\"?([\w.:-]+)", content_type, re.I)
+    if found is None:
+        return None
+    known = encodings.normalize_encoding(found[1]).lower().replace(".", "_")
+    # Python keeps each name that it has looked up, so only these are.
+    if not _CHARACTER_SETS.fullmatch(aliases.get(known, known)):
+        return None
     try:
-        # Some codecs are not for text, or cannot replace what is ill-formed.
-        if found is not None:
-            b"a".decode(found[1], "replace")
-            return found[1]
+        codecs.lookup(found[1])
     except (LookupError, ValueError):
-        pass
-    return None
+        return None
+    return found[1]
