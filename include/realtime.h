@@ -449,7 +449,9 @@ enum {
 
 /**
  * Makes a network with the defaults: the system's certificates, TLS 1.2 or newer, the proxies of
- * the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY).
+ * the environment (http_proxy for ws, HTTPS_PROXY for wss, ALL_PROXY, NO_PROXY). A server that
+ * chooses a finite-field Diffie-Hellman group of more than 4,096 bits, which takes up to a second
+ * to use, is RT_ERROR_TLS.
  *
  * If the environment names certificates, they are trusted instead of the system's: CURL_CA_BUNDLE
  * (a PEM file), or else SSL_CERT_FILE (a PEM file) and SSL_CERT_DIR (a folder of hashed names). A

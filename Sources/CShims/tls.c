@@ -5,6 +5,9 @@
 #include "rt_tls.h"
 
 #include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/objects.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -23,13 +26,26 @@ enum {
   SENT_PER_BYTE = 16,
   /// The most that a server may have sent of an answer when it is broken off: the window that
   /// libcurl grants each HTTP/2 stream, and 7.88 the whole connection, too (10 MiB since 8.4).
-  STREAM_WINDOW = 32 << 20
+  STREAM_WINDOW = 32 << 20,
+  /// The largest finite-field Diffie-Hellman group, of up to 10,000 bits, that the server may
+  /// choose. OpenSSL computes with it in one call: 25 ms for 4,096 bits, almost 1 s for 10,000.
+  DH_BITS = 4096,
+  /// Our only reason in OpenSSL's list of errors.
+  DH_TOO_LARGE = 1
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /// Where an SSL_CTX keeps its guard; libcurl makes one for each connection.
 static int guard_index = -1;
 static bool is_supported;
+/// The number of our errors among OpenSSL's libraries.
+static int error_library;
+/// "SSL routines" is what tells a fault of TLS from one of the connection.
+static ERR_STRING_DATA error_texts[] = {
+    {0, "SSL routines"},
+    {ERR_PACK(0, 0, DH_TOO_LARGE),
+     "the server chose a Diffie-Hellman group of more than 4096 bits"},
+    {0, NULL}};
 
 static void release(shim_tls_guard *guard) {
   // A chain of two at most.
@@ -60,6 +76,9 @@ static void initialize(void) {
   if (!info->ssl_version || strncmp(info->ssl_version, expected, strlen(expected))) return;
   guard_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, context_freed);
   is_supported = guard_index >= 0;
+  error_library = ERR_get_next_error_library();
+  error_texts[0].error = ERR_PACK(error_library, 0, 0);
+  ERR_load_strings(error_library, error_texts);
 }
 
 static void decay(shim_tls_guard *guard, uint64_t now) {
@@ -139,6 +158,28 @@ static void on_info(const SSL *ssl, int where, int result) {
   BIO_set_callback_ex(bio, on_bio);
 }
 
+/// Decides what a handshake, also a renegotiation, may use: what the system's configuration allows,
+/// without large finite-field Diffie-Hellman groups.
+static int on_security(const SSL *ssl, const SSL_CTX *context, int operation, int bits, int number,
+                       void *other, void *user) {
+  const SSL_CTX *holder = context ? context : SSL_get_SSL_CTX(ssl);
+  shim_tls_guard *guard = SSL_CTX_get_ex_data(holder, guard_index);
+  switch (operation) {
+    // TLS 1.3 and RFC 7919: groups that are not offered cannot be chosen.
+    case SSL_SECOP_CURVE_SUPPORTED:
+    case SSL_SECOP_CURVE_CHECK:
+      if (number == NID_ffdhe6144 || number == NID_ffdhe8192) return 0;
+      break;
+    case SSL_SECOP_TMP_DH:
+      if (EVP_PKEY_get_bits(other) <= DH_BITS) break;
+      // libcurl reports the first error in the list, and OpenSSL adds "dh key too small" behind it.
+      ERR_raise(error_library, DH_TOO_LARGE);
+      return 0;
+    default: break;
+  }
+  return guard->security(ssl, context, operation, bits, number, other, user);
+}
+
 /// libcurl has made an SSL_CTX for a new connection.
 static CURLcode on_context(CURL *easy, void *context, void *user) {
   shim_tls_source *source = user;
@@ -152,6 +193,8 @@ static CURLcode on_context(CURL *easy, void *context, void *user) {
     return CURLE_OUT_OF_MEMORY;
   }
   SSL_CTX_set_info_callback(context, on_info);
+  guard->security = SSL_CTX_get_security_callback(context);
+  SSL_CTX_set_security_callback(context, on_security);
   hold(&source->guard, guard);
   return CURLE_OK;
 }

@@ -28,7 +28,7 @@ class Case:
     transport: str
     attack: str
     #: "" for plain text; "tls" for any version, "tls1.2", "tls1.3"; "h2" for HTTP/2 over TLS;
-    #: "openssl" for TLS by servers.records.py.
+    #: "openssl" for TLS by servers/records.py; those of servers/groups.py.
     over: str = ""
     #: What the victim is started with, see targets.c; `{port}` becomes the server's.
     options: dict[str, object] = field(default_factory=dict)

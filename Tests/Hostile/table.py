@@ -367,6 +367,14 @@ def key_updates() -> None:
     each(("websocket", "events", "poll"), "key-updates", ("websocket",), cpu="none", **crowd)
 
 
+def groups() -> None:
+    """Diffie-Hellman groups that cost far too much."""
+    every = HTTP + ("websocket",)
+    for over in ("dhe8192", "ffdhe8192"):
+        each(every, "polite", over=over, status=("RT_ERROR_TLS",), seconds=2)
+    each(EVENTS, "polite", over="dhe4096", options={"timeout": 5000}, messages=1)
+
+
 def below_http() -> None:
     """TLS that is none, and proxies."""
     every = HTTP + ("websocket",)
@@ -412,6 +420,7 @@ def bots() -> None:
 for group in (heads, lengths, chunks, redirects, storms, kept, streams, codings, http2, websockets):
     group()
 key_updates()
+groups()
 below_http()
 bots()
 crowds()

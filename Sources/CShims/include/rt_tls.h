@@ -1,5 +1,6 @@
 // A guard below libcurl's TLS connections: how much each may read in a turn of the loop, whether a
-// peer sends bytes that carry nothing, and whether a connection ended without close_notify.
+// peer sends bytes that carry nothing or chooses cryptography that takes too long, and whether a
+// connection ended without close_notify.
 #ifndef RT_TLS_H
 #define RT_TLS_H
 
@@ -10,6 +11,8 @@
 #pragma GCC visibility push(hidden)
 
 struct shim_tls_guard;
+struct ssl_st;
+struct ssl_ctx_st;
 
 /// What the TLS connections of one loop share. It outlives them.
 typedef struct shim_tls_turn {
@@ -45,6 +48,9 @@ typedef struct shim_tls_guard {
   bool is_suspect;
   /// Judged: nothing is read any more.
   bool is_flood;
+  /// What else decides which algorithms a handshake may use: the system's configuration.
+  int (*security)(const struct ssl_st *ssl, const struct ssl_ctx_st *context, int operation,
+                  int bits, int number, void *other, void *user);
   /// The peer closed the connection without close_notify (RFC 8446 §6.1, RFC 5246 §7.2.1).
   bool is_cut;
 } shim_tls_guard;

@@ -15,6 +15,7 @@ from servers.peer import Peer, attack
 from servers.websockets import FIN, TEXT, frame, handshake
 
 FILETYPE_PEM, UPDATE_NOT_REQUESTED, UPDATE_REQUESTED = 1, 0, 1
+SET_GROUPS_LIST = 92
 #: So many records are made and then sent together.
 RECORDS_AT_ONCE = 2000
 
@@ -44,6 +45,11 @@ class Context:
             raise OSError(f"{chain_file} has no certificate")
         if library.SSL_CTX_use_PrivateKey_file(self.pointer, name, FILETYPE_PEM) != 1:
             raise OSError(f"{chain_file} has no key")
+
+    def set_groups(self, names: bytes) -> None:
+        """The only groups of key exchange, by the names that OpenSSL has for them."""
+        if self.library.short.SSL_CTX_ctrl(self.pointer, SET_GROUPS_LIST, 0, names) != 1:
+            raise OSError(f"OpenSSL does not know {names!r}")
 
     def wrap_socket(self, connection: socket.socket, server_side: bool) -> socket.socket:
         assert server_side
