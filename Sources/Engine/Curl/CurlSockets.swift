@@ -34,6 +34,7 @@ final class CurlSockets {
         fileprivate(set) var handled: UInt64 = 0
     }
 
+    /// There is one for each descriptor below the largest: small.
     private struct Entry {
         /// Its end will be told.
         var isKept = false
@@ -41,18 +42,18 @@ final class CurlSockets {
         var isLetGo = false
         /// In `released`.
         var isReleased = false
-        /// What epoll tells of it; 0 when that is not known.
-        var events: UInt32 = 0
         /// libcurl waits for its connection; epoll tells of it once.
         var isConnecting = false
         /// epoll has told of it since.
         var isTold = false
+        /// Its own port, if it is in `alternating`; else 0.
+        var port: UInt16 = 0
+        /// What epoll tells of it; 0 when that is not known.
+        var events: UInt16 = 0
         /// What epoll says of it that libcurl has not looked at; 0 for nothing.
-        var readyEvents: UInt32 = 0
+        var readyEvents: UInt16 = 0
         /// The seat of the user that it serves.
-        var seat = 0
-        /// Its own port, if it is in `alternating`.
-        var port: Int32?
+        var seat: Int32 = 0
     }
 
     init(epoll: Int32) { self.epoll = epoll }
@@ -67,13 +68,14 @@ final class CurlSockets {
         guard isAlternating else { return }
         let port = rt_socket_own_port(socket)
         guard port > 0 else { return }
-        entries[Int(socket)].port = port
+        entries[Int(socket)].port = UInt16(truncatingIfNeeded: port)
         alternating[port, default: []].append(socket)
     }
 
     private func forgetPort(of socket: Int32) {
-        guard let port = entries[Int(socket)].port else { return }
-        entries[Int(socket)].port = nil
+        let port = Int32(entries[Int(socket)].port)
+        guard port > 0 else { return }
+        entries[Int(socket)].port = 0
         alternating[port]?.removeAll { $0 == socket }
         if alternating[port]?.isEmpty ?? false { alternating[port] = nil }
     }
@@ -111,7 +113,7 @@ final class CurlSockets {
             ready.append(socket)
             progress.queued += 1
         }
-        entries[Int(socket)].readyEvents |= events
+        entries[Int(socket)].readyEvents |= UInt16(truncatingIfNeeded: events)
     }
 
     /// The one that has been ready longest, and for what; nil for none.
@@ -125,7 +127,7 @@ final class CurlSockets {
                 ready.removeFirst(readyHead)
                 readyHead = 0
             }
-            let events = entries[Int(socket)].readyEvents
+            let events = UInt32(entries[Int(socket)].readyEvents)
             entries[Int(socket)].readyEvents = 0
             // 0 when libcurl has let go of it since.
             if events != 0 { return (socket, events) }
@@ -135,10 +137,10 @@ final class CurlSockets {
 
     func belongs(_ socket: Int32, to seat: Int) {
         makeRoom(for: socket)
-        entries[Int(socket)].seat = seat
+        entries[Int(socket)].seat = Int32(truncatingIfNeeded: seat)
     }
 
-    func seat(of socket: Int32) -> Int { entries[Int(socket)].seat }
+    func seat(of socket: Int32) -> Int { Int(entries[Int(socket)].seat) }
 
     // MARK: What libcurl wants to know
 
@@ -173,7 +175,7 @@ final class CurlSockets {
         if isKept(socket) {
             let entry = entries[Int(socket)]
             entries[Int(socket)].isLetGo = false
-            entries[Int(socket)].events = events
+            entries[Int(socket)].events = UInt16(truncatingIfNeeded: events)
             if entry.isLetGo, entry.events == events { return }
             isWatched = isWatched || entry.isLetGo
         } else {

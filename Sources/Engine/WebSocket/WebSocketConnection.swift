@@ -22,8 +22,6 @@ public enum WebSocketState: Int32, Sendable {
 /// the loop's owner touches them, without that lock.
 package final class WebSocketConnection: @unchecked Sendable {
     package let loop: Loop
-    /// Every setter holds it, and so does `start`, after which setters fail.
-    private let setting = Mutex<Void>(())
     // Exclusive access to these is by `setting`, then by the loop's claim; the dynamic check of
     // each would cost a tenth of a message.
     @exclusivity(unchecked) private var options: Shared<WebSocketConfiguration>
@@ -31,40 +29,46 @@ package final class WebSocketConnection: @unchecked Sendable {
     let sendLimits = SendLimits()
     @exclusivity(unchecked) var handlers = WebSocketHandlers()
 
-    // Any thread.
+    // Any thread. Memory is by this order: small properties stand together, in the gaps of others.
     private let stateNumber = Atomic<Int32>(WebSocketState.new.rawValue)
-    /// Why no message may be delivered; 0 when one may.
-    let gate = Atomic<UInt8>(0)
+    /// Every setter holds it, and so does `start`, after which setters fail.
+    private let setting = Mutex<Void>(())
     let outgoingBytes = Atomic<Int>(0)
     let postedBytes = Atomic<Int>(0)
     /// A message is being sent in pieces, with the state of its text.
     let streaming = Mutex<StreamedText?>(nil)
     let isStreaming = Atomic<Bool>(false)
+    /// Why no message may be delivered; 0 when one may.
+    let gate = Atomic<UInt8>(0)
+    /// A send took the unsent bytes above the high-water mark: the drained handler is owed.
+    let owesDrained = Atomic<Bool>(false)
     let counters = WebSocketCounters()
     /// Messages on their way to the loop, or kept for the next connection.
     let postedMessages = Atomic<Int>(0)
     let roundTrip = Atomic<Int64>(-1)
-    /// A send took the unsent bytes above the high-water mark: the drained handler is owed.
-    let owesDrained = Atomic<Bool>(false)
 
     // The loop's owner only.
     @exclusivity(unchecked) var phase = Phase.idle
+    /// The attempt came to a connection: what failed, failed behind it.
+    var reachedServer = false
+    @exclusivity(unchecked) var isScheduled = false
+    /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
+    var wantsRead = false
+    /// `lastError` came inside start and is told in the next turn.
+    var failsStart = false
+    /// In the reconnect handler, where options may be changed.
+    var mayReconfigure = false
+    /// Of a Spreadbot connection, which says itself what comes of its legs.
+    var isLeg = false
     /// In memory of its own, which costs no reference count with each use.
     @exclusivity(unchecked) var session: UnsafeMutablePointer<WebSocketSession>?
     let timer = LoopTimer()
     var openDeadline: Instant?
-    /// The attempt came to a connection: what failed, failed behind it.
-    var reachedServer = false
-    @exclusivity(unchecked) var isScheduled = false
     @exclusivity(unchecked) var watch = Watch()
     /// Bytes that were read and then not wanted, by a pause.
     var held = ByteBuffer()
     /// How it ends, known before it has ended.
     var ending: Ending?
-    /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
-    var wantsRead = false
-    /// `lastError` came inside start and is told in the next turn.
-    var failsStart = false
     /// Where the attempt under way, or the last one, went; nil when it went as configured.
     @exclusivity(unchecked) var attempt: Shared<WebSocketAttempt>?
     /// Why the connection, or the attempt, failed.
@@ -73,10 +77,6 @@ package final class WebSocketConnection: @unchecked Sendable {
     var reconnection: Reconnection?
     /// Who says whether an attempt makes sense; nil for the loop's own, once one is to follow.
     var reachability: Reachability?
-    /// In the reconnect handler, where options may be changed.
-    var mayReconfigure = false
-    /// Of a Spreadbot connection, which says itself what comes of its legs.
-    var isLeg = false
     /// Bytes that went through the transport and are not published yet.
     @exclusivity(unchecked) var wireBytesSent: UInt64 = 0
     @exclusivity(unchecked) var wireBytesReceived: UInt64 = 0
@@ -119,13 +119,18 @@ package final class WebSocketConnection: @unchecked Sendable {
     }
 
     struct Ending {
-        var code: CloseCode
         var reason: String
+        var code: CloseCode
         var isClean: Bool
         /// The code is that of a close frame of the peer's.
         var isPeers = false
         /// Bytes that came after it.
-        var dropped = 0
+        var dropped: UInt32 = 0
+
+        init(code: CloseCode, reason: String, isClean: Bool, isPeers: Bool = false) {
+            (self.code, self.reason) = (code, reason)
+            (self.isClean, self.isPeers) = (isClean, isPeers)
+        }
     }
 
     enum Gate {

@@ -55,8 +55,8 @@ extension WebSocketConnection {
     /// §7.1.1). Our close frame is written by then, as more than one turn's share has come.
     private func endsAfter(_ count: Int) -> Ending? {
         guard case .open = phase, session?.pointee.state == .finished else { return nil }
-        ending?.dropped += count
-        return (ending?.dropped ?? 0) > 2 * Loop.bytesPerTurn ? ending : nil
+        ending?.dropped &+= UInt32(truncatingIfNeeded: count)
+        return Int(ending?.dropped ?? 0) > 2 * Loop.bytesPerTurn ? ending : nil
     }
 
     /// Reads the rest of a large frame into its place.

@@ -54,6 +54,9 @@ package struct WebSocketSession: ~Copyable {
     }
 
     package private(set) var state = State.open
+    /// Assembled messages were returned that `discardDelivered` was not called for.
+    private var owesDelivery = false
+    private var isPaused = false
     /// Bytes for the peer, in order.
     package var outgoing = ByteBuffer()
 
@@ -71,9 +74,6 @@ package struct WebSocketSession: ~Copyable {
     private var lastMessage: Instant?
     /// The end that `deliverFirst` announced.
     private var pendingEnd: PendingEnd?
-    /// Assembled messages were returned that `discardDelivered` was not called for.
-    private var owesDelivery = false
-    private var isPaused = false
     /// The payload of a ping that came while `outgoing` was crowded; answered when it drains.
     private var delayedPong: [UInt8]?
 

@@ -40,16 +40,16 @@ package struct MessageReader: ~Copyable {
     }
 
     private var frames: FrameReader
-    private var state = State.betweenMessages
     /// The data or control frame being read.
     private var current: FrameHeader?
+    private var state = State.betweenMessages
     private var utf8 = UTF8Validator()
-    private var inflater: Inflater?
-    private let deflate: DeflateParameters?
-    private let limits: MessageLimits
     private let streams: Bool
     /// No piece of the current message was told yet.
     private var isFirstPiece = true
+    private var inflater: Inflater?
+    private let deflate: DeflateParameters?
+    private let limits: MessageLimits
     private var messageCount: UInt64 = 0
     private var payloadBytes: UInt64 = 0
     /// Bytes of messages that did not lie whole in one input: delivered ones first, then the one
