@@ -119,9 +119,28 @@ AVX2 __m256i cut_sequence(__m256i block) {
   return _mm256_subs_epu8(block, complete);
 }
 
-__attribute__((target("avx2"))) _Bool shim_is_utf8(const uint8_t *data, size_t length) {
-  __m256i errors = _mm256_setzero_si256(), before = errors, cut = errors;
+AVX2 __m256i block_at(const uint8_t *data) { return _mm256_loadu_si256((const __m256i *)data); }
+
+// How many bytes at the start are ASCII: all of them, or so many whole blocks.
+AVX2 size_t ascii_length(const uint8_t *data, size_t length) {
   size_t i = 0;
+  for (; length - i >= 128; i += 128) {
+    __m256i a = _mm256_or_si256(block_at(data + i), block_at(data + i + 32));
+    __m256i b = _mm256_or_si256(block_at(data + i + 64), block_at(data + i + 96));
+    if (_mm256_movemask_epi8(_mm256_or_si256(a, b))) break;
+  }
+  for (; length - i >= 32; i += 32) {
+    if (_mm256_movemask_epi8(block_at(data + i))) return i;
+  }
+  // The last block overlaps the one before.
+  if (i == length) return i;
+  return length >= 32 && !_mm256_movemask_epi8(block_at(data + length - 32)) ? length : i;
+}
+
+__attribute__((target("avx2"))) _Bool shim_is_utf8(const uint8_t *data, size_t length) {
+  size_t i = ascii_length(data, length);
+  if (i == length) return 1;
+  __m256i errors = _mm256_setzero_si256(), before = errors, cut = errors;
   while (i < length) {
     __m256i block;
     if (length - i >= 32) {

@@ -90,6 +90,24 @@ private func accepts(_ pieces: [[UInt8]]) -> Bool {
         }
     }
 
+    /// A bad byte, or a whole character, at every place of ASCII texts of every length.
+    @Test func nothingIsOverlookedInLongASCII() {
+        for length in 20..<300 {
+            var text = [UInt8](repeating: 0x61, count: length)
+            #expect(text.withUnsafeBytes { UTF8Validator.isValid($0) })
+            for place in 0..<length {
+                text[place] = 0xC3
+                #expect(!text.withUnsafeBytes { UTF8Validator.isValid($0) }, "\(place)")
+                if place + 1 < length {
+                    text[place + 1] = 0xA9
+                    #expect(text.withUnsafeBytes { UTF8Validator.isValid($0) })
+                    text[place + 1] = 0x61
+                }
+                text[place] = 0x61
+            }
+        }
+    }
+
     @Test func longTextsAreJudgedAsTheStandardLibraryDoes() {
         var random = SeededGenerator(seed: 20)
         let scalars: [Unicode.Scalar] = ["a", "é", "€", "🐎", "\u{7FF}", "\u{FFFF}"]

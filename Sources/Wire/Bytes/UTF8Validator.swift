@@ -48,15 +48,11 @@ package struct UTF8Validator: Sendable {
 
     /// Whether `bytes` is valid UTF-8 from start to end.
     package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let ascii = skipASCII(bytes, from: 0)
-        if ascii == bytes.count { return true }
-        if bytes.count - ascii >= acceleratedBytes, isAccelerated, let base = bytes.baseAddress {
-            let start = (base + ascii).assumingMemoryBound(to: UInt8.self)
-            return shim_is_utf8(start, bytes.count - ascii)
+        if bytes.count >= acceleratedBytes, isAccelerated, let base = bytes.baseAddress {
+            return shim_is_utf8(base.assumingMemoryBound(to: UInt8.self), bytes.count)
         }
         var validator = UTF8Validator()
-        return validator.accepts(UnsafeRawBufferPointer(rebasing: bytes[ascii...]))
-            && validator.isComplete
+        return validator.accepts(bytes) && validator.isComplete
     }
 
     private static let isAccelerated = shim_has_utf8_validator()
