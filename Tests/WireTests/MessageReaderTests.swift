@@ -302,7 +302,8 @@ private func expectAtEverySplit(
                     note(try reader.direct(count))
                     continue
                 }
-                let input = Array(bytes[place..<min(place + pieces, bytes.count)])
+                let limit = min(pieces, reader.takeReadLimit(), bytes.count - place)
+                let input = Array(bytes[place..<(place + limit)])
                 place += input.count
                 var failure: ProtocolFailure?
                 input.withUnsafeBytes { input in
@@ -344,6 +345,35 @@ private func expectAtEverySplit(
         #expect(
             readDirectly(frame(.text, broken), pieces: min(pieces, 50_000)).outcomes
                 == [.failed(.invalidPayload)])
+    }
+
+    /// Behind one large frame the next one's header is read alone: 4 KiB, and what was missing of
+    /// the first, less than 32 KiB. It is not so behind small ones.
+    @Test func littleOfLargeFramesInARowIsCopied() {
+        let large = [UInt8](repeating: 7, count: 1 << 20)
+        let piece = 256 << 10
+        let row = readDirectly((0..<4).flatMap { _ in frame(.binary, large) }, pieces: piece)
+        #expect(row.outcomes == [Outcome](repeating: .binary(large), count: 4))
+        #expect(row.direct > 4 * large.count - piece - 3 * (36 << 10))
+        let small = (0..<20).flatMap { _ in frame(.binary, [UInt8](repeating: 7, count: 60_000)) }
+        #expect(readDirectly(small, pieces: piece).direct < small.count / 4)
+    }
+
+    /// A frame of as many bytes as a header can tell, and no limit.
+    @Test func theLargestFrameLimitsNoRead() throws {
+        var limits = MessageLimits()
+        limits.messageBytes = 0
+        var reader = MessageReader(limits: limits, deflate: nil)
+        let header = [0x82, 127, 0x7F] + [UInt8](repeating: 0xFF, count: 7)
+        header.withUnsafeBytes { input in
+            var offset = 0
+            #expect((try? reader.next(input, &offset)) == .needMoreBytes)
+        }
+        #expect(reader.directSpace() != nil)
+        let event = try reader.direct(1)
+        #expect(event == nil)
+        #expect(reader.takeReadLimit() == 36 << 10)
+        #expect(reader.takeReadLimit() == .max)
     }
 
     @Test func memoryOfAnAssembledMessageIsGivenBack() {

@@ -23,8 +23,9 @@ extension WebSocketConnection {
                 share -= count
                 continue
             }
+            let limit = min(share, session?.pointee.takeReadLimit() ?? .max)
             let buffer = UnsafeMutableRawBufferPointer(
-                rebasing: loop.receiveBuffer().prefix(share))
+                rebasing: loop.receiveBuffer().prefix(limit))
             switch transport.read(into: buffer) {
             case .bytes(let count, let isDrained):
                 share -= count

@@ -178,6 +178,9 @@ package struct WebSocketSession: ~Copyable {
         state == .open && pendingEnd == nil ? reader.directSpace() : nil
     }
 
+    /// How many bytes the next read should have at most, as `MessageReader` says.
+    package mutating func takeReadLimit() -> Int { reader.takeReadLimit() }
+
     /// So many bytes came into `directSpace`.
     package mutating func direct(_ count: Int, now: Instant) -> Step {
         do throws(ProtocolFailure) {

@@ -47,6 +47,8 @@ package struct MessageReader: ~Copyable {
     private let streams: Bool
     /// No piece of the current message was told yet.
     private var isFirstPiece = true
+    /// A large frame was read into its place up to its end, or nearly.
+    private var readLarge = false
     private var inflater: Inflater?
     private let deflate: DeflateParameters?
     private let limits: MessageLimits
@@ -64,6 +66,8 @@ package struct MessageReader: ~Copyable {
     private static let directBytes = 32 << 10
     /// So much at once, which the second-level cache holds beside what the kernel copies from.
     private static let directPiece = 128 << 10
+    /// What the next read may have beyond the end of a frame that is larger than such a piece.
+    private static let peekBytes = 4 << 10
     /// Storage above this goes back to the system after each message.
     private static let storageLimit = 2 << 20
     /// A frame's payload is awaited in storage of its size, up to this much: beyond it the peer
@@ -335,7 +339,16 @@ package struct MessageReader: ~Copyable {
         let before = assembly.count
         assembly.commit(count)
         let isLast = frames.skipPayload(count)
+        readLarge = current.payloadLength > MessageReader.directPiece
         return try took(kind, from: before, isLast && current.isFinal)
+    }
+
+    /// How many bytes the next read should have at most. Behind a large frame there is likely
+    /// another, of which all that is read with its header must be copied: so just its header.
+    package mutating func takeReadLimit() -> Int {
+        guard readLarge else { return .max }
+        readLarge = false
+        return min(frames.missingPayload, MessageReader.directBytes) + MessageReader.peekBytes
     }
 
     /// Bytes of the message came behind `before`.

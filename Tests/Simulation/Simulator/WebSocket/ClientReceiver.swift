@@ -19,6 +19,8 @@ extension Client {
                 share -= count
                 continue
             }
+            let limit = session?.value.takeReadLimit() ?? .max
+            let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(limit))
             switch endpoint.read(into: buffer) {
             case .bytes(let count):
                 share -= count
