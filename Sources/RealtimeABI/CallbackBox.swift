@@ -48,17 +48,19 @@ func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeE
 }
 
 // Each wraps a C function into the engine's handler; NULL takes the handler away. The handlers hold
-// the box alone, which makes each 16 bytes smaller than with the function beside it.
+// the box alone, which so is their context and takes no memory beside itself: `Optional.map`, being
+// generic, would put another closure around each.
 extension WebSocketConnection {
     func setOpen(_ box: CallbackBox<rt_websocket_open_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.open = box.function.map { _ in
-                { subprotocol, extensions in
+            handlers.open =
+                box.function == nil
+                ? nil
+                : { subprotocol, extensions in
                     subprotocol.withCString { subprotocol in
                         extensions.withCString { box.function?(subprotocol, $0, box.user) }
                     }
                 }
-            }
         }
     }
 
@@ -66,14 +68,15 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.messages = nil
             handlers.piece = nil
-            handlers.message = box.function.map { _ in
-                { kind, bytes in
+            handlers.message =
+                box.function == nil
+                ? nil
+                : { kind, bytes in
                     let base = bytes.baseAddress ?? emptyBase
                     box.function?(
                         kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
                         box.user)
                 }
-            }
         }
     }
 
@@ -81,13 +84,14 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.message = nil
             handlers.piece = nil
-            handlers.messages = box.function.map { _ in
-                { base, messages in
+            handlers.messages =
+                box.function == nil
+                ? nil
+                : { base, messages in
                     box.function?(
                         base.assumingMemoryBound(to: UInt8.self), messages.baseAddress,
                         messages.count, box.user)
                 }
-            }
         }
     }
 
@@ -95,31 +99,35 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.message = nil
             handlers.messages = nil
-            handlers.piece = box.function.map { _ in
-                { kind, bytes, isFirst, isLast in
+            handlers.piece =
+                box.function == nil
+                ? nil
+                : { kind, bytes, isFirst, isLast in
                     let base = bytes.baseAddress ?? emptyBase
                     box.function?(
                         kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
                         isFirst, isLast, box.user)
                 }
-            }
         }
     }
 
     func setError(_ box: CallbackBox<rt_websocket_error_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.error = box.function.map { _ in
-                { error in
+            handlers.error =
+                box.function == nil
+                ? nil
+                : { error in
                     error.message.withCString { box.function?(error.code.rawValue, $0, box.user) }
                 }
-            }
         }
     }
 
     func setRefused(_ box: CallbackBox<rt_websocket_refused_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.refused = box.function.map { _ in
-                { response in
+            handlers.refused =
+                box.function == nil
+                ? nil
+                : { response in
                     let headers = response.headers.reduce(into: []) {
                         $0 += headerLine($1.name, $1.content)
                     }
@@ -136,14 +144,15 @@ extension WebSocketConnection {
                         }
                     }
                 }
-            }
         }
     }
 
     func setLost(_ box: CallbackBox<rt_websocket_lost_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.lost = box.function.map { _ in
-                { code, reason, delay, attempt in
+            handlers.lost =
+                box.function == nil
+                ? nil
+                : { code, reason, delay, attempt in
                     let milliseconds = delay.map {
                         Int64(clamping: $0.clampedNanoseconds / 1_000_000)
                     }
@@ -153,44 +162,45 @@ extension WebSocketConnection {
                             UInt32(clamping: attempt), box.user)
                     }
                 }
-            }
         }
     }
 
     func setReconnect(_ box: CallbackBox<rt_websocket_reconnect_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.reconnect = box.function.map { _ in
-                { box.function?(UInt32(clamping: $0), box.user) ?? false }
-            }
+            handlers.reconnect =
+                box.function == nil
+                ? nil : { box.function?(UInt32(clamping: $0), box.user) ?? false }
         }
     }
 
     func setClose(_ box: CallbackBox<rt_websocket_close_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.close = box.function.map { _ in
-                { code, reason, isClean in
+            handlers.close =
+                box.function == nil
+                ? nil
+                : { code, reason, isClean in
                     reason.withCString {
                         box.function?(code.rawValue, $0, reason.utf8.count, isClean, box.user)
                     }
                 }
-            }
         }
     }
 
     func setDrained(_ box: CallbackBox<rt_websocket_drained_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.drained = box.function.map { _ in { box.function?(box.user) } }
+            handlers.drained = box.function == nil ? nil : { box.function?(box.user) }
         }
     }
 
     func setPong(_ box: CallbackBox<rt_websocket_pong_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.pong = box.function.map { _ in
-                { roundTrip in
+            handlers.pong =
+                box.function == nil
+                ? nil
+                : { roundTrip in
                     let (seconds, attoseconds) = roundTrip.components
                     box.function?(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, box.user)
                 }
-            }
         }
     }
 }
