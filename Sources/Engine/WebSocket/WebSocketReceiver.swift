@@ -83,7 +83,7 @@ extension WebSocketConnection {
         switch step {
         case .assembledMessage(let kind, let range):
             if handlers.messages == nil {
-                deliverOne(kind, range)
+                deliverOne(kind, range, handlers.message)
             } else {
                 loop.batch.append(rt_message(kind, range))
                 deliverAssembled()
@@ -129,14 +129,22 @@ extension WebSocketConnection {
     private func walkSession(over input: UnsafeRawBufferPointer, from start: Int) -> Int {
         let now = Loop.now()
         let whole = loop.wholeMessages()
+        // Retained once for all.
+        let tellOne = handlers.messages == nil ? handlers.message : nil
         var offset = start
+        // Behind a compressed message the next one likely is, too.
+        var looksForWhole = true
         while true {
             if let used = stops(input, offset) {
                 deliverAssembled()
                 return used
             }
             let first = offset
-            let count = session?.pointee.wholeMessages(input, &offset, into: whole) ?? 0
+            var count = 0
+            if looksForWhole {
+                count = session?.pointee.wholeMessages(input, &offset, into: whole) ?? 0
+            }
+            looksForWhole = true
             if count > 0 {
                 session?.pointee.received(messagesAt: now)
                 deliverAssembled()
@@ -155,9 +163,10 @@ extension WebSocketConnection {
                 if let used = deliverWhole(message, of: input, from: first) { return used }
             case .assembledMessage(let kind, let range):
                 session?.pointee.received(messagesAt: now)
+                looksForWhole = false
                 // One alone, or by the batch as long as what is assembled is no more than a read.
                 if handlers.messages == nil {
-                    deliverOne(kind, range)
+                    deliverOne(kind, range, tellOne)
                 } else {
                     loop.batch.append(rt_message(kind, range))
                     if range.upperBound >= Loop.receiveBytes { deliverAssembled() }
@@ -269,11 +278,15 @@ extension WebSocketConnection {
     }
 
     /// Hands on an assembled message by itself; in a pause too, since it cannot be kept.
-    private func deliverOne(_ kind: MessageKind, _ range: Range<Int>) {
+    @inline(__always)
+    private func deliverOne(
+        _ kind: MessageKind, _ range: Range<Int>,
+        _ tell: ((MessageKind, UnsafeRawBufferPointer) -> Void)?
+    ) {
         let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
         if verdict != .drop {
             let bytes = UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count)
-            handlers.message?(kind, bytes)
+            tell?(kind, bytes)
         }
         session?.pointee.discardDelivered()
     }

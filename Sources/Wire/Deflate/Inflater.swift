@@ -163,8 +163,9 @@ package struct Inflater: ~Copyable {
         var wanted = max(1024, input.count + min(3 * min(input.count, 1 << 20), 1 << 20))
         repeat {
             // zlib counts in 32 bits.
-            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 30))
-            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
+            let piece = UnsafeRawBufferPointer(
+                start: rest.baseAddress, count: min(rest.count, 1 << 30))
+            rest = UnsafeRawBufferPointer(rebasing: rest[piece.count...])
             stream.pointee.next_in = UnsafeMutablePointer(
                 mutating: piece.baseAddress?.assumingMemoryBound(to: UInt8.self))
             stream.pointee.avail_in = UInt32(piece.count)
