@@ -35,6 +35,9 @@ package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     /// An attempt of this number begins: options may be changed; false closes.
     package var request: ((Int) throws -> Bool)?
     package var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
+    /// The last event id is another one, after the handlers of its event; it may have come without
+    /// an event.
+    package var idChanged: (() -> Void)?
     /// An id is to be kept under a key; "" takes it away.
     package var storeID: ((_ key: String, _ id: String) -> Void)?
 

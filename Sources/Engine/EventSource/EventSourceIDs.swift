@@ -31,6 +31,7 @@ extension EventSourceConnection {
         if session?.lastEventID.utf8.elementsEqual(id.utf8) ?? true { return }
         session?.lastEventID = id
         publish { $0.lastEventID = id }
+        handlers.idChanged?()
         if !confirmsIDs { keepID(id) }
     }
 

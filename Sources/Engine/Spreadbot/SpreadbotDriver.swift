@@ -284,6 +284,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             deliver(
                 leg, id: hadID ? event.id : nil, event: isNamed ? event.type : nil, event.data)
         }
+        handlers.idChanged = { [self] in if leg === self.leg { noteID(of: leg) } }
         handlers.error = { [self] failure in legEnded(leg, SpreadbotLegEnd(failure)) }
     }
 

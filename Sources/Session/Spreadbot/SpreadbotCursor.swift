@@ -20,9 +20,11 @@ struct SpreadbotCursor: Sendable {
     /// What comes from now on is of a new attach.
     mutating func attached() { mayRepeat = !recent.isEmpty }
 
-    /// It stands behind this id, without a message that had it.
+    /// It stands behind this id, without a message that had it. An id that a new attach repeats
+    /// does not lead back.
     mutating func move(to id: UnsafeRawBufferPointer) {
-        if SpreadbotID.isCursor(id) { self.id = String(decoding: id, as: UTF8.self) }
+        guard SpreadbotID.isCursor(id), !(mayRepeat && places[Array(id)] != nil) else { return }
+        self.id = String(decoding: id, as: UTF8.self)
     }
 
     /// A message has come.

@@ -38,6 +38,22 @@ import Wire
         #expect(bot.session.lastEventID == "1")
     }
 
+    @Test func anIDWithoutAMessageMovesTheCursorUnlessItIsRepeated() throws {
+        let bot = try SpreadbotModel()
+        try bot.connect()
+        func move(to id: String) {
+            Array(id.utf8).withUnsafeBytes { bot.session.moved(bot.leg, to: $0) }
+        }
+        move(to: "1")
+        #expect(bot.session.lastEventID == "1")
+        for id in ["2", "3"] { #expect(bot.receive(id)) }
+        try reattach(bot)
+        move(to: "2")
+        #expect(bot.session.lastEventID == "3")
+        move(to: "4")
+        #expect(bot.session.lastEventID == "4")
+    }
+
     @Test func anIDThatNoHeaderCanSayIsNoCursor() throws {
         let bot = try SpreadbotModel()
         try bot.connect()
