@@ -53,14 +53,12 @@ func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeE
 extension WebSocketConnection {
     func setOpen(_ box: CallbackBox<rt_websocket_open_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.open =
-                box.function == nil
-                ? nil
-                : { subprotocol, extensions in
-                    subprotocol.withCString { subprotocol in
-                        extensions.withCString { box.function?(subprotocol, $0, box.user) }
-                    }
+            handlers.open = { subprotocol, extensions in
+                subprotocol.withCString { subprotocol in
+                    extensions.withCString { box.function?(subprotocol, $0, box.user) }
                 }
+            }
+            if box.function == nil { handlers.open = nil }
         }
     }
 
@@ -68,15 +66,13 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.messages = nil
             handlers.piece = nil
-            handlers.message =
-                box.function == nil
-                ? nil
-                : { kind, bytes in
-                    let base = bytes.baseAddress ?? emptyBase
-                    box.function?(
-                        kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
-                        box.user)
-                }
+            handlers.message = { kind, bytes in
+                let base = bytes.baseAddress ?? emptyBase
+                box.function?(
+                    kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
+                    box.user)
+            }
+            if box.function == nil { handlers.message = nil }
         }
     }
 
@@ -84,14 +80,12 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.message = nil
             handlers.piece = nil
-            handlers.messages =
-                box.function == nil
-                ? nil
-                : { base, messages in
-                    box.function?(
-                        base.assumingMemoryBound(to: UInt8.self), messages.baseAddress,
-                        messages.count, box.user)
-                }
+            handlers.messages = { base, messages in
+                box.function?(
+                    base.assumingMemoryBound(to: UInt8.self), messages.baseAddress,
+                    messages.count, box.user)
+            }
+            if box.function == nil { handlers.messages = nil }
         }
     }
 
@@ -99,108 +93,96 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.message = nil
             handlers.messages = nil
-            handlers.piece =
-                box.function == nil
-                ? nil
-                : { kind, bytes, isFirst, isLast in
-                    let base = bytes.baseAddress ?? emptyBase
-                    box.function?(
-                        kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
-                        isFirst, isLast, box.user)
-                }
+            handlers.piece = { kind, bytes, isFirst, isLast in
+                let base = bytes.baseAddress ?? emptyBase
+                box.function?(
+                    kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
+                    isFirst, isLast, box.user)
+            }
+            if box.function == nil { handlers.piece = nil }
         }
     }
 
     func setError(_ box: CallbackBox<rt_websocket_error_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.error =
-                box.function == nil
-                ? nil
-                : { error in
-                    error.message.withCString { box.function?(error.code.rawValue, $0, box.user) }
-                }
+            handlers.error = { error in
+                error.message.withCString { box.function?(error.code.rawValue, $0, box.user) }
+            }
+            if box.function == nil { handlers.error = nil }
         }
     }
 
     func setRefused(_ box: CallbackBox<rt_websocket_refused_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.refused =
-                box.function == nil
-                ? nil
-                : { response in
-                    let headers = response.headers.reduce(into: []) {
-                        $0 += headerLine($1.name, $1.content)
-                    }
-                    let reason = response.reasonText.bytes + [0]
-                    reason.withUnsafeBytes { reason in
-                        (headers + [0]).withUnsafeBytes { text in
-                            response.body.withUnsafeBytes { body in
-                                let base = body.baseAddress ?? emptyBase
-                                box.function?(
-                                    Int32(clamping: response.status), characters(reason),
-                                    characters(text), headers.count,
-                                    base.assumingMemoryBound(to: UInt8.self), body.count, box.user)
-                            }
+            handlers.refused = { response in
+                let headers = response.headers.reduce(into: []) {
+                    $0 += headerLine($1.name, $1.content)
+                }
+                let reason = response.reasonText.bytes + [0]
+                reason.withUnsafeBytes { reason in
+                    (headers + [0]).withUnsafeBytes { text in
+                        response.body.withUnsafeBytes { body in
+                            let base = body.baseAddress ?? emptyBase
+                            box.function?(
+                                Int32(clamping: response.status), characters(reason),
+                                characters(text), headers.count,
+                                base.assumingMemoryBound(to: UInt8.self), body.count, box.user)
                         }
                     }
                 }
+            }
+            if box.function == nil { handlers.refused = nil }
         }
     }
 
     func setLost(_ box: CallbackBox<rt_websocket_lost_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.lost =
-                box.function == nil
-                ? nil
-                : { code, reason, delay, attempt in
-                    let milliseconds = delay.map {
-                        Int64(clamping: $0.clampedNanoseconds / 1_000_000)
-                    }
-                    reason.withCString {
-                        box.function?(
-                            code.rawValue, $0, reason.utf8.count, milliseconds ?? -1,
-                            UInt32(clamping: attempt), box.user)
-                    }
+            handlers.lost = { code, reason, delay, attempt in
+                let milliseconds = delay.map {
+                    Int64(clamping: $0.clampedNanoseconds / 1_000_000)
                 }
+                reason.withCString {
+                    box.function?(
+                        code.rawValue, $0, reason.utf8.count, milliseconds ?? -1,
+                        UInt32(clamping: attempt), box.user)
+                }
+            }
+            if box.function == nil { handlers.lost = nil }
         }
     }
 
     func setReconnect(_ box: CallbackBox<rt_websocket_reconnect_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.reconnect =
-                box.function == nil
-                ? nil : { box.function?(UInt32(clamping: $0), box.user) ?? false }
+            handlers.reconnect = { box.function?(UInt32(clamping: $0), box.user) ?? false }
+            if box.function == nil { handlers.reconnect = nil }
         }
     }
 
     func setClose(_ box: CallbackBox<rt_websocket_close_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.close =
-                box.function == nil
-                ? nil
-                : { code, reason, isClean in
-                    reason.withCString {
-                        box.function?(code.rawValue, $0, reason.utf8.count, isClean, box.user)
-                    }
+            handlers.close = { code, reason, isClean in
+                reason.withCString {
+                    box.function?(code.rawValue, $0, reason.utf8.count, isClean, box.user)
                 }
+            }
+            if box.function == nil { handlers.close = nil }
         }
     }
 
     func setDrained(_ box: CallbackBox<rt_websocket_drained_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.drained = box.function == nil ? nil : { box.function?(box.user) }
+            handlers.drained = { box.function?(box.user) }
+            if box.function == nil { handlers.drained = nil }
         }
     }
 
     func setPong(_ box: CallbackBox<rt_websocket_pong_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.pong =
-                box.function == nil
-                ? nil
-                : { roundTrip in
-                    let (seconds, attoseconds) = roundTrip.components
-                    box.function?(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, box.user)
-                }
+            handlers.pong = { roundTrip in
+                let (seconds, attoseconds) = roundTrip.components
+                box.function?(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, box.user)
+            }
+            if box.function == nil { handlers.pong = nil }
         }
     }
 }

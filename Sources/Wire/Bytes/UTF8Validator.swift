@@ -55,7 +55,7 @@ package struct UTF8Validator: Sendable {
         return validator.accepts(bytes) && validator.isComplete
     }
 
-    private static let isAccelerated = shim_has_utf8_validator()
+    private static var isAccelerated: Bool { shim_has_utf8_validator() }
     /// Fewer bytes are not worth the call.
     private static let acceleratedBytes = 24
 
