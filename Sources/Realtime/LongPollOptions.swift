@@ -41,11 +41,12 @@ extension LongPoll {
         public var lastEventID = ""
 
         /// Between the starts of two polls that the server answers before `minHold` with nothing,
-        /// or with a message that leaves the cursor where it was. Without a cursor (`.none`, or the
-        /// server names none) the next poll starts at once after up to 20 messages in a row that
-        /// come before `minHold`, or five that are the same; after further ones it waits, until a
-        /// poll was held. After messages that move the cursor the next poll starts at once, for the
-        /// first 1,000 polls, and then up to 100 times a second.
+        /// or with a message that leaves the cursor where it was or moves it back to where one of
+        /// the last eight polls started. Without a cursor (`.none`, or the server names none) the
+        /// next poll starts at once after up to 20 messages in a row that come before `minHold`, or
+        /// five that are the same; after further ones it waits, until a poll was held. After
+        /// messages that move the cursor on, the next poll starts at once, for the first 1,000
+        /// polls, and then up to 100 times a second.
         public var interval = Duration.seconds(15)
         /// How long a poll may be held, and how long an answer may stand still; nil for ever.
         public var pollTimeout: Duration? = .seconds(60)

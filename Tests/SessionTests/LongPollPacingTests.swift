@@ -34,6 +34,27 @@ private let validators = polledValidators
         #expect(poller.wait == .zero)
     }
 
+    /// Servers behind one address that each have a cursor of their own, for instance.
+    @Test(arguments: [2, 3, 8])
+    func aCursorThatComesBackIsPaced(period: Int) throws {
+        var poller = try Poller()
+        func next(
+            _ poller: inout Poller, _ number: Int, after hold: Duration = .zero
+        ) throws -> Duration? {
+            try poller.message("a", [("ETag", "\(number % period)")], after: hold)
+        }
+        for number in 0..<period { #expect(try next(&poller, number) == .zero) }
+        for number in 0..<20 { #expect(try next(&poller, number) == .seconds(15)) }
+        // A server that holds its polls is asked at once, and may use its cursors again.
+        for number in 20..<(20 + period) {
+            #expect(try next(&poller, number, after: .seconds(1)) == .zero)
+        }
+        #expect(try poller.answer(304, after: .seconds(1)) == .nothing)
+        for number in (20 + period)..<(20 + 2 * period - 1) {
+            #expect(try next(&poller, number) == .zero)
+        }
+    }
+
     /// Polls that carry no cursor: by choice, or because the server's answers name none that the
     /// configuration sends.
     private static let withoutCursor: [(LongPollCursorMode, [(String, String)])] = [

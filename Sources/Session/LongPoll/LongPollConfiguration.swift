@@ -29,7 +29,8 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     package private(set) var idQueryParameter = "last_event_id"
 
     /// Between the starts of polls that the server answers at once with nothing, with a message
-    /// that leaves the cursor where it was, or, without a cursor, behind a burst of messages.
+    /// that leaves the cursor where it was shortly before, or, without a cursor, after a burst of
+    /// messages.
     package var interval: Duration = .seconds(15)
     /// How long a poll may be held, and how long an answer's body may stand still.
     package var pollTimeout: Duration = .seconds(60)

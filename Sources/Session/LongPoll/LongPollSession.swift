@@ -299,7 +299,7 @@ package struct LongPollSession: HTTPSourceSession {
         // The same request may bring the same answer, as from any static URL.
         let isPaced =
             hasCursor
-            ? !cursor.asksForMore(than: before, configuration)
+            ? burst.delivered(from: before, to: cursor, configuration, wasHeld: !isHasty(held))
             : burst.delivered(wasHeld: !isHasty(held))
         if isPaced { return pollAgain(begun, held: held, now) }
         notBefore = now
@@ -327,7 +327,7 @@ package struct LongPollSession: HTTPSourceSession {
     /// It was not held.
     private func isHasty(_ held: Duration) -> Bool { held < configuration.minHold }
 
-    /// L5 and L8, also for a message that leaves the cursor where it was, or ends a burst.
+    /// L5 and L8, also for a message that leaves the cursor where it was lately, or ends a burst.
     private mutating func pollAgain(_ start: Instant, held: Duration, _ now: Instant) {
         if !isHasty(held) { burst.wasHeld() }
         let isHasty = isHasty(held) || hastyAnswers >= 3

@@ -5,12 +5,12 @@ import Wire
 /// requests keep to the ceiling, and one that never has anything new is polled by the interval.
 final class PollStorm {
     private enum Habit: CaseIterable {
-        case same, noCursor, news, moves, empty, nothing, emptyBatch, rejected, gone, refusal, lost
-        case redirect, credentials, silent, flap
+        case same, swings, noCursor, news, moves, empty, nothing, emptyBatch, rejected, gone
+        case refusal, lost, redirect, credentials, silent, flap
 
         /// Answers that follow the interval, but for a burst without a cursor.
         var isPaced: Bool {
-            [.same, .noCursor, .news, .empty, .nothing, .emptyBatch].contains(self)
+            [.same, .swings, .noCursor, .news, .empty, .nothing, .emptyBatch].contains(self)
         }
     }
 
@@ -56,6 +56,8 @@ final class PollStorm {
         // none, a burst of messages may come: the first and four repeats of it, or 20 of news.
         let staysWithoutCursor = habits.contains(.noCursor) || configuration.cursorMode == .none
         early = habits.contains(.news) ? 21 : staysWithoutCursor ? 6 : 1
+        // It may move to each of three others once.
+        if habits.contains(.swings) { early += 3 }
         let hasNewsOnly = habits.allSatisfy { $0 == .news }
         if hasNewsOnly, configuration.pollTimeout > .seconds(1) {
             // Without a `minHold` every poll counts as held.
@@ -128,6 +130,8 @@ final class PollStorm {
         ]
         switch habit {
         case .same: message(cursor)
+        case .swings:
+            message(["ETag", "Last-Event-ID"].map { HeaderField(name: $0, value: "s\(poll % 3)") })
         case .noCursor: message([])
         case .news: news()
         case .moves:

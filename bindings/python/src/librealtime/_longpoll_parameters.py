@@ -132,11 +132,12 @@ class Parameters:
     :param last_event_id: begins behind the message with this id. Default ``""``.
 
     :param interval: between the starts of two polls that the server answers before `min_hold` with
-        nothing, or with a message that leaves the cursor where it was. Without a cursor
-        (``"none"``, or the server names none) the next poll starts at once after up to 20 messages
-        in a row that come before `min_hold`, or five that are the same; after further ones it
-        waits, until a poll was held. After messages that move the cursor the next poll starts at
-        once, for the first 1,000 polls, and then up to 100 times a second. Default 15.
+        nothing, or with a message that leaves the cursor where it was or moves it back to where
+        one of the last eight polls started. Without a cursor (``"none"``, or the server names
+        none) the next poll starts at once after up to 20 messages in a row that come before
+        `min_hold`, or five that are the same; after further ones it waits, until a poll was held.
+        After messages that move the cursor on, the next poll starts at once, for the first 1,000
+        polls, and then up to 100 times a second. Default 15.
     :param poll_timeout: how long a poll may be held before the next is made, and how long an answer
         may stand still. Default 60.
     :param min_hold: a poll that was held for so long is followed by the next at once. Default 1.
