@@ -521,8 +521,8 @@ rt_status rt_network_add_pinned_public_key(rt_network *network, const char *pin)
 rt_status rt_network_set_min_tls_version(rt_network *network, rt_tls_version version);
 
 /**
- * Accepts any certificate for any name: whoever sits between can read and change everything. For
- * tests alone. Default false.
+ * Accepts any certificate for any name: anyone on the way can read and change everything. For tests
+ * alone. Default false.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -813,7 +813,7 @@ rt_status rt_reachability_is_online(rt_reachability *reachability, bool *out);
 
 /**
  * Has `fn` called each time the answer of `rt_reachability_is_online` has changed from what it is
- * now; NULL takes it away. Changes that come together are told once, within half a second. Any
+ * now; NULL takes it away. Changes that come together cause one call, within half a second. Any
  * thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED; RT_ERROR_CLOSED.
@@ -1353,7 +1353,7 @@ rt_status rt_websocket_set_ca_file(rt_websocket *websocket, const char *path);
 
 /**
  * How long start may take until open: name resolution, connection, TLS and handshake together.
- * Default 10,000; 0 is no limit. Before start.
+ * Default 10,000; 0 means no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -1362,7 +1362,7 @@ rt_status rt_websocket_set_open_timeout_ms(rt_websocket *websocket, int64_t time
 
 /**
  * How long the closing handshake may take, from our close frame to the end of the connection.
- * Default 10,000; 0 is no limit, save the same 10,000 for a peer that broke the protocol. Before
+ * Default 10,000. 0 means no limit, but for a peer that broke the protocol it means 10,000. Before
  * start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
@@ -1390,7 +1390,7 @@ rt_status rt_websocket_set_ping_interval_ms(rt_websocket *websocket, int64_t int
 
 /**
  * How long a ping of the interval may stay unanswered before the connection fails with
- * RT_ERROR_TIMEOUT. Time with receiving paused does not count. Default 20,000; 0 is no limit.
+ * RT_ERROR_TIMEOUT. Time with receiving paused does not count. Default 20,000; 0 means no limit.
  * Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
@@ -1400,7 +1400,7 @@ rt_status rt_websocket_set_pong_timeout_ms(rt_websocket *websocket, int64_t time
 
 /**
  * The largest message accepted, in bytes after decompression; a larger one fails the connection
- * with close code 1009. Default 64 MiB; 0 is no limit. Before start.
+ * with close code 1009. Default 64 MiB; 0 means no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -1446,7 +1446,7 @@ rt_status rt_websocket_set_send_high_water_bytes(rt_websocket *websocket, size_t
 
 /**
  * A send that would take the unsent bytes above this limit answers RT_ERROR_BUFFER_FULL and takes
- * nothing; with an empty buffer any message is accepted. Default 64 MiB; 0 is no limit. Before
+ * nothing; with an empty buffer any message is accepted. Default 64 MiB; 0 means no limit. Before
  * start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
@@ -2125,9 +2125,9 @@ rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, con
  * repeats events, and loses none. Those of a loop that name the same path write together. Writing
  * blocks the loop for as long as the disk does. While another process has the lock, the loop waits
  * for it up to 40 ms each second. At close it waits up to 500 ms, which all sources share that
- * close within a second. What cannot be written at close is told to the log alone. The file has at
- * most 16 MiB; an id for which it has no room is an RT_ERROR_STORE of the error callback. Default
- * none. Before start alone.
+ * close within a second. If an id cannot be written at close, only the log says so. The file has at
+ * most 16 MiB; an id for which it has no room is reported to the error callback as RT_ERROR_STORE.
+ * Default none. Before start alone.
  *
  * path: NULL for no file; the key still counts for `rt_eventsource_on_store`.
  * key: under what this source's id is kept; NULL for its URL as it is at start, whatever the
@@ -2790,11 +2790,11 @@ rt_status rt_longpoll_set_last_event_id(rt_longpoll *longpoll, const char *id);
 /**
  * Sets how often a server is asked that does not hold polls: the time between the starts of two
  * polls that it answers before `min_hold` with nothing, or with a message that leaves the cursor
- * where it was. Without a cursor (RT_LONGPOLL_CURSOR_NONE, or the server names none) the next poll
- * starts at once after up to 20 messages in a row that come before `min_hold`, or five that are the
- * same; after further ones it waits, until a poll was held. After messages that move the cursor the
- * next poll starts at once, for the first 1,000 polls, and then up to 100 times a second. Default
- * 15,000. Before start.
+ * where it was or moves it back to where one of the last eight polls started. Without a cursor
+ * (RT_LONGPOLL_CURSOR_NONE, or the server names none) the next poll starts at once after up to 20
+ * messages in a row that come before `min_hold`, or five that are the same; after further ones it
+ * waits, until a poll was held. After messages that move the cursor on, the next poll starts at
+ * once, for the first 1,000 polls, and then up to 100 times a second. Default 15,000. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -3044,13 +3044,13 @@ rt_status rt_rest_on_credentials(
 rt_status rt_rest_credentials_ready(rt_rest *rest, bool fresh);
 
 /**
- * How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another, or why
- * there is no whole answer: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS, RT_ERROR_PROXY,
- * RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL, RT_ERROR_DEADLINE,
- * RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH, RT_ERROR_QUEUE_FULL,
- * RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. After
- * RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the server
- * may have acted on the request. Since 0.1.
+ * How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another. An
+ * answer that did not come, or not whole, has its reason: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
+ * RT_ERROR_TLS, RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
+ * RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
+ * RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED.
+ * After RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the
+ * server may have acted on the request. Since 0.1.
  */
 rt_status rt_rest_response_error(rt_rest_response *response);
 
@@ -3183,7 +3183,7 @@ rt_status rt_rest_set_attempts(rt_rest *rest, uint32_t count);
  * included. While the request's body is sent, and while an answer is streamed to the caller
  * (`rt_rest_request_on_body`), it limits the time without a byte instead: each byte starts it anew,
  * and it stands still while the caller itself pauses the answer or has no more of the body yet.
- * Default 5,000; 0 is no limit. Before the first request.
+ * Default 5,000; 0 means no limit. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -3235,10 +3235,10 @@ rt_status rt_rest_set_jitter(rt_rest *rest, rt_jitter jitter);
 
 /**
  * How long a request may take with all its attempts and delays; time without a network does not
- * count. No attempt and no wait begins that it would cut off: what came last is told instead. An
- * answer that is streamed (`rt_rest_request_on_body`) and has begun may take longer, as long as
- * bytes flow, unless its request has a deadline of its own. Default 30,000; 0 is no limit. Before
- * the first request.
+ * count. An attempt or a wait that the deadline would cut off does not begin: the request ends with
+ * its last result instead. An answer that is streamed (`rt_rest_request_on_body`) and has begun may
+ * take longer, as long as bytes flow, unless its request has a deadline of its own. Default 30,000;
+ * 0 means no limit. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -3246,8 +3246,8 @@ rt_status rt_rest_set_jitter(rt_rest *rest, rt_jitter jitter);
 rt_status rt_rest_set_deadline_ms(rt_rest *rest, int64_t deadline_ms);
 
 /**
- * The longest Retry-After that is waited for; one that asks for more is told at once. Default
- * 60,000. Before the first request.
+ * The longest Retry-After that is waited for; an answer that asks for more ends the request at
+ * once. Default 60,000. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -3312,7 +3312,7 @@ rt_status rt_rest_set_retry_unsafe(rt_rest *rest, bool enabled);
 
 /**
  * The longest answer that is kept whole, decoded; a longer one is an RT_ERROR_TOO_LARGE. Default 64
- * MiB; 0 is no limit. It does not hold for answers that are streamed. Before the first request.
+ * MiB; 0 means no limit. It does not apply to answers that are streamed. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -3477,7 +3477,7 @@ void rt_rest_request_free(rt_rest_request *request);
 /**
  * Adds a header; with it the client's of that name are not sent. Behind `Expect: 100-continue` the
  * body is sent when the server asks for it, or has said nothing for a second, and stays here when
- * it answers 300 or more instead: that is told like any answer.
+ * it answers 300 or more instead, which the request ends with.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER.
  * Since 0.1.
@@ -3741,11 +3741,12 @@ void rt_spreadbot_free(rt_spreadbot *spreadbot);
 rt_status rt_spreadbot_establish(rt_spreadbot *spreadbot, const char *path);
 
 /**
- * Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that wait
- * end with RT_ERROR_CLOSED, no error is told, and no message is delivered any more; the
- * disconnected callback tells the end. Requests of `rt_spreadbot_post` need no connection and go
- * on; messages of an outbox stay in it, and wait for the next `rt_spreadbot_establish`. No callback
- * comes inside this call. When nothing is established, nothing happens. Any thread.
+ * Ends the connection: a WebSocket by its closing handshake, after what was sent. Sends that wait
+ * end with RT_ERROR_CLOSED. From here on the error callback is not called and messages are not
+ * delivered; the disconnected callback reports the end. Requests of `rt_spreadbot_post` need no
+ * connection and go on; messages of an outbox stay in it, and wait for the next
+ * `rt_spreadbot_establish`. No callback comes inside this call. When nothing is established,
+ * nothing happens. Any thread.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -3755,8 +3756,8 @@ rt_status rt_spreadbot_disconnect(rt_spreadbot *spreadbot);
 /**
  * Sends a text: by the WebSocket while it is connected, else, while one is dialled too, by a POST
  * to the same URL (see `rt_spreadbot_set_send_url`), all sends in the order of their submission;
- * without a network they wait. How it ended is told by the callback of `rt_spreadbot_on_sent`,
- * never inside this call. Any thread.
+ * without a network they wait. The callback of `rt_spreadbot_on_sent` reports how it ended, never
+ * inside this call. Any thread.
  *
  * text: UTF-8, `length` bytes, copied.
  * out_number: receives the number the callback names it by, before that can be called on another
@@ -3936,8 +3937,8 @@ typedef void (*rt_spreadbot_message_fn)(
  * A leg failed or was lost, or tokens were refused. When `fatal` is false another attempt follows,
  * on this leg or another: `retry_in_ms` is the time until it, -1 when it waits for a network or for
  * tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. A request of an
- * outbox that failed and is tried again is told with RT_SPREADBOT_TRANSPORT_NONE. When `fatal` is
- * true the disconnected callback follows. A failure of the last leg is reported as
+ * outbox that failed and is tried again has RT_SPREADBOT_TRANSPORT_NONE. When `fatal` is true the
+ * disconnected callback follows. A failure of the last leg is reported as
  * RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each leg: fatal, or with the
  * time until another round over all legs (`rt_spreadbot_set_max_rounds`). `http_status` is the
  * answer's, 0 without one. `message` names host and cause, valid until the callback returns. Since

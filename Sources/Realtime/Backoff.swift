@@ -23,7 +23,7 @@ public struct Backoff: Sendable, Hashable {
     public var factor = 2.0
     public var maxDelay = Duration.seconds(30)
     public var jitter = Jitter.equal
-    /// How many attempts in a row may follow a failure; nil is no limit.
+    /// How many attempts in a row may follow a failure; nil means no limit.
     public var maxAttempts: Int?
     /// How long a connection must last before attempts are counted anew.
     public var stableTime = Duration.seconds(10)

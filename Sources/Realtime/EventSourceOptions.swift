@@ -46,7 +46,7 @@ extension EventSource {
 
         /// Comes back when the stream ends or an attempt fails.
         public var reconnect = true
-        /// How many reconnects in a row may end before they are stable; 0 is no limit.
+        /// How many reconnects in a row may end before they are stable; 0 means no limit.
         public var maxReconnects = 0
         /// Before a reconnect, until the server sends `retry`.
         public var reconnectionTime = Duration.seconds(3)

@@ -10,7 +10,7 @@ internal import Wire
 ///
 /// It is for one task at a time.
 public final class EventStreamParser {
-    /// The most it keeps; 0 is no limit.
+    /// The most it keeps; 0 means no limit.
     public struct Limits: Sendable, Hashable {
         /// Of one line. Lines that are no field do not count.
         public var lineBytes = 64 << 20

@@ -68,7 +68,7 @@ public struct Network: Sendable {
     /// key's SubjectPublicKeyInfo (RFC 7469 §2.4) each.
     public var pinnedPublicKeys: [String] = []
     public var minimumTLSVersion = TLSVersion.v1_2
-    /// Accepts any certificate for any name: whoever sits between can read and change everything.
+    /// Accepts any certificate for any name: anyone on the way can read and change everything.
     /// For tests alone.
     public var insecureSkipVerification = false
 

@@ -4,7 +4,7 @@ internal import Wire
 
 extension REST {
     /// What holds for all requests of a client, with the defaults of the C ABI's `rt_rest_set_*`. A
-    /// time limit of nil is no limit.
+    /// time limit of nil means no limit.
     public struct Options: Sendable {
         /// Which requests are sent one after the other, in the order of submission.
         public enum Order: Sendable {
@@ -65,7 +65,7 @@ extension REST {
         public var allowInsecureRedirects = false
         /// Names of headers that another origin may see, too.
         public var safeHeaders: [String] = []
-        /// Bytes of an answer that is kept whole; 0 is no limit.
+        /// Bytes of an answer that is kept whole; 0 means no limit.
         public var maxBodyBytes = 64 << 20
         /// Connections to one origin at a time. Over HTTP/2 exchanges share them: up to 100 are
         /// under way.

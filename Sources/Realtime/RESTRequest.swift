@@ -39,13 +39,13 @@ extension REST {
         /// it answers 300 or more instead.
         public var headers: [(name: String, value: String)]
         /// For one attempt, from name resolution to the last byte; while a body is sent, or an
-        /// answer is streamed, for the time without a byte. `.zero` is no limit. A longer one than
-        /// the client's deadline is this request's deadline, too.
+        /// answer is streamed, for the time without a byte. `.zero` means no limit. A longer one
+        /// than the client's deadline is this request's deadline, too.
         public var attemptTimeout: Duration?
         /// For all attempts and delays, and for a streamed answer, which the client's own does not
-        /// limit once it has begun; `.zero` is no limit.
+        /// limit once it has begun; `.zero` means no limit.
         public var deadline: Duration?
-        /// How long it may wait to begin; `.zero` is no limit.
+        /// How long it may wait to begin; `.zero` means no limit.
         public var queueTime: Duration?
         public var attempts: Int?
         public var isOrdered: Bool?
@@ -53,7 +53,7 @@ extension REST {
         public var addsIdempotencyKey: Bool?
         public var retriesUnsafe: Bool?
         public var maxRedirects: Int?
-        /// Bytes of an answer that is kept whole; 0 is no limit.
+        /// Bytes of an answer that is kept whole; 0 means no limit.
         public var maxBodyBytes: Int?
         /// Called on the loop's thread with bytes of bodies; a total is 0 while it is not known.
         public var onProgress:

@@ -3,7 +3,7 @@ import Synchronization
 
 extension REST {
     /// Hands the pieces of a sequence to a request, one after the other: the next is asked for when
-    /// the last was taken, and whoever makes them may take its time.
+    /// the last was taken, and their maker may take its time.
     final class Upload: Sendable {
         private let pieces: Pieces
 

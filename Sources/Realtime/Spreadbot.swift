@@ -4,8 +4,8 @@ import Synchronization
 public import Wire
 
 /// Messages of a path, each once and in order, whatever happens to the network: by WebSocket, by
-/// Server-Sent Events or by long polls, whichever works. What is sent arrives in order, or its
-/// sender is told.
+/// Server-Sent Events or by long polls, whichever works. What is sent arrives in order, or the send
+/// fails.
 ///
 ///     let spreadbot = try Spreadbot(config: ["baseURL": "https://example.org"])
 ///     spreadbot.onMessage { id, event, data in print(id, event, data.count) }

@@ -162,8 +162,8 @@ public final class SpreadbotREST: Sendable {
         try owner.setTokens(access: accessToken, refresh: refreshToken)
     }
 
-    /// The tokens were refreshed: keep them for the next run. Of a connection that is shared its
-    /// `Spreadbot.onTokens` is told.
+    /// The tokens were refreshed: keep them for the next run. If a connection is shared, its
+    /// `Spreadbot.onTokens` is called instead.
     /// - Throws: `RealtimeError(.state)` for one that shares a connection's.
     public func onTokens(
         _ handler: (@Sendable (_ accessToken: String, _ refreshToken: String) -> Void)?

@@ -3,7 +3,7 @@ internal import Wire
 
 extension WebSocket {
     /// What can be set before a WebSocket starts, with the defaults of the C ABI's
-    /// `rt_websocket_set_*`. A time limit of nil is no limit.
+    /// `rt_websocket_set_*`. A time limit of nil means no limit.
     public struct Options: Sendable {
         /// Request headers of the handshake, added in this order.
         public var headers: [(name: String, value: String)] = []
@@ -29,20 +29,21 @@ extension WebSocket {
         /// not count. For feeds that are known to speak.
         public var idleTimeout: Duration?
 
-        /// The largest message accepted, after decompression; 0 is no limit.
+        /// The largest message accepted, after decompression; 0 means no limit.
         public var maxMessageBytes = 64 << 20
         /// The largest handshake answer accepted.
         public var maxHeaderBytes = 64 << 10
         /// Whether messages go to `pieces` as they come, for those larger than memory should hold,
         /// and not whole to `messages`. `maxMessageBytes` does not count then.
         public var deliversPieces = false
-        /// How many times its size on the wire a compressed message may grow; 0 is no limit.
+        /// How many times its size on the wire a compressed message may grow; 0 means no limit.
         public var maxInflateRatio = 0
         /// Splits messages sent into frames of at most this payload; 0 does not.
         public var maxFrameBytes = 0
         /// `send` waits while more bytes than this are unsent.
         public var sendHighWaterBytes = 256 << 10
-        /// A send that would take the unsent bytes above this throws `.bufferFull`; 0 is no limit.
+        /// A send that would take the unsent bytes above this throws `.bufferFull`. 0 means no
+        /// limit.
         public var sendLimitBytes = 64 << 20
         /// Messages that wait for `messages` before receiving pauses.
         public var maxBufferedMessages = 256

@@ -154,9 +154,9 @@ public func rt_eventsource_set_id_query_parameter(
 /// `rt_eventsource_set_confirms_ids`): a crash repeats events, and loses none. Those of a loop that
 /// name the same path write together. Writing blocks the loop for as long as the disk does. While
 /// another process has the lock, the loop waits for it up to 40 ms each second. At close it waits
-/// up to 500 ms, which all sources share that close within a second. What cannot be written at
-/// close is told to the log alone. The file has at most 16 MiB; an id for which it has no room is
-/// an RT_ERROR_STORE of the error callback. Default none. Before start alone. Since 0.1.
+/// up to 500 ms, which all sources share that close within a second. If an id cannot be written at
+/// close, only the log says so. The file has at most 16 MiB; an id for which it has no room is
+/// reported to the error callback as RT_ERROR_STORE. Default none. Before start alone. Since 0.1.
 /// - Parameter path: NULL for no file; the key still counts for `rt_eventsource_on_store`.
 /// - Parameter key: under what this source's id is kept; NULL for its URL as it is at start,
 ///   whatever the request callback sets later.

@@ -128,11 +128,12 @@ public func rt_longpoll_set_last_event_id(
 
 /// Sets how often a server is asked that does not hold polls: the time between the starts of two
 /// polls that it answers before `min_hold` with nothing, or with a message that leaves the cursor
-/// where it was. Without a cursor (RT_LONGPOLL_CURSOR_NONE, or the server names none) the next poll
-/// starts at once after up to 20 messages in a row that come before `min_hold`, or five that are
-/// the same; after further ones it waits, until a poll was held. After messages that move the
-/// cursor the next poll starts at once, for the first 1,000 polls, and then up to 100 times a
-/// second. Default 15,000. Before start. Since 0.1.
+/// where it was or moves it back to where one of the last eight polls started. Without a cursor
+/// (RT_LONGPOLL_CURSOR_NONE, or the server names none) the next poll starts at once after up to 20
+/// messages in a row that come before `min_hold`, or five that are the same; after further ones it
+/// waits, until a poll was held. After messages that move the cursor on, the next poll starts at
+/// once, for the first 1,000 polls, and then up to 100 times a second. Default 15,000. Before
+/// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_interval_ms")
 public func rt_longpoll_set_interval_ms(

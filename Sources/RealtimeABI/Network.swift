@@ -116,7 +116,7 @@ public func rt_network_set_min_tls_version(
     }
 }
 
-/// Accepts any certificate for any name: whoever sits between can read and change everything. For
+/// Accepts any certificate for any name: anyone on the way can read and change everything. For
 /// tests alone. Default false. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_network_set_insecure_skip_verification")

@@ -160,13 +160,13 @@ public func rt_rest_credentials_ready(_ rest: rt_rest?, _ fresh: Bool) -> rt_sta
 
 // MARK: The answer
 
-/// How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another, or
-/// why there is no whole answer: RT_ERROR_RESOLVE, RT_ERROR_CONNECT, RT_ERROR_TLS, RT_ERROR_PROXY,
-/// RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL, RT_ERROR_DEADLINE,
-/// RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH, RT_ERROR_QUEUE_FULL,
-/// RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED. After
-/// RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the server
-/// may have acted on the request. Since 0.1.
+/// How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another. An
+/// answer that did not come, or not whole, has its reason: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
+/// RT_ERROR_TLS, RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
+/// RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
+/// RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED.
+/// After RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the
+/// server may have acted on the request. Since 0.1.
 @_cdecl("rt_rest_response_error")
 public func rt_rest_response_error(_ response: rt_rest_response?) -> rt_status {
     view(response, RT_STATUS.ERROR_INVALID_ARGUMENT.rawValue) { $0.error }

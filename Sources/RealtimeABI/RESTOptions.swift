@@ -89,7 +89,7 @@ public func rt_rest_set_attempts(
 /// included. While the request's body is sent, and while an answer is streamed to the caller
 /// (`rt_rest_request_on_body`), it limits the time without a byte instead: each byte starts it
 /// anew, and it stands still while the caller itself pauses the answer or has no more of the body
-/// yet. Default 5,000; 0 is no limit. Before the first request. Since 0.1.
+/// yet. Default 5,000; 0 means no limit. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_attempt_timeout_ms")
 public func rt_rest_set_attempt_timeout_ms(
@@ -162,10 +162,10 @@ public func rt_rest_set_jitter(
 }
 
 /// How long a request may take with all its attempts and delays; time without a network does not
-/// count. No attempt and no wait begins that it would cut off: what came last is told instead. An
-/// answer that is streamed (`rt_rest_request_on_body`) and has begun may take longer, as long as
-/// bytes flow, unless its request has a deadline of its own. Default 30,000; 0 is no limit. Before
-/// the first request. Since 0.1.
+/// count. An attempt or a wait that the deadline would cut off does not begin: the request ends
+/// with its last result instead. An answer that is streamed (`rt_rest_request_on_body`) and has
+/// begun may take longer, as long as bytes flow, unless its request has a deadline of its own.
+/// Default 30,000; 0 means no limit. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_deadline_ms")
 public func rt_rest_set_deadline_ms(
@@ -176,8 +176,8 @@ public func rt_rest_set_deadline_ms(
     }
 }
 
-/// The longest Retry-After that is waited for; one that asks for more is told at once. Default
-/// 60,000. Before the first request. Since 0.1.
+/// The longest Retry-After that is waited for; an answer that asks for more ends the request at
+/// once. Default 60,000. Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_max_retry_after_ms")
 public func rt_rest_set_max_retry_after_ms(
@@ -266,8 +266,8 @@ public func rt_rest_set_retry_unsafe(
 }
 
 /// The longest answer that is kept whole, decoded; a longer one is an RT_ERROR_TOO_LARGE. Default
-/// 64 MiB; 0 is no limit. It does not hold for answers that are streamed. Before the first request.
-/// Since 0.1.
+/// 64 MiB; 0 means no limit. It does not apply to answers that are streamed. Before the first
+/// request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_max_body_bytes")
 public func rt_rest_set_max_body_bytes(

@@ -85,7 +85,7 @@ public func rt_rest_request_free(_ request: rt_rest_request?) {
 
 /// Adds a header; with it the client's of that name are not sent. Behind `Expect: 100-continue` the
 /// body is sent when the server asks for it, or has said nothing for a second, and stays here when
-/// it answers 300 or more instead: that is told like any answer. Since 0.1.
+/// it answers 300 or more instead, which the request ends with. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER.
 @_cdecl("rt_rest_request_add_header")
 public func rt_rest_request_add_header(

@@ -98,12 +98,12 @@ public func rt_spreadbot_establish(
     spreadbotCall(spreadbot) { try $0.establish(path: text(path, "path")) }
 }
 
-/// Ends the connection: a WebSocket by its closing handshake, behind what was sent. Sends that wait
-/// end with RT_ERROR_CLOSED, no error is told, and no message is delivered any more; the
-/// disconnected callback tells the end. Requests of `rt_spreadbot_post` need no connection and go
-/// on; messages of an outbox stay in it, and wait for the next `rt_spreadbot_establish`. No
-/// callback comes inside this call. When nothing is established, nothing happens. Any thread. Since
-/// 0.1.
+/// Ends the connection: a WebSocket by its closing handshake, after what was sent. Sends that wait
+/// end with RT_ERROR_CLOSED. From here on the error callback is not called and messages are not
+/// delivered; the disconnected callback reports the end. Requests of `rt_spreadbot_post` need no
+/// connection and go on; messages of an outbox stay in it, and wait for the next
+/// `rt_spreadbot_establish`. No callback comes inside this call. When nothing is established,
+/// nothing happens. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_disconnect")
 public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
@@ -112,7 +112,7 @@ public func rt_spreadbot_disconnect(_ spreadbot: rt_spreadbot?) -> rt_status {
 
 /// Sends a text: by the WebSocket while it is connected, else, while one is dialled too, by a POST
 /// to the same URL (see `rt_spreadbot_set_send_url`), all sends in the order of their submission;
-/// without a network they wait. How it ended is told by the callback of `rt_spreadbot_on_sent`,
+/// without a network they wait. The callback of `rt_spreadbot_on_sent` reports how it ended,
 /// never inside this call. Any thread. Since 0.1.
 /// - Parameter text: UTF-8, `length` bytes, copied.
 /// - Parameter out_number: receives the number the callback names it by, before that can be called

@@ -32,7 +32,7 @@ public typealias rt_spreadbot_message_fn =
 /// A leg failed or was lost, or tokens were refused. When `fatal` is false another attempt follows,
 /// on this leg or another: `retry_in_ms` is the time until it, -1 when it waits for a network or
 /// for tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. A request
-/// of an outbox that failed and is tried again is told with RT_SPREADBOT_TRANSPORT_NONE. When
+/// of an outbox that failed and is tried again has RT_SPREADBOT_TRANSPORT_NONE. When
 /// `fatal` is true the disconnected callback follows. A failure of the last leg is reported as
 /// RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each leg: fatal, or with
 /// the time until another round over all legs (`rt_spreadbot_set_max_rounds`). `http_status` is the

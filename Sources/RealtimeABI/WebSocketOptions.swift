@@ -201,7 +201,7 @@ public func rt_websocket_set_ca_file(
 }
 
 /// How long start may take until open: name resolution, connection, TLS and handshake together.
-/// Default 10,000; 0 is no limit. Before start. Since 0.1.
+/// Default 10,000; 0 means no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_open_timeout_ms")
 public func rt_websocket_set_open_timeout_ms(
@@ -211,7 +211,7 @@ public func rt_websocket_set_open_timeout_ms(
 }
 
 /// How long the closing handshake may take, from our close frame to the end of the connection.
-/// Default 10,000; 0 is no limit, save the same 10,000 for a peer that broke the protocol. Before
+/// Default 10,000. 0 means no limit, but for a peer that broke the protocol it means 10,000. Before
 /// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_close_timeout_ms")
@@ -243,7 +243,7 @@ public func rt_websocket_set_ping_interval_ms(
 }
 
 /// How long a ping of the interval may stay unanswered before the connection fails with
-/// RT_ERROR_TIMEOUT. Time with receiving paused does not count. Default 20,000; 0 is no limit.
+/// RT_ERROR_TIMEOUT. Time with receiving paused does not count. Default 20,000; 0 means no limit.
 /// Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_pong_timeout_ms")
@@ -254,7 +254,7 @@ public func rt_websocket_set_pong_timeout_ms(
 }
 
 /// The largest message accepted, in bytes after decompression; a larger one fails the connection
-/// with close code 1009. Default 64 MiB; 0 is no limit. Before start. Since 0.1.
+/// with close code 1009. Default 64 MiB; 0 means no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_max_message_bytes")
 public func rt_websocket_set_max_message_bytes(
@@ -305,7 +305,7 @@ public func rt_websocket_set_send_high_water_bytes(
 }
 
 /// A send that would take the unsent bytes above this limit answers RT_ERROR_BUFFER_FULL and takes
-/// nothing; with an empty buffer any message is accepted. Default 64 MiB; 0 is no limit. Before
+/// nothing; with an empty buffer any message is accepted. Default 64 MiB; 0 means no limit. Before
 /// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_send_limit_bytes")

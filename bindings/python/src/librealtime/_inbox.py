@@ -34,7 +34,7 @@ class Inbox(Generic[T]):
     )
 
     def __init__(self, high_count: int, high_bytes: int) -> None:
-        """0 is no limit."""
+        """0 means no limit."""
         self.messages: deque[T] = deque()
         #: Whoever takes messages clears it and resumes, once there are `resume_at` left.
         self.paused = False
