@@ -158,6 +158,7 @@ extension WebSocketConnection {
             switch step {
             case .message(let kind, let range):
                 session?.pointee.received(messagesAt: now)
+                deliverAssembled()
                 whole[0] = rt_message(kind, range)
                 let message = UnsafeBufferPointer(rebasing: whole[..<1])
                 if let used = deliverWhole(message, of: input, from: first) { return used }
