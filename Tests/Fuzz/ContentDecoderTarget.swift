@@ -11,7 +11,11 @@ func fuzzContentDecoder(_ input: consuming Input) {
 
     let whole = decode([bytes], coding, room: 64 << 10)
     let pieces = decode(bytes.pieces(by: split), coding, room: room)
-    require(whole.isGood == pieces.isGood, "whole and in pieces differ in what is wrong")
+    // libzstd 1.5.4 takes an empty frame with an RLE block as a whole, and refuses it in pieces.
+    let isEmptyFrame = coding.contains("zstd") && whole.bytes.isEmpty && pieces.bytes.isEmpty
+    require(
+        whole.isGood == pieces.isGood || isEmptyFrame,
+        "whole and in pieces differ in what is wrong")
     // A decoder that fails may lose what it had decoded and not written yet.
     let count = min(whole.bytes.count, pieces.bytes.count)
     require(
