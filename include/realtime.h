@@ -236,7 +236,9 @@ const char *rt_status_name(rt_status status);
 
 /**
  * What went wrong in the last failed call on this thread: a sentence that names the culprit. ""
- * when no call has failed. Valid until the next failing call on this thread. Any thread. Since 0.1.
+ * when no call has failed. Control characters are spelt as escapes such as `\u{1b}`, here as in all
+ * messages and log lines of the library: a server may have chosen them. Valid until the next
+ * failing call on this thread. Any thread. Since 0.1.
  */
 const char *rt_last_error(void);
 

@@ -1,4 +1,5 @@
 import Synchronization
+import Wire
 
 /// How much the log says; the C ABI's `rt_log_level`.
 public enum LogLevel: Int32, Comparable, Sendable {
@@ -33,6 +34,6 @@ package enum Log {
         guard lineLevel.rawValue <= level.load(ordering: .relaxed) else { return }
         // Called outside the lock, so that a sink may use the library.
         let sink = sink.withLock { $0 }
-        sink?(lineLevel, line())
+        sink?(lineLevel, line().withoutControls)
     }
 }

@@ -47,7 +47,8 @@ public final class WebSocket: Sendable {
         }
 
         public var description: String {
-            reason.isEmpty ? "closed with \(code)" : "closed with \(code): \(reason)"
+            reason.isEmpty
+                ? "closed with \(code)" : "closed with \(code): \(reason.withoutControls)"
         }
     }
 

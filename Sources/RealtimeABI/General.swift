@@ -138,8 +138,9 @@ public func rt_status_name(_ status: rt_status) -> UnsafePointer<CChar> {
 }
 
 /// What went wrong in the last failed call on this thread: a sentence that names the culprit. ""
-/// when no call has failed. Valid until the next failing call on this thread. Any thread. Since
-/// 0.1.
+/// when no call has failed. Control characters are spelt as escapes such as `\u{1b}`, here as in
+/// all messages and log lines of the library: a server may have chosen them. Valid until the next
+/// failing call on this thread. Any thread. Since 0.1.
 @_cdecl("rt_last_error")
 public func rt_last_error() -> UnsafePointer<CChar> { LastError.text }
 

@@ -12,7 +12,8 @@ struct Console: Sendable {
 
     /// What was received: the line or, with --json, the object.
     func tell(_ line: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine) {
-        let text = isJSON ? object().text : Console.shown(line(), on: STDOUT_FILENO)
+        let text =
+            isJSON ? object().text : Console.isOutputTerminal ? Console.shown(line()) : line()
         Console.write(Array(text.utf8) + [0x0A], to: STDOUT_FILENO)
     }
 
@@ -61,15 +62,14 @@ struct Console: Sendable {
         if isJSON {
             if let object = object() { tell("", object) }
         } else {
-            let text = Console.shown(text(), on: STDERR_FILENO)
-            Console.write(Array("realtime: \(text)\n".utf8), to: STDERR_FILENO)
+            Console.write(Array("realtime: \(Console.shown(text()))\n".utf8), to: STDERR_FILENO)
         }
     }
 
     /// A terminal obeys control characters, which a peer must not give it: they are made visible.
-    private static func shown(_ text: String, on descriptor: Int32) -> String {
-        guard isatty(descriptor) == 1 else { return text }
-        return text.unicodeScalars.reduce(into: "") { result, scalar in
+    /// What is written to standard error may be shown on one later.
+    private static func shown(_ text: String) -> String {
+        text.unicodeScalars.reduce(into: "") { result, scalar in
             let isObeyed = scalar.properties.generalCategory == .control
             if isObeyed && scalar != "\t" && scalar != "\n" {
                 result += "\\u{\(String(scalar.value, radix: 16))}"

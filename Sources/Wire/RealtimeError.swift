@@ -44,7 +44,8 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
     }
 
     public let code: Code
-    /// A sentence that names the culprit (host, option, header, limit), never a credential.
+    /// A sentence that names the culprit (host, option, header, limit), never a credential. Control
+    /// characters, which a server may have chosen, are spelt as escapes such as `\u{1b}`.
     public let message: String
 
     /// What the server answered instead, with `.httpStatus`; with `.proxy`, what the proxy answered
@@ -53,7 +54,7 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
 
     public init(_ code: Code, _ message: String, response: HTTPResponse? = nil) {
         self.code = code
-        self.message = message
+        self.message = message.withoutControls
         self.response = response
     }
 

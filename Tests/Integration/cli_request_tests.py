@@ -25,7 +25,7 @@ from command_line import (
 )
 from harness import PATIENCE_S, Build, Suite, expect
 from nchan import Nchan
-from servers import Peer, Servers
+from servers import Peer, Servers, frame
 
 OK = "HTTP/1.1 200 OK"
 
@@ -47,6 +47,7 @@ def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
         a_silent_port_for_tls,
         requests_interrupted,
         answers_on_a_terminal,
+        messages_have_no_control,
         long_transfers_are_shown,
     ):
         name = "tool: " + test.__name__.replace("_", " ")
@@ -293,6 +294,25 @@ def answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
 
     with Terminal(tool, "get", http(servers.script(binary))) as screen:
         screen.expect("2 bytes")
+
+
+def messages_have_no_control(tool: Tool, servers: Servers) -> None:
+    """Nor where they are written to a file, which a terminal may show later."""
+    status, header = "HTTP/1.1 404 \x1b[2Jno\x07", "X-Evil: \x1b]0;own\x07"
+    url = http(servers.script(says(status, header, "Content-Length: 5", body="\x1b[31m")))
+    answer = tool.run("get", "--include", url, status=REFUSED)
+    expect(answer.stdout == "\x1b[31m", repr(answer.stdout))
+    shown = ("answered 404 \\u{1b}[2Jno\\u{7}\n", "X-Evil: \\u{1b}]0;own\\u{7}\n")
+    expect(all(text in answer.stderr for text in shown), repr(answer.stderr))
+    expect(not {"\x1b", "\x07"} & set(answer.stderr), repr(answer.stderr))
+
+    async def script(peer: Peer) -> None:
+        await peer.send(peer.answer() + frame(8, b"\x03\xe8\x1b]0;own\x07\nrealtime: forged"))
+        await peer.read_until_close()
+
+    said = tool.run("ws", servers.script(script)).stderr
+    expect(r"\u{1b}]0;own\u{7}\u{a}realtime: forged" in said, repr(said))
+    expect(not {"\x1b", "\x07"} & set(said), repr(said))
 
 
 def long_transfers_are_shown(tool: Tool, servers: Servers) -> None:

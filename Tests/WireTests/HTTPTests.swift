@@ -222,4 +222,11 @@ private func field(_ name: String, _ value: String) -> HeaderField {
     func textFromOutsideCannotCommandATerminal(text: String, quoted: String) {
         #expect(text.quoted(upTo: 10) == quoted)
     }
+
+    @Test func messagesHaveNoControlCharacters() {
+        let error = RealtimeError(.tls, "the name 'a\u{1B}[2J\r\nb\u{7F}\u{9B}é👩‍👧' is wrong")
+        let message = "the name 'a\\u{1b}[2J\\u{d}\\u{a}b\\u{7f}\\u{9b}é👩‍👧' is wrong"
+        #expect(error.message == message)
+        #expect("\(error)".hasPrefix(message))
+    }
 }

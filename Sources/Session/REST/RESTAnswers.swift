@@ -216,7 +216,7 @@ extension RESTSession {
     /// The error of an answer that is not 2xx.
     private func refusal(_ entry: RESTEntry) -> RealtimeError? {
         guard let head = entry.head, !(200..<300).contains(head.status) else { return nil }
-        let reason = head.reason.isEmpty ? "" : " \(head.reason)"
+        let reason = head.reason.isEmpty ? "" : " " + head.reason.quoted(upTo: 60)
         let who = head.proxy.map { " by the proxy \($0)" } ?? ""
         let times = entry.attempts > 1 ? " at attempt \(entry.attempts)" : ""
         return RealtimeError(

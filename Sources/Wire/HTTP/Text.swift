@@ -78,6 +78,11 @@ extension Collection where Element == UInt8 {
     package var isToken: Bool { !isEmpty && allSatisfy(isTokenByte) }
 }
 
+extension Unicode.Scalar {
+    /// As an error message spells what must not be written as it is.
+    package var escaped: String { "\\u{\(String(value, radix: 16))}" }
+}
+
 extension BidirectionalCollection where Element == UInt8 {
     /// Without the blanks at both ends.
     package var trimmingBlanks: SubSequence {
@@ -94,6 +99,19 @@ extension StringProtocol {
         utf8.lazy.map(\.asciiLowercased).elementsEqual(other.utf8.lazy.map(\.asciiLowercased))
     }
 
+    /// The text for a message: control characters, which a terminal obeys and a log takes for the
+    /// end of a line, are spelt as escapes.
+    package var withoutControls: String {
+        guard utf8.contains(where: { $0 < 0x20 || $0 >= 0x7F }) else { return String(self) }
+        return unicodeScalars.reduce(into: "") { result, scalar in
+            if scalar.properties.generalCategory == .control {
+                result += scalar.escaped
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
     /// The text in double quotes for an error message: cut after `limit` characters, and with what
     /// a terminal or a log could take for a command spelt as an escape.
     package func quoted(upTo limit: Int = 100) -> String {
@@ -104,7 +122,7 @@ extension StringProtocol {
             length += 1
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
-                result += "\\u{\(String(scalar.value, radix: 16))}"
+                result += scalar.escaped
             default:
                 result.unicodeScalars.append(scalar)
             }

@@ -69,6 +69,17 @@ def test_the_servers_reason_arrives(run, server):
     run(main())
 
 
+def test_messages_have_no_control_characters(run, server):
+    async def main():
+        ws = await librealtime.connect(server.url + "/close?code=4000&reason=a%1b%5b2J%0ab")
+        with pytest.raises(librealtime.ConnectionClosedError) as raised:
+            await ws.recv()
+        assert raised.value.reason == ws.close_reason == "a\x1b[2J\nb"
+        assert str(raised.value).endswith(r"closed with 4000 (a\u{1b}[2J\u{a}b)")
+
+    run(main())
+
+
 @pytest.mark.parametrize(("code", "reason"), [(1000, ""), (3500, "bye 世界"), (4999, "x" * 123)])
 def test_our_code_and_reason_arrive(run, own_server, code, reason):
     async def main():

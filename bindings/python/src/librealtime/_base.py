@@ -22,7 +22,7 @@ from ._inbox import Inbox
 from ._loader import lib
 from ._options import Options
 from ._reconnect import WEBSOCKET, Attempt, Lost
-from ._response import Response
+from ._response import Response, visible
 from ._state import Handlers, Ping, State
 from ._statistics import (
     LoopStatistics,
@@ -305,7 +305,7 @@ class BaseConnection(Calling):
         if self._failure is not None:
             cause = self._failure
             return ConnectionClosedError(cause.status, cause.message, code, reason)
-        how = f"the connection was closed with {code}" + (f" ({reason})" if reason else "")
+        how = f"the connection was closed with {code}" + (f" ({visible(reason)})" if reason else "")
         kind = ConnectionClosedOK if code in OK_CLOSE_CODES else ConnectionClosedError
         return kind(rt_status.ERROR_CLOSED, how, code, reason)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Headers(Mapping[str, str]):
@@ -77,6 +80,11 @@ class Response:
     def parse(status_code: int, reason: bytes, lines: bytes, body: bytes) -> Response:
         """From what the C interface hands out."""
         return Response(status_code, said(reason), Headers.of_lines(lines), body)
+
+
+def visible(text: str) -> str:
+    """For messages: control characters, which a terminal obeys, are spelt as escapes."""
+    return _CONTROLS.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
 
 
 def said(data: bytes) -> str:

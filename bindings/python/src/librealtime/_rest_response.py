@@ -12,7 +12,7 @@ from encodings.aliases import aliases
 from typing import Any
 
 from ._abi import rt_status
-from ._response import Headers
+from ._response import Headers, visible
 from ._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
 from .exceptions import HTTPStatusError, InvalidState
 
@@ -171,11 +171,11 @@ class RESTResponse:
         message = self._refusal
         if not message:
             place = self.url.partition("?")[0]
-            message = f"{place} answered {self.status_code} {self.reason_phrase}".rstrip()
+            message = f"{place} answered {self.status_code} {visible(self.reason_phrase)}".rstrip()
         raise HTTPStatusError(rt_status.ERROR_HTTP_STATUS, message, self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} [{self.status_code} {self.reason_phrase}]>"
+        return f"<{type(self).__name__} [{self.status_code} {visible(self.reason_phrase)}]>"
 
 
 def _charset(content_type: str) -> str | None:

@@ -61,7 +61,8 @@ class RealtimeError(Exception):
 
     :ivar status: the number of the C interface, an ``rt_status``.
     :ivar name: its name, for example ``RT_ERROR_CONNECT``.
-    :ivar message: a sentence that names the culprit.
+    :ivar message: a sentence that names the culprit; control characters, which a server may have
+        chosen, are spelt as escapes such as ``\\u{1b}``.
     """
 
     def __init__(self, status: int, message: str) -> None:
