@@ -115,7 +115,7 @@ def chunks() -> None:
     each(HTTP, "trailer-line", POLL, status=TOO_LARGE, within_ms=900)
     each(REST, "trailers", over="tls", status=TOO_LARGE, within_ms=900)
     each(HTTP, "chunk-zeros", REST, status=PROTOCOL, within_ms=900)
-    for attack in ("chunk-overflow", "chunk-negative"):
+    for attack in ("chunk-overflow", "chunk-negative", "chunk-0x"):
         each(HTTP, attack, status=PROTOCOL, within_ms=900, quiet=True)
     each(("rest", "poll"), "chunk-extension", REST, status=LIMITED, within_ms=1500, seconds=2)
     each(EVENTS, "chunk-extension", NONE, cpu="none")

@@ -162,9 +162,10 @@ enum CurlFailure {
         return switch result {
         // Without a word, the connection was closed in order (GOAWAY).
         case CURLE_HTTP2 where errorText.pointee == 0: .connectionLost
-        // No status line, a header that is none, framing of HTTP/2.
+        // No status line, a header or (a bad argument to libcurl's own functions) a trailer that is
+        // none, framing of HTTP/2.
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2,
-            CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR:
+            CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR, CURLE_BAD_FUNCTION_ARGUMENT:
             .protocolViolation
         // It has no code of its own.
         case CURLE_RECV_ERROR

@@ -207,6 +207,14 @@ def chunk_negative(peer: Peer) -> None:
 
 
 @attack
+def chunk_0x(peer: Peer) -> None:
+    """To libcurl, a size of 0 and a trailer without a colon."""
+    peer.request()
+    peer.send(head(peer, CHUNKED) + b"0x5\r\nhello\r\n0\r\n\r\n")
+    peer.hold()
+
+
+@attack
 def chunk_zeros(peer: Peer) -> None:
     """A chunk's size with leading zeros without end."""
     peer.request()
