@@ -169,6 +169,7 @@ extension SpreadbotConnection {
             // One that was kept may end before the answer, and the request go out once more.
             builder.policy.usesFreshConnection = true
             builder.policy.addsIdempotencyKey = false
+            builder.policy.bodyLimit = SpreadbotTokenAnswer.maximumBytes
             try builder.setHeader("Authorization", "Basic " + configuration.basicCredentials)
             try builder.setHeader("Accept", "application/json")
             let form = "grant_type=refresh_token&refresh_token=" + formEncoded(token)
@@ -193,6 +194,12 @@ extension SpreadbotConnection {
         do throws(RealtimeError) {
             switch status {
             case 200:
+                if result.outcome.error?.code == .tooLarge {
+                    throw RealtimeError(
+                        .auth,
+                        "the answer with the tokens has more than"
+                            + " \(SpreadbotTokenAnswer.maximumBytes) bytes")
+                }
                 let tokens = try SpreadbotTokenAnswer(parsing: Array(result.body.bytes))
                 session.refreshed(
                     access: tokens.access, refresh: tokens.refresh, lifetime: tokens.lifetime,

@@ -5,6 +5,9 @@ package struct SpreadbotTokenAnswer: Equatable, Sendable {
     package let refresh: String?
     package let lifetime: Duration?
 
+    /// Of a body: far above that of any token that a header holds.
+    package static let maximumBytes = 256 << 10
+
     /// Longer ones are no lifetimes, and would not fit a clock.
     private static let longest: Int64 = 10 * 365 * 86_400
 
