@@ -101,7 +101,8 @@ extension LongPollConnection: HTTPSource {
 
     // MARK: Messages
 
-    /// Messages of a batch that are checked, or delivered, in one turn of the loop.
+    /// Messages of a batch that are checked, or delivered, in one turn of the loop; of long ones
+    /// fewer are delivered, since who takes them may read all of their bytes.
     private static let messagesPerTurn = 1024
 
     private func prepareDelivery() {
@@ -133,12 +134,18 @@ extension LongPollConnection: HTTPSource {
         isDelivering = true
         var current = delivery.take()
         var left = LongPollConnection.messagesPerTurn
+        var bytesLeft = Loop.bytesPerTurn
         do throws(RealtimeError) {
             try prepare(&current)
-            while current?.isChecked == true, current?.isEmpty == false, mayDeliver, left > 0 {
+            while current?.isChecked == true, current?.isEmpty == false, mayDeliver, left > 0,
+                bytesLeft > 0
+            {
                 left -= 1
                 told += 1
-                current?.tell { handlers.message?($0) }
+                current?.tell {
+                    bytesLeft -= $0.data.count
+                    handlers.message?($0)
+                }
             }
         } catch {
             isDelivering = false
