@@ -4289,7 +4289,8 @@ rt_status rt_spreadbot_set_queue(
 rt_status rt_spreadbot_set_outbox(rt_spreadbot *spreadbot, const char *path);
 
 /**
- * The largest message received. Default 64 MiB; 0 for no limit.
+ * The largest message received. A message as JSON, and a batch of them, ends its transport with
+ * RT_ERROR_TOO_LARGE above 16 MiB whatever is set. Default 64 MiB; 0 for no limit.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.

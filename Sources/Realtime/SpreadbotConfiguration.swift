@@ -113,7 +113,8 @@ extension Spreadbot {
         /// outbox, maybe twice after a crash or a lost connection; messages once it is established.
         /// It holds 10,000 sends, and 64 MiB. nil keeps the queue in memory.
         public var outbox: String?
-        /// The largest message received; 0 for no limit.
+        /// The largest message received; 0 for no limit. A message as JSON, and a batch of them,
+        /// ends its transport with `.tooLarge` above 16 MiB whatever is set.
         public var maxMessageBytes = 64 << 20
         /// Messages that may wait for who iterates, or for the executor.
         public var maxBufferedMessages = 1024

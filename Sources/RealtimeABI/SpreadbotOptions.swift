@@ -313,7 +313,8 @@ public func rt_spreadbot_set_outbox(
     spreadbotCall(spreadbot) { try $0.setOutbox(text(path, "path")) }
 }
 
-/// The largest message received. Default 64 MiB; 0 for no limit. Since 0.1.
+/// The largest message received. A message as JSON, and a batch of them, ends its transport with
+/// RT_ERROR_TOO_LARGE above 16 MiB whatever is set. Default 64 MiB; 0 for no limit. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_max_message_bytes")
 public func rt_spreadbot_set_max_message_bytes(

@@ -47,8 +47,7 @@ private func isSame(_ a: UnsafeRawBufferPointer?, _ b: UnsafeRawBufferPointer?) 
 /// it as it is.
 func fuzzSpreadbotEnvelope(_ input: consuming Input) {
     let bytes = input.rest
-    let batch = SpreadbotEnvelope.batch(bytes)
-    for envelope in batch ?? [] { check(envelope) }
+    for envelope in batch(bytes) ?? [] { check(envelope) }
     guard let envelope = SpreadbotEnvelope.message(bytes) else { return }
     require(envelope.data != nil, "a message without data")
     check(envelope)
@@ -65,9 +64,23 @@ func fuzzSpreadbotEnvelope(_ input: consuming Input) {
     let twice = Array("{\"messages\":[".utf8) + bytes + [0x2C] + bytes + Array("]}".utf8)
     twice.withUnsafeBytes {
         // One level deeper may be one too many.
-        guard let both = SpreadbotEnvelope.batch($0) else { return }
+        guard let both = batch($0) else { return }
         require(both == [envelope, envelope], "a batch of it is not it, twice")
     }
+}
+
+/// The elements of a batch, which say what was found as it was checked.
+private func batch(_ bytes: UnsafeRawBufferPointer) -> [SpreadbotEnvelope]? {
+    guard var batch = SpreadbotBatch(parsing: bytes) else { return nil }
+    let (hasMessages, lastID) = (batch.hasMessages, batch.lastID)
+    var all: [SpreadbotEnvelope] = []
+    while let envelope = batch.next() { all.append(envelope) }
+    require(batch.isEmpty, "an element that cannot be read")
+    require(all.contains { $0.data != nil } == hasMessages, "other messages")
+    require(all.last { $0.id != nil }?.id == lastID, "another last id")
+    let list = (try? JSONValue(parsing: Array(bytes)))?["messages"]?.arrayValue
+    require(list.map { $0.count == all.count } ?? true, "another count")
+    return all
 }
 
 private func check(_ envelope: SpreadbotEnvelope) {

@@ -1,11 +1,10 @@
 """Messages of a Spreadbot connection, in each form that they come in, and none of them twice."""
 
 import functools
-import queue
 from collections.abc import Callable
 
 from bot import QUICKLY, Bot, Message
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import Build, Suite, expect
 from ladder_server import (
     LadderServer,
     Script,
@@ -22,7 +21,6 @@ from streams import Exchange
 
 ANY = r"RT_ERROR_\w+"
 NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
-BATCH = "application/vnd.spreadbot.batch+json; charset=utf-8"
 META = ["Sec-WebSocket-Protocol: ws+meta.nchan"]
 
 Test = Callable[[Build, LadderServer], None]
@@ -36,7 +34,6 @@ def add(suite: Suite, build: Build) -> None:
         frames_of_bytes,
         events,
         polls,
-        polls_in_batches,
         polls_move_the_id_in_their_query,
         polls_in_parts,
         a_cursor_for_all_legs,
@@ -44,11 +41,8 @@ def add(suite: Suite, build: Build) -> None:
         what_has_no_id_is_never_dropped,
         ids_end_with_their_channel,
         an_id_in_a_block_of_its_own_counts,
-        a_batch_without_ids_has_the_answers,
         polls_show_the_tokens_that_hold,
         a_pause_holds_messages,
-        a_pause_holds_the_rest_of_a_batch,
-        a_probe_leaves_the_rest_of_a_batch,
         another_path_is_taken,
     ]
     for test in tests:
@@ -200,30 +194,6 @@ def polls(build: Build, server: LadderServer) -> None:
     expect(ids[:3] == [None, "7", "1795255200:3"], f"ids {ids}")
 
 
-def polls_in_batches(build: Build, server: LadderServer) -> None:
-    """In their order, by the last id, which one that is no message may have; what is no batch is a
-    message."""
-    last = b'{"id": "2", "event": "e", "data": 0}'
-    batch = b'{"messages": [{"id": 1, "data": "a"}, {"data": [ ]}, ' + last + b"]}"
-    scripts = [
-        polled(batch, kind=BATCH),
-        polled(b'{"messages": []}', "Last-Event-ID: 9", kind=BATCH),
-        polled(b'{"messages": [{"id": 3, "event": "deleted"}, 7, {"data": "c"}]}', kind=BATCH),
-        polled(b'{"messages": [{"id": 4}, {}]}', kind=BATCH),
-        polled(b'{"messages": 1}', kind=BATCH),
-        silence,
-    ]
-    server.plan("/p", {Leg.POLL: scripts})
-    with Bot(build, server.origin, "p", transports=3, poll_interval=10) as bot:
-        bot.expect("transport 3", "open 3 0")
-        tells(bot, ("1", True, "p", "a"), ("1", False, "p", "[]"), ("2", True, "e", "0"))
-        # The id of an answer without a message is the cursor, too.
-        tells(bot, ("3", False, "p", "c"), ("4", False, "p", '{"messages": 1}'))
-        bot.end()
-    ids = [one.headers.get("last-event-id") for one in server.of("/p", Leg.POLL)]
-    expect(ids[:5] == [None, "2", "9", "3", "4"], f"ids {ids}")
-
-
 def polls_move_the_id_in_their_query(build: Build, server: LadderServer) -> None:
     """For servers that look at nothing else."""
     scripts = [polled(b"%d" % number, f"Last-Event-ID: {number}") for number in (1, 2, 3)]
@@ -333,18 +303,6 @@ def an_id_in_a_block_of_its_own_counts(build: Build, server: LadderServer) -> No
     expect(ids == [None, "2"], f"ids {ids}")
 
 
-def a_batch_without_ids_has_the_answers(build: Build, server: LadderServer) -> None:
-    batch = b'{"messages": [{"data": "a"}, {"data": "b"}]}'
-    scripts = [polled(batch, "Last-Event-ID: 7", kind=BATCH), silence]
-    server.plan("/p", {Leg.POLL: scripts})
-    with Bot(build, server.origin, "p", transports=3, poll_interval=10) as bot:
-        bot.expect("transport 3", "open 3 0")
-        tells(bot, ("", False, "p", "a"), ("7", True, "p", "b"))
-        bot.tell("state")
-        bot.expect("state 1 0 3 7")
-        bot.end()
-
-
 def polls_show_the_tokens_that_hold(build: Build, server: LadderServer) -> None:
     """Each is a request of its own."""
     server.plan("/p", {Leg.POLL: [polled(b"a"), polled(b"b"), silence]})
@@ -382,51 +340,6 @@ def a_pause_holds_messages(build: Build, server: LadderServer) -> None:
             bot.end()
         told = [message.data for message in bot.messages]
         expect(told == ["a", "b"], f"by leg {leg}: {told}")
-
-
-def a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
-    """What the next poll brings comes behind it."""
-    messages = (b'{"id": %d, "data": "%d"}' % (n, n) for n in range(4))
-    batch = b'{"messages": [%b]}' % b", ".join(messages)
-    server.plan("/p", {Leg.POLL: [polled(batch, kind=BATCH), polled(b"last"), silence]})
-    with Bot(build, server.origin, None, transports=3, poll_interval=10) as bot:
-        bot.tell("pause_at 1")
-        bot.tell("establish p")
-        bot.expect("transport 3", "open 3 0")
-        tells(bot, ("0", True, "p", "0"), ("1", True, "p", "1"))
-        while server.count("/p", Leg.POLL) < 2:
-            bot.is_silent()
-        bot.tell("state")
-        bot.expect("state 1 0 3 1")
-        bot.tell("pause_at 2")
-        bot.tell("resume")
-        tells(bot, ("2", True, "p", "2"))
-        bot.is_silent()
-        bot.tell("resume")
-        tells(bot, ("3", True, "p", "3"), ("3", False, "p", "last"))
-        bot.end()
-
-
-def a_probe_leaves_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
-    """A WebSocket that is found in a pause is gone to when the leg has handed on what it holds."""
-    closes: queue.Queue[bytes] = queue.Queue()
-
-    def probe(exchange: Exchange) -> None:
-        closes.put(Socket(exchange).serve())
-
-    batch = b'{"messages": [{"data": "a"}, {"data": "b"}, {"data": "c"}]}'
-    sockets = [status(404), probe, socket(b"d")]
-    server.plan("/p", {Leg.WEBSOCKET: sockets, Leg.POLL: [polled(batch, kind=BATCH), silence]})
-    with Bot(build, server.origin, None, upgrade="50,50") as bot:
-        bot.tell("pause_at a")
-        bot.tell("establish p")
-        bot.until("message - 0 p a", "transport .*", "open .*", "error .*")
-        closes.get(timeout=PATIENCE_S)
-        bot.is_silent()
-        bot.tell("resume")
-        bot.expect("message - 0 p b", "message - 0 p c", "transport 1")
-        bot.until("message - 0 p d", "open 1 .*")
-        bot.end()
 
 
 def another_path_is_taken(build: Build, server: LadderServer) -> None:

@@ -221,8 +221,12 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         act()
     }
 
-    private func legEnded(_ leg: SpreadbotLeg, _ end: SpreadbotLegEnd) {
+    func legEnded(_ leg: SpreadbotLeg, _ end: SpreadbotLegEnd) {
         guard leg === self.leg else { return }
+        guard leg.batch.isEmpty else {
+            leg.end = end
+            return
+        }
         let written = leg.written
         noteID(of: leg)
         // It would try again by itself.

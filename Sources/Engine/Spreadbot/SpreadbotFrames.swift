@@ -27,17 +27,11 @@ extension SpreadbotConnection {
 
     func resumeNow() {
         guard let leg else { return }
-        guard leg.batch.isEmpty else {
-            // In the next turn, as handlers are called by turns alone; the leg goes on behind it.
-            return loop.enqueue { [self] in
-                deliverBatch(leg)
-                if leg === self.leg, !isPaused { resume(leg) }
-            }
-        }
-        resume(leg)
+        // In the next turn, as handlers are called by turns alone.
+        if leg.batch.isEmpty { resume(leg) } else { continueBatch(leg) }
     }
 
-    private func resume(_ leg: SpreadbotLeg) {
+    func resume(_ leg: SpreadbotLeg) {
         leg.resume()
         guard let id = leg.owedPing, !isPaused else { return }
         leg.owedPing = nil

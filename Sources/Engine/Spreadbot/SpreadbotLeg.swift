@@ -25,8 +25,15 @@ final class SpreadbotLeg {
     var owedPing: SpreadbotSend.ID?
     /// The event stream's, which stays until another comes.
     var lastID: [UInt8]
-    /// What is left of the answer to a poll that holds several messages: those behind a pause.
-    var batch: ArraySlice<SpreadbotEnvelope> = []
+    /// What is left of the answer to a poll that holds several messages: those of later turns, or
+    /// behind a pause.
+    var batch = SpreadbotBatch()
+    /// A turn will go on with it.
+    var isContinuing = false
+    /// Its elements without data.
+    var skipped = 0
+    /// How the leg has ended, which is told behind the batch.
+    var end: SpreadbotLegEnd?
     /// Where each frame ends in what was written, in order, behind `passed`.
     private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []
     /// It was written, and all before it.

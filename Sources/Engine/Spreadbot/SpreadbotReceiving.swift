@@ -9,6 +9,11 @@ extension SpreadbotConnection {
             let event = frame.event.flatMap { $0.isEmpty ? nil : $0 }
             return deliver(leg, id: frame.id, event: event, frame.data)
         }
+        if kind == .text, bytes.count > SpreadbotEnvelope.maximumBytes,
+            SpreadbotEnvelope.mayBeMessage(bytes)
+        {
+            return refuse(bytes.count, leg)
+        }
         if kind == .text, let envelope = SpreadbotEnvelope.message(bytes) {
             return deliver(leg, envelope)
         }
@@ -32,43 +37,88 @@ extension SpreadbotConnection {
 
     /// An element of a batch that is no message: its id counts as if it were one.
     private func skip(_ leg: SpreadbotLeg, _ envelope: SpreadbotEnvelope) {
-        let name = configuration.base.displayName
-        Log.write(.warning, "\(name): an element of a batch has no data, and is skipped")
+        leg.skipped += 1
         guard leg === self.leg, let id = envelope.id else { return }
         if id.withUnsafeBytes({ session.received(leg.number, id: $0) }) { takeID() }
     }
 
+    /// JSON that takes too long to read ends the leg, as what is above the caller's limit does.
+    private func refuse(_ count: Int, _ leg: SpreadbotLeg) {
+        guard session.state != .disconnected else { return }
+        let name = configuration.base.displayName
+        let most = SpreadbotEnvelope.maximumBytes
+        let error = RealtimeError(.tooLarge, "\(name) sent \(count) bytes of JSON, not \(most)")
+        legEnded(leg, SpreadbotLegEnd(error: error))
+    }
+
     /// An answer of a poll, or a part of one.
     func receive(polled message: LongPollMessage, _ leg: SpreadbotLeg) {
+        guard leg === self.leg, case .poll(let poll) = leg.kind else { return }
         let type = MediaType(String(decoding: message.contentType, as: UTF8.self))
-        guard let type, type.matches(SpreadbotEnvelope.batchType),
-            var batch = SpreadbotEnvelope.batch(message.data)
-        else {
+        let isBatch = type?.matches(SpreadbotBatch.mediaType) ?? false
+        if isBatch, message.data.count > SpreadbotEnvelope.maximumBytes {
+            return refuse(message.data.count, leg)
+        }
+        guard isBatch, var batch = SpreadbotBatch(parsing: message.data) else {
             return deliver(leg, id: message.hadID ? message.id : nil, event: nil, message.data)
         }
-        guard case .poll(let poll) = leg.kind else { return }
-        let cursor = session.lastEventID
-        var isNew = batch.contains { $0.data != nil }
-        if let id = batch.last(where: { $0.id != nil })?.id {
+        var isNew = batch.hasMessages
+        if let id = batch.lastID {
             poll.found(id: String(decoding: id, as: UTF8.self))
-            isNew = isNew || !id.elementsEqual(cursor.utf8)
+            isNew = isNew || !id.elementsEqual(session.lastEventID.utf8)
         } else if message.hadID, batch.isEmpty {
             session.moved(leg.number, to: message.id)
             takeID()
         } else if message.hadID {
-            batch[batch.count - 1].id = Array(message.id)
+            batch.idOfAnswer = Array(message.id)
         }
         if !isNew { poll.foundNothing() }
-        leg.batch = batch[...]
+        leg.batch = batch
+        // The check of a large one was work enough for a turn.
+        guard message.data.count <= Loop.bytesPerTurn else { return continueBatch(leg) }
         deliverBatch(leg)
     }
 
-    /// Hands on what is left of a batch, until it is paused.
+    /// Elements of a batch that are delivered in one turn of the loop.
+    private static let elementsPerTurn = 1024
+
+    /// Hands on what is left of a batch, some of it in each turn, until it is paused.
     func deliverBatch(_ leg: SpreadbotLeg) {
-        while leg === self.leg, !isPaused, let envelope = leg.batch.popFirst() {
+        var left = SpreadbotConnection.elementsPerTurn
+        let end = leg.batch.bytesLeft - Loop.bytesPerTurn
+        while leg === self.leg, !isPaused, left > 0, leg.batch.bytesLeft > end,
+            let envelope = leg.batch.next()
+        {
+            // What is nothing costs no more than its text.
+            if envelope.data != nil || envelope.id != nil { left -= 1 }
             deliver(leg, envelope)
         }
+        guard leg === self.leg else { return }
+        guard leg.batch.isEmpty else {
+            if !isPaused { continueBatch(leg) }
+            return
+        }
+        if leg.skipped > 0 {
+            let name = configuration.base.displayName
+            Log.write(
+                .warning, "\(name): \(leg.skipped) elements of a batch have no data: skipped")
+            leg.skipped = 0
+        }
+        if let end = leg.end { return legEnded(leg, end) }
         makeRoom()
+    }
+
+    /// Goes on with a batch in the next turn, so that others have theirs in between; the leg goes
+    /// on behind it.
+    func continueBatch(_ leg: SpreadbotLeg) {
+        leg.pause()
+        guard !leg.isContinuing else { return }
+        leg.isContinuing = true
+        loop.enqueue { [self] in
+            leg.isContinuing = false
+            deliverBatch(leg)
+            if leg === self.leg, !isPaused, leg.batch.isEmpty { resume(leg) }
+        }
     }
 
     /// Hands on what was not delivered before.

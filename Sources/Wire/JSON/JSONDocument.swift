@@ -50,6 +50,10 @@ package struct JSONNode {
         UnsafeRawBufferPointer(rebasing: text[Int(token.pointee.start)..<Int(token.pointee.end)])
     }
 
+    private var span: JSONSpan {
+        JSONSpan(source: source, kind: token.pointee.kind, isPlain: token.pointee.isPlain)
+    }
+
     package var offset: Int { Int(token.pointee.start) }
 
     package var bool: Bool? {
@@ -61,10 +65,7 @@ package struct JSONNode {
     }
 
     /// A number that is written without fraction and exponent, and fits. -0 is 0.
-    package var integer: Int64? {
-        guard token.pointee.kind == .number, token.pointee.isPlain else { return nil }
-        return JSONNumber.integer(source)
-    }
+    package var integer: Int64? { span.integer }
 
     /// Any number: the nearest `Double`, nil for what is beyond all of them, such as 1e400.
     package var double: Double? {
@@ -78,19 +79,13 @@ package struct JSONNode {
     /// Calls `body` with a string's bytes: those of the text where it has no escape.
     /// - Returns: nil for what is no string.
     package func withString<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-        guard token.pointee.kind == .string else { return nil }
-        let inside = UnsafeRawBufferPointer(rebasing: source.dropFirst().dropLast())
-        if token.pointee.isPlain { return body(inside) }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(inside.count)
-        JSONString.unescape(inside, to: &bytes)
-        return bytes.withUnsafeBytes(body)
+        span.withString(body)
     }
 
     /// Whether it is this string, byte for byte.
     package func isString(_ other: String) -> Bool {
         var other = other
-        return other.withUTF8 { other in isString(UnsafeRawBufferPointer(other)) }
+        return other.withUTF8 { span.isString(UnsafeRawBufferPointer($0)) }
     }
 
     /// The member of this name, the last if there are several; nil in what is no object.
@@ -99,7 +94,7 @@ package struct JSONNode {
         return name.withUTF8 { name in
             let name = UnsafeRawBufferPointer(name)
             var found: JSONNode?
-            for member in members where member.name.isString(name) { found = member.value }
+            for member in members where member.name.span.isString(name) { found = member.value }
             return found
         }
     }
@@ -114,44 +109,10 @@ package struct JSONNode {
         Members(of: token.pointee.kind == .object ? self : nil)
     }
 
-    /// Appends the value's text without the blanks between its parts: numbers and strings stay as
-    /// they were written.
-    package func writeSource(to bytes: inout [UInt8]) {
-        let source = source
-        var start = 0
-        var isInString = false
-        var index = 0
-        while index < source.count {
-            switch source[index] {
-            case UInt8(ascii: "\""):
-                isInString.toggle()
-            case UInt8(ascii: "\\"):
-                // Only strings have it, and what it escapes is no end of one.
-                index += 1
-            case 0x20, 0x0A, 0x0D, 0x09:
-                if isInString { break }
-                bytes.append(contentsOf: source[start..<index])
-                start = index + 1
-            default:
-                break
-            }
-            index += 1
-        }
-        bytes.append(contentsOf: source[start...])
-    }
-
-    /// The value's text without blanks, see `writeSource`.
+    /// The value's text without the blanks between its parts: numbers and strings stay as they
+    /// were written.
     package var sourceText: String {
-        var bytes: [UInt8] = []
-        writeSource(to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private func isString(_ other: UnsafeRawBufferPointer) -> Bool {
-        // Escapes never make a string longer.
-        guard source.count >= other.count + 2 else { return false }
-        if token.pointee.isPlain, source.count != other.count + 2 { return false }
-        return withString { $0.elementsEqual(other) } ?? false
+        String(decoding: span.compact, as: UTF8.self)
     }
 
     fileprivate func node(at index: UInt32) -> JSONNode {

@@ -2,11 +2,19 @@
 struct JSONScanner {
     private let text: UnsafeRawBufferPointer
     private let end: Int
-    private(set) var offset = 0
+    var offset: Int
+    /// Blanks that were skipped so far.
+    private(set) var blanks = 0
 
-    init(_ text: UnsafeRawBufferPointer) {
+    init(_ text: UnsafeRawBufferPointer, from offset: Int = 0) {
         self.text = text
         end = text.count
+        self.offset = offset
+    }
+
+    /// What was read from `start` on.
+    func source(from start: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: text[start..<offset])
     }
 
     var isAtEnd: Bool { offset == end }
@@ -23,7 +31,9 @@ struct JSONScanner {
     mutating func skipBlanks() {
         while offset < end {
             switch text[offset] {
-            case 0x20, 0x0A, 0x0D, 0x09: offset += 1
+            case 0x20, 0x0A, 0x0D, 0x09:
+                offset += 1
+                blanks += 1
             default: return
             }
         }
@@ -70,7 +80,7 @@ struct JSONScanner {
         offset += 1
         var isPlain = true
         while true {
-            skipPlain()
+            if byte != UInt8(ascii: "\\") { skipPlain() }
             switch byte {
             case UInt8(ascii: "\"") where offset < end:
                 offset += 1

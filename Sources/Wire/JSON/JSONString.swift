@@ -1,29 +1,59 @@
 /// The escapes of JSON's strings (RFC 8259 §7).
 enum JSONString {
-    /// Appends what the inside of a string means, which a scanner has accepted.
-    static func unescape(_ inside: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
-        var start = 0
+    /// What the inside of a string means, which a scanner has accepted. It is never longer.
+    static func unescaped(_ inside: UnsafeRawBufferPointer) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: inside.count) { bytes, count in
+            count = unescape(inside, into: UnsafeMutableRawBufferPointer(bytes))
+        }
+    }
+
+    /// The same into storage that is as long.
+    /// - Returns: the count of bytes written.
+    static func unescape(
+        _ inside: UnsafeRawBufferPointer, into bytes: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        var count = 0
         var index = 0
-        while index < inside.count {
-            guard inside[index] == UInt8(ascii: "\\"), index + 1 < inside.count else {
-                index += 1
-                continue
-            }
-            bytes.append(contentsOf: inside[start..<index])
+        while true {
+            copyPlain(inside, &index, bytes, &count)
+            guard index + 1 < inside.count else { return count }
             let escape = inside[index + 1]
             index += 2
             switch escape {
-            case UInt8(ascii: "b"): bytes.append(0x08)
-            case UInt8(ascii: "f"): bytes.append(0x0C)
-            case UInt8(ascii: "n"): bytes.append(0x0A)
-            case UInt8(ascii: "r"): bytes.append(0x0D)
-            case UInt8(ascii: "t"): bytes.append(0x09)
-            case UInt8(ascii: "u"): appendScalar(inside, &index, to: &bytes)
-            default: bytes.append(escape)
+            case UInt8(ascii: "b"): bytes[count] = 0x08
+            case UInt8(ascii: "f"): bytes[count] = 0x0C
+            case UInt8(ascii: "n"): bytes[count] = 0x0A
+            case UInt8(ascii: "r"): bytes[count] = 0x0D
+            case UInt8(ascii: "t"): bytes[count] = 0x09
+            case UInt8(ascii: "u"):
+                writeScalar(inside, &index, bytes, &count)
+                continue
+            default: bytes[count] = escape
             }
-            start = index
+            count += 1
         }
-        bytes.append(contentsOf: inside[start...])
+    }
+
+    /// Copies up to a backslash or the end, eight bytes at a time.
+    private static func copyPlain(
+        _ inside: UnsafeRawBufferPointer, _ index: inout Int,
+        _ bytes: UnsafeMutableRawBufferPointer, _ count: inout Int
+    ) {
+        if index < inside.count, inside[index] == UInt8(ascii: "\\") { return }
+        while inside.count - index >= 8 {
+            let word = UInt64(
+                littleEndian: inside.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            bytes.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
+            let found = word.firstByte(UInt8(ascii: "\\"))
+            index += found
+            count += found
+            if found < 8 { return }
+        }
+        while index < inside.count, inside[index] != UInt8(ascii: "\\") {
+            bytes[count] = inside[index]
+            index += 1
+            count += 1
+        }
     }
 
     /// Appends a string with its quotation marks: escaped is what must be, and nothing else.
@@ -61,25 +91,41 @@ enum JSONString {
         }
     }
 
-    /// The character of the digits at `index`, with the second half of a pair if it is one.
-    private static func appendScalar(
-        _ inside: UnsafeRawBufferPointer, _ index: inout Int, to bytes: inout [UInt8]
+    /// Writes the character of the digits at `index`, with the second half of a pair if it is one.
+    private static func writeScalar(
+        _ inside: UnsafeRawBufferPointer, _ index: inout Int,
+        _ bytes: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) {
-        var units = [unit(inside, &index)]
-        if 0xD800...0xDBFF ~= units[0], inside.count - index >= 6 {
+        var scalar = unit(inside, &index)
+        if 0xD800...0xDBFF ~= scalar {
             index += 2
-            units.append(unit(inside, &index))
+            scalar = 0x10000 + (scalar & 0x3FF) << 10 + unit(inside, &index) & 0x3FF
         }
-        bytes.append(contentsOf: String(decoding: units, as: UTF16.self).utf8)
+        let length = scalar < 0x80 ? 1 : scalar < 0x800 ? 2 : scalar < 0x10000 ? 3 : 4
+        for place in (1..<length).reversed() {
+            bytes[count + place] = UInt8(truncatingIfNeeded: 0x80 | scalar & 0x3F)
+            scalar >>= 6
+        }
+        let mark: UInt32 = length == 1 ? 0 : 0xF00 >> length
+        bytes[count] = UInt8(truncatingIfNeeded: mark | scalar)
+        count += length
     }
 
-    private static func unit(_ inside: UnsafeRawBufferPointer, _ index: inout Int) -> UInt16 {
-        var unit: UInt16 = 0
-        let end = min(index + 4, inside.count)
-        while index < end {
-            unit = unit << 4 | UInt16(inside[index].hexDigitValue ?? 0)
-            index += 1
+    private static func unit(_ inside: UnsafeRawBufferPointer, _ index: inout Int) -> UInt32 {
+        var unit: UInt32 = 0
+        for place in index..<index + 4 {
+            unit = unit << 4 | UInt32(inside[place].hexDigitValue ?? 0)
         }
+        index += 4
         return unit
+    }
+}
+
+extension UInt64 {
+    /// Where a byte is first, of eight that were read little-endian; 8 for nowhere.
+    fileprivate func firstByte(_ byte: UInt8) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let other = self ^ (ones &* UInt64(byte))
+        return ((other &- ones) & ~other & (ones << 7)).trailingZeroBitCount / 8
     }
 }

@@ -11,7 +11,7 @@ struct JSONToken {
     /// one around it.
     var next: UInt32
     let kind: Kind
-    /// A number without fraction and exponent; a string without escapes.
+    /// A number without fraction and exponent; a string without escapes. Of no array or object.
     let isPlain: Bool
 }
 
@@ -82,66 +82,62 @@ struct JSONTape: ~Copyable {
                 let kind: JSONToken.Kind = scanner.byte == UInt8(ascii: "{") ? .object : .array
                 let outer = innermost
                 innermost = UInt32(count)
-                append(JSONToken(kind: kind, from: start, to: start, next: outer))
-                scanner.skip()
-                if scanner.byte != JSONTape.closing(kind) {
+                append(
+                    JSONToken(kind: kind, from: start, to: start, next: outer, isPlain: false))
+                if scanner.enters(kind) {
                     if kind == .object { try readName(&scanner) }
                     continue
                 }
+                innermost = outer
+                close(count - 1, scanner)
+                depth -= 1
             case UInt8(ascii: "\""):
                 let isPlain = try scanner.readString()
-                append(.string, start, scanner, isPlain)
+                append(.string, start, scanner.offset, isPlain)
             case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
                 let isInteger = try scanner.readNumber()
-                append(.number, start, scanner, isInteger)
+                append(.number, start, scanner.offset, isInteger)
             default:
-                append(try scanner.readLiteral(), start, scanner, true)
+                let kind = try scanner.readLiteral()
+                append(kind, start, scanner.offset, true)
             }
-            scanner.skipBlanks()
             while innermost != JSONTape.none, let tokens {
                 let container = tokens + Int(innermost)
                 let kind = container.pointee.kind
-                if scanner.byte == UInt8(ascii: ",") {
-                    scanner.skip()
+                if try scanner.goesOn(in: kind) {
                     if kind == .object { try readName(&scanner) }
                     break
                 }
-                guard scanner.byte == JSONTape.closing(kind) else {
-                    let wanted = kind == .object ? "\",\" or \"}\"" : "\",\" or \"]\""
-                    throw scanner.unexpected("where \(wanted) belongs")
-                }
-                innermost = container.pointee.next
-                container.pointee.next = UInt32(count)
-                container.pointee.end = UInt32(scanner.offset + 1)
-                scanner.skip()
+                let outer = container.pointee.next
+                close(Int(innermost), scanner)
+                innermost = outer
                 depth -= 1
             }
             if innermost == JSONTape.none { break }
         }
+        scanner.skipBlanks()
         guard scanner.isAtEnd else { throw scanner.unexpected("behind the value") }
+    }
+
+    /// The array or object of this token has ended.
+    private func close(_ index: Int, _ scanner: JSONScanner) {
+        guard let tokens else { return }
+        (tokens + index).pointee.next = UInt32(count)
+        (tokens + index).pointee.end = UInt32(scanner.offset)
     }
 
     /// A member's name and the colon.
     private mutating func readName(_ scanner: inout JSONScanner) throws(RealtimeError) {
         let start = scanner.offset
-        guard scanner.byte == UInt8(ascii: "\"") else {
-            throw scanner.unexpected("where a member's name belongs")
-        }
-        let isPlain = try scanner.readString()
-        append(.string, start, scanner, isPlain)
-        scanner.skipBlanks()
-        guard scanner.byte == UInt8(ascii: ":") else {
-            throw scanner.unexpected("where \":\" belongs")
-        }
-        scanner.skip()
+        let name = try scanner.readName()
+        append(.string, start, start + name.source.count, name.isPlain)
     }
 
     private mutating func append(
-        _ kind: JSONToken.Kind, _ start: Int, _ scanner: JSONScanner, _ isPlain: Bool
+        _ kind: JSONToken.Kind, _ start: Int, _ end: Int, _ isPlain: Bool
     ) {
         let next = UInt32(count + 1)
-        append(
-            JSONToken(kind: kind, from: start, to: scanner.offset, next: next, isPlain: isPlain))
+        append(JSONToken(kind: kind, from: start, to: end, next: next, isPlain: isPlain))
     }
 
     private mutating func append(_ token: JSONToken) {
@@ -165,10 +161,6 @@ struct JSONTape: ~Copyable {
 
     private static let none = UInt32.max
 
-    private static func closing(_ kind: JSONToken.Kind) -> UInt8 {
-        kind == .object ? UInt8(ascii: "}") : UInt8(ascii: "]")
-    }
-
     private static func firstInvalid(_ text: UnsafeRawBufferPointer) -> Int {
         var validator = UTF8Validator()
         for index in text.indices {
@@ -180,7 +172,7 @@ struct JSONTape: ~Copyable {
 }
 
 extension JSONToken {
-    init(kind: Kind, from start: Int, to end: Int, next: UInt32, isPlain: Bool = true) {
+    init(kind: Kind, from start: Int, to end: Int, next: UInt32, isPlain: Bool) {
         self.init(
             start: UInt32(start), end: UInt32(end), next: next, kind: kind, isPlain: isPlain)
     }

@@ -1,5 +1,4 @@
-/// A message as JSON: `{"id": …, "event": …, "data": …}`, or a batch of them
-/// (sse-poll-rest.md, B6).
+/// A message as JSON: `{"id": …, "event": …, "data": …}` (sse-poll-rest.md, B6).
 package struct SpreadbotEnvelope: Equatable {
     /// A string, or an integer in decimal; nil for none.
     package var id: [UInt8]?
@@ -8,51 +7,104 @@ package struct SpreadbotEnvelope: Equatable {
     /// that is no message, whose id counts all the same.
     package let data: [UInt8]?
 
-    package static let batchType = "application/vnd.spreadbot.batch+json"
+    /// Of one as JSON, and of a batch: what holds up the loop for no more than a blink.
+    package static let maximumBytes = 16 << 20
 
-    private init(_ node: JSONNode) {
-        data = node["data"].map(SpreadbotEnvelope.bytes)
-        event = node["event"]?.string.flatMap { $0.isEmpty ? nil : Array($0.utf8) }
-        let id = node["id"].map(SpreadbotEnvelope.id)
-        self.id = id.flatMap { $0.withUnsafeBytes(SpreadbotID.isCursor) ? $0 : nil }
-    }
-
-    private static func id(_ node: JSONNode) -> [UInt8] {
-        if let bytes = node.withString({ Array($0) }) { return bytes }
-        if let integer = node.integer { return Array(String(integer).utf8) }
-        // Digits alone are an integer too when no type of ours holds it.
-        let isDigits = node.source.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-        return isDigits ? Array(node.source) : []
-    }
-
-    private static func bytes(_ node: JSONNode) -> [UInt8] {
-        if let bytes = node.withString({ Array($0) }) { return bytes }
-        var bytes: [UInt8] = []
-        node.writeSource(to: &bytes)
-        return bytes
+    init(_ members: Members) {
+        id = members.cursor
+        event = members.event?.stringBytes.flatMap { $0.isEmpty ? nil : $0 }
+        data = members.data.map { $0.stringBytes ?? $0.compact }
     }
 
     /// - Returns: nil for what is no JSON object with a member `data`.
     package static func message(
         _ bytes: UnsafeRawBufferPointer
     ) -> SpreadbotEnvelope? {
-        guard bytes.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "{") else {
-            return nil
-        }
-        var document = JSONDocument()
-        let envelope = try? document.read(bytes) { SpreadbotEnvelope($0) }
-        return envelope?.data == nil ? nil : envelope
+        var scanner = JSONScanner(bytes)
+        scanner.skipBlanks()
+        guard scanner.byte == UInt8(ascii: "{"), UTF8Validator.isValid(bytes),
+            let members = try? Members(&scanner, levels: JSONDocument.defaultDepth),
+            members.data != nil
+        else { return nil }
+        scanner.skipBlanks()
+        return scanner.isAtEnd ? SpreadbotEnvelope(members) : nil
     }
 
-    /// - Returns: the messages of `{"messages": [...]}` in order; nil for what is no batch.
-    package static func batch(
-        _ bytes: UnsafeRawBufferPointer
-    ) -> [SpreadbotEnvelope]? {
-        var document = JSONDocument()
-        let messages = try? document.read(bytes) { root -> [SpreadbotEnvelope]? in
-            guard let list = root["messages"], case .array = list.kind else { return nil }
-            return list.elements.map { SpreadbotEnvelope($0) }
+    /// Whether it begins like a JSON object.
+    package static func mayBeMessage(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var scanner = JSONScanner(bytes)
+        scanner.skipBlanks()
+        return scanner.byte == UInt8(ascii: "{")
+    }
+
+    /// The members that count, where they stand; of those of one name the last.
+    struct Members {
+        private(set) var id: JSONSpan?
+        private(set) var event: JSONSpan?
+        private(set) var data: JSONSpan?
+
+        /// Reads the value here, which has none of them if it is no object.
+        init(_ scanner: inout JSONScanner, levels: Int) throws(RealtimeError) {
+            guard scanner.byte == UInt8(ascii: "{") else {
+                try scanner.readValue(levels: levels)
+                return
+            }
+            let levels = try scanner.inside(levels)
+            guard scanner.enters(.object) else { return }
+            repeat {
+                switch Name(try scanner.readName()) {
+                case .id: id = try scanner.readSpan(levels: levels)
+                case .event: event = try scanner.readSpan(levels: levels)
+                case .data: data = try scanner.readSpan(levels: levels)
+                case .other: try scanner.readValue(levels: levels)
+                }
+            } while try scanner.goesOn(in: .object)
         }
-        return messages ?? nil
+
+        /// Whether the id can be a cursor.
+        var hasCursor: Bool {
+            switch id?.kind {
+            case .string:
+                // An escape has six bytes at most, and a string two quotation marks.
+                guard let id, id.source.count <= 6 * SpreadbotID.longest + 2 else { return false }
+                return id.withString(SpreadbotID.isCursor) ?? false
+            case .number:
+                guard let id, id.isPlain, id.source.count <= SpreadbotID.longest else {
+                    return false
+                }
+                // Digits alone are an integer too when no type of ours holds it.
+                return id.source.first != UInt8(ascii: "-") || id.integer != nil
+            default: return false
+            }
+        }
+
+        /// The id, if it can be one.
+        var cursor: [UInt8]? {
+            guard hasCursor, let id else { return nil }
+            if let bytes = id.stringBytes { return bytes }
+            // -0 is 0.
+            return id.integer.map { Array(String($0).utf8) } ?? Array(id.source)
+        }
+    }
+
+    private enum Name {
+        case id, event, data, other
+
+        init(_ name: JSONSpan) {
+            // The longest with six bytes for each of its own.
+            guard name.source.count <= 32 else {
+                self = .other
+                return
+            }
+            self =
+                name.withString { name in
+                    switch name.count {
+                    case 2 where name.elementsEqual("id".utf8): .id
+                    case 4 where name.elementsEqual("data".utf8): .data
+                    case 5 where name.elementsEqual("event".utf8): .event
+                    default: .other
+                    }
+                } ?? .other
+        }
     }
 }

@@ -8,7 +8,16 @@ import Wire
     }
 
     private func batch(_ text: String) -> [SpreadbotEnvelope]? {
-        Array(text.utf8).withUnsafeBytes { SpreadbotEnvelope.batch($0) }
+        guard var batch = Array(text.utf8).withUnsafeBytes({ SpreadbotBatch(parsing: $0) }) else {
+            return nil
+        }
+        let (hasMessages, lastID) = (batch.hasMessages, batch.lastID)
+        var all: [SpreadbotEnvelope] = []
+        while let envelope = batch.next() { all.append(envelope) }
+        #expect(batch.isEmpty)
+        #expect(all.contains { $0.data != nil } == hasMessages)
+        #expect(all.last { $0.id != nil }?.id == lastID)
+        return all
     }
 
     private func check(
@@ -67,6 +76,49 @@ import Wire
         "{\"data\":1", "{\"data\":1}x", "{\"data\":\"\\x\"}", "[{\"data\":1}]",
     ]) func whatIsNoEnvelopeIsNone(text: String) {
         #expect(message(text) == nil)
+    }
+
+    @Test func ofMembersOfOneNameTheLastCounts() {
+        check(
+            message(#"{"data":1,"id":"a","data":"x","i\u0064":2,"id":null,"event":"e"}"#), nil, "e",
+            "x")
+        check(message(#"{"id":"a","d\u0061ta":"x","\u0069\u0064":2}"#), "2", nil, "x")
+        #expect(batch(#"{"messages":[{"id":1,"data":1}],"messages":[]}"#) == [])
+        #expect(batch(#"{"messages":[{"data":1}],"messages":2}"#) == nil)
+        #expect(batch(#"{"messages":3,"m\u0065ssages":[{"data":1}]}"#)?.count == 1)
+    }
+
+    @Test func escapesAreWhatTheyMean() {
+        check(
+            message(
+                #"{"data":"01234567\b\f\n\r\t\/\\\"\u0041\u00e9\u20AC\ud83d\ude00 and more text"}"#
+            ), nil, nil, "01234567\u{8}\u{c}\n\r\t/\\\"Aé€😀 and more text")
+        #expect(message(#"{"data":"\ud83d"}"#) == nil)
+        #expect(message(#"{"data":"\ude00\ud83d"}"#) == nil)
+        let invalid: [UInt8] = Array("{\"data\":\"".utf8) + [0xFF] + Array("\"}".utf8)
+        #expect(invalid.withUnsafeBytes { SpreadbotEnvelope.message($0) } == nil)
+    }
+
+    @Test func depthIsThatOfTheWholeText() {
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        check(message("{\"data\":\(nested(127))}"), nil, nil, nested(127))
+        #expect(message("{\"data\":\(nested(128))}") == nil)
+        #expect(batch("{\"messages\":[{\"data\":\(nested(125))}]}")?.count == 1)
+        #expect(batch("{\"messages\":[{\"data\":\(nested(126))}]}") == nil)
+    }
+
+    @Test func anAnswersIDIsThatOfTheLastElement() throws {
+        var batch = try #require(
+            Array(#"{"messages":[{"data":1} , 2 , {"data":3} ] }"#.utf8).withUnsafeBytes {
+                SpreadbotBatch(parsing: $0)
+            })
+        batch.idOfAnswer = Array("9".utf8)
+        #expect(batch.next()?.id == nil)
+        #expect(batch.next()?.data == nil)
+        check(batch.next(), "9", nil, "3")
+        #expect(batch.next() == nil)
     }
 
     @Test func deepDataIsRefusedWithoutHarm() {

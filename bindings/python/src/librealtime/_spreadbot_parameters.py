@@ -106,7 +106,8 @@ class Parameters:
         as the network says.
     :param reachability: a ``Reachability``: while it is offline no attempt is made and none is
         counted. Default None: as the kernel tells.
-    :param max_size: the largest message, and the largest answer to a poll. Default 16 MiB.
+    :param max_size: the largest message, and the largest answer to a poll. Default 16 MiB, which
+        those as JSON never exceed.
     :param max_queue: how many messages may wait to be taken before receiving pauses. Default 1024.
         A WebSocket confirms a send behind what it sent before: while receiving pauses, a send by
         the task that takes the messages, or with nobody to take them, raises ``BufferFull``. A
