@@ -398,6 +398,12 @@ def steps_down(result: Result) -> list[str]:
     return [] if len(first) == 1 else [f"the WebSocket failed {len(first)} times, not once"]
 
 
+def ends_polls(result: Result) -> list[str]:
+    """JSON that is too long ends the transport it came by."""
+    found = [o for o in result["outcomes"] if "bytes of JSON" in o["text"]]
+    return [] if found else ["the batch was not refused"]
+
+
 def bots() -> None:
     bot = ("spreadbot",)
     each(bot, "trailers", seconds=1.5)
@@ -413,6 +419,16 @@ def bots() -> None:
     each(bot, "token-storm", options=tokens, cpu="all", max_requests=25, quiet=True, seconds=2)
     each(bot, "token-nested", options=tokens, cpu="all", max_requests=25, seconds=2)
     each(bot, "token-endless", options=tokens, seconds=2)
+    each(bot, "token-wide", options=tokens, seconds=2)
+    slow: dict[str, object] = {"options": {"timeout": 5000}, "cpu": "none", "seconds": 3.0}
+    each(bot, "batch-messages", messages=1, **slow)
+    each(bot, "batch-escapes", NONE, messages=1, **slow)
+    each(bot, "batch-keys", NONE, messages=1, **slow)
+    each(bot, "batch-numbers", NONE, **slow)
+    each(bot, "batch-large", also=ends_polls, **slow)
+    each(bot, "ws-numbers", NONE, messages=1, **slow)
+    each(bot, "ws-escapes", messages=1, **slow)
+    each(bot, "ws-numbers-large", status=TOO_LARGE, **slow)
     refused = {"proxied": "http://example.invalid/", "quiet": True, "seconds": 2.0}
     each(bot, "connect-refused", also=steps_down, **refused)
 

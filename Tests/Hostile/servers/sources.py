@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 
 from servers.http1 import CHUNKED, EVENT, answer, chunk, head
 from servers.peer import Peer, attack
@@ -350,3 +351,66 @@ def token_nested(peer: Peer) -> None:
             answer(peer, b"[" * 10_000_000)
         else:
             answer(peer, b"", b"WWW-Authenticate: Bearer", status=b"401 Unauthorized")
+
+
+@attack
+def token_wide(peer: Peer) -> None:
+    """As token-nested, where the answer is a list of millions of numbers."""
+    while True:
+        path = peer.request().split(b" ")[1]
+        if path == b"/token":
+            answer(peer, b'{"access_token":[' + b"1," * 5_000_000 + b"1]}")
+        else:
+            answer(peer, b"", b"WWW-Authenticate: Bearer", status=b"401 Unauthorized")
+
+
+# Spreadbot's messages as JSON.
+
+
+def batch(peer: Peer, opening: bytes, unit: bytes, times: int, closing: bytes) -> None:
+    """Refuses what is no poll, and answers polls with a batch, as gzip."""
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    body = compressor.compress(opening)
+    many = unit * 1000
+    body += b"".join(compressor.compress(many) for _ in range(times // 1000))
+    body += compressor.compress(closing) + compressor.flush()
+    fields = [
+        b"HTTP/1.1 200 OK",
+        b"Content-Type: application/vnd.spreadbot.batch+json",
+        b"Content-Encoding: gzip",
+        b"Content-Length: %d" % len(body),
+    ]
+    while True:
+        request = peer.request().lower()
+        if b"\r\nupgrade: websocket" in request or b"text/event-stream" in request:
+            answer(peer, b"", status=b"404 Not Found")
+        else:
+            peer.send(b"\r\n".join(fields) + b"\r\n\r\n" + body)
+
+
+@attack
+def batch_numbers(peer: Peer) -> None:
+    """Elements that are nothing, nearly as many as a batch may have."""
+    batch(peer, b'{"messages":[', b"1,", 8_000_000, b"1]}")
+
+
+@attack
+def batch_messages(peer: Peer) -> None:
+    """Messages of a byte."""
+    batch(peer, b'{"messages":[', b'{"id":1,"data":1},', 900_000, b'{"data":1}]}')
+
+
+@attack
+def batch_keys(peer: Peer) -> None:
+    batch(peer, b"{", b'"a":1,', 2_700_000, b'"messages":[{"data":1}]}')
+
+
+@attack
+def batch_escapes(peer: Peer) -> None:
+    batch(peer, b'{"messages":[{"data":"', b"\\u0041", 2_700_000, b'"}]}')
+
+
+@attack
+def batch_large(peer: Peer) -> None:
+    """More than a batch may have, and less than any answer."""
+    batch(peer, b'{"messages":[', b"1,", 31_000_000, b"1]}")

@@ -296,3 +296,29 @@ def ws_answers_with_h2(peer: Peer) -> None:
     """An HTTP/2 server behind a WebSocket's handshake."""
     peer.request()
     peer.flood(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+
+
+def envelope(peer: Peer, opening: bytes, unit: bytes, times: int, closing: bytes) -> None:
+    """One message for a Spreadbot as JSON, compressed."""
+    handshake(peer, DEFLATE)
+    peer.drain()
+    payload = deflated(opening) + deflated(unit * 1_000_000) * (times // 1_000_000)
+    peer.send(frame(FIN | RSV1 | TEXT, payload + compressed(closing)))
+    peer.hold()
+
+
+@attack
+def ws_numbers(peer: Peer) -> None:
+    """An envelope of numbers, nearly as long as one may be."""
+    envelope(peer, b'{"data":[', b"1,", 8_000_000, b"1]}")
+
+
+@attack
+def ws_escapes(peer: Peer) -> None:
+    envelope(peer, b'{"data":"', b"\\u0041", 2_000_000, b'"}')
+
+
+@attack
+def ws_numbers_large(peer: Peer) -> None:
+    """An envelope that is longer than one may be, and less than any message."""
+    envelope(peer, b'{"data":[', b"1,", 31_000_000, b"1]}")
