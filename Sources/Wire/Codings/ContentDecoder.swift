@@ -22,9 +22,8 @@ package final class ContentDecoder {
     /// Codings on top of each other. Servers use one; a proxy may add another. Each may keep a
     /// window of 16 MiB (br), and each can multiply what the one before it has multiplied.
     package static let mostCodings = 3
-    /// The most that one coding consumes in a step.
-    private static let pieceBytes = 64 << 10
-    /// Bytes consumed and produced by all codings together above which `decode` returns.
+    /// Above this much work of all codings together `decode` returns: a byte produced counts one,
+    /// a byte consumed as `ContentCoding.inputCost` says.
     private static let workPerCall = 128 << 10
     /// Output of one coding that the next one has not consumed yet.
     private static let betweenBytes = 16 << 10
@@ -117,7 +116,8 @@ package final class ContentDecoder {
         let waiting =
             index == 0
             ? UnsafeRawBufferPointer(rebasing: input[step.consumed...]) : link.input.readable
-        let piece = UnsafeRawBufferPointer(rebasing: waiting.prefix(ContentDecoder.pieceBytes))
+        let most = ContentDecoder.workPerCall / 2 / link.coding.inputCost
+        let piece = UnsafeRawBufferPointer(rebasing: waiting.prefix(most))
         guard !piece.isEmpty || link.hasMore else { return 0 }
         let isLast = index == links.count - 1
         let room: UnsafeMutableRawBufferPointer
@@ -139,7 +139,7 @@ package final class ContentDecoder {
         } else {
             links[index + 1].input.commit(done.produced)
         }
-        let work = done.consumed + done.produced
+        let work = done.consumed * link.coding.inputCost + done.produced
         if work == 0, !piece.isEmpty, link.fault == nil { link.fault = "data: no progress" }
         return work
     }
