@@ -300,7 +300,7 @@ def stalled_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -> Non
         while not stall(stack, int(url.split(":")[2].strip("/"))):
             url = servers.script(until_closed)
         with make(by_name(url), ip_version=6, open_timeout_ms=500) as probe:
-            fails(probe, "RT_ERROR_TIMEOUT", text="connecting")
+            fails(probe, "RT_ERROR_TIMEOUT", text="cannot connect")
         # Without an end of its own: only the other address can open it.
         with make(by_name(url), open_timeout_ms=0) as probe:
             probe.expect("open .*")
