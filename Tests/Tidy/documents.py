@@ -1,16 +1,22 @@
-"""Rules for the Markdown pages: links lead somewhere, and examples are files that CI runs."""
+"""Rules for the Markdown pages: links lead somewhere, examples are files that CI runs, and each
+rule that a comment cites is on one of the pages."""
 
 import pathlib
 import re
 from collections.abc import Iterator
 
-from source import Complaint, Source, blank
+from source import Complaint, Source, blank, comments
 
 # An example is announced by its path in a comment on the line before its fence.
 _EXAMPLE = re.compile(r"(?m)^<!-- (\S+) -->\n```\w*\n([\s\S]*?)^```$")
 _ANY_FENCE = re.compile(r"(?m)^```(c|python|swift)\n")
 _FENCE = re.compile(r"(?m)^```[\s\S]*?^```$")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
+# A rule's code: a letter for the page, and a number.
+_CODE = re.compile(r"(?<![\w.])[GPCLRB][1-9]\d?(?!\w)")
+# Not a rule: the standards of C.
+_LANGUAGES = {"C11", "C17", "C23", "C99"}
 
 
 def links(root: pathlib.Path, sources: list[Source]) -> Iterator[Complaint]:
@@ -32,7 +38,26 @@ def links(root: pathlib.Path, sources: list[Source]) -> Iterator[Complaint]:
 def anchors(text: str) -> set[str]:
     """Heading names as they appear in addresses."""
     headings = re.findall(r"(?m)^#+ (.*)$", text)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    names = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return names | set(_ANCHOR.findall(text))
+
+
+def codes(sources: list[Source]) -> Iterator[Complaint]:
+    """Each rule that a comment cites has an anchor on one page of docs/, and only one."""
+    homes: dict[str, str] = {}
+    for source in sources:
+        if not source.path.startswith("docs/"):
+            continue
+        for match in _ANCHOR.finditer(source.text):
+            line, code = source.line_of(match.start()), match[1]
+            if code in homes:
+                yield Complaint(source.path, line, f"{code} is a rule of {homes[code]} already")
+            homes[code] = source.path
+    for source in sources:
+        for line, comment in comments(source):
+            for code in _CODE.findall(comment):
+                if code not in homes and code not in _LANGUAGES:
+                    yield Complaint(source.path, line, f"no page of docs/ has the rule {code}")
 
 
 def examples(sources: list[Source]) -> Iterator[Complaint]:

@@ -180,6 +180,26 @@ class Documents(unittest.TestCase):
             ],
         )
 
+    def test_anchors(self) -> None:
+        self.assertEqual(documents.anchors('# A b\n<a id="C9"></a>\n'), {"a-b", "C9"})
+
+    def test_rules_are_on_a_page(self) -> None:
+        page = Source("docs/a.md", '<a id="C9"></a>\n<a id="C10"></a>\n')
+        again = Source("docs/b.md", '<a id="C9"></a>\n')
+        swift = Source("a.swift", '// C9, C99\nlet a = "C8"\n/// C12 to C10\n')
+        python = Source("a.py", '"""C10.\n\nL7\n"""\nx = "C8"  # R3\n')
+        header = Source("a.h", "/* x\n * B4 */\n")
+        self.assertEqual(
+            said(documents.codes([page, again, swift, python, header])),
+            [
+                "docs/b.md:1: C9 is a rule of docs/a.md already",
+                "a.swift:3: no page of docs/ has the rule C12",
+                "a.py:5: no page of docs/ has the rule R3",
+                "a.py:3: no page of docs/ has the rule L7",
+                "a.h:2: no page of docs/ has the rule B4",
+            ],
+        )
+
     def readme(self, text: str) -> list[str]:
         files = [Source(f"x.{suffix}", f"{suffix}\n") for suffix in ("c", "py", "swift")]
         return said(documents.examples([Source("README.md", text), *files]))
