@@ -1,7 +1,7 @@
 import Wire
 
 /// Whether the server said, by HTTP/2, that it has not begun with a request (RFC 9113 §8.7): then
-/// it may be sent again whatever it does (sse-poll-rest.md, R3). libcurl 7.88 tells that in words
+/// it may be sent again whatever it does (docs/rest.md, R3). libcurl 7.88 tells that in words
 /// alone; what was refused by RST_STREAM it sends again itself, five times, before it gives up.
 struct HTTP2Refusal {
     private var stream: UInt64?

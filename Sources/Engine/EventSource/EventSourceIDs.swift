@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-// The last event id of an event source, and where it is kept (sse-poll-rest.md, C14). The loop's
+// The last event id of an event source, and where it is kept (docs/eventsource.md, C14). The loop's
 // owner only.
 extension EventSourceConnection {
     /// What cannot be used is told now, and not when the first id is written.

@@ -2,7 +2,7 @@ import CShims
 import Session
 import Wire
 
-/// An answer on its way to the caller: one message, or a batch of them (sse-poll-rest.md, L7).
+/// An answer on its way to the caller: one message, or a batch of them (docs/long-polling.md, L7).
 /// A batch is checked as a whole before its first message is delivered. Both passes go a step at a
 /// time, because 64 MiB can hold millions of parts.
 struct LongPollDelivery: ~Copyable {

@@ -2,7 +2,7 @@ import Session
 import Wire
 
 // The frames of a WebSocket: how a connection knows that the server has them, in a pause too
-// (sse-poll-rest.md, B14).
+// (docs/spreadbot.md, B14).
 extension SpreadbotConnection {
     func confirm(_ id: SpreadbotSend.ID) {
         guard let leg, case .webSocket(let connection) = leg.kind else { return }

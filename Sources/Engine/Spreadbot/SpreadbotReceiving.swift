@@ -1,7 +1,7 @@
 import Session
 import Wire
 
-// Messages, whatever form they came in (sse-poll-rest.md, B6).
+// Messages, whatever form they came in (docs/spreadbot.md, B6).
 extension SpreadbotConnection {
     /// A frame of the WebSocket.
     func receive(frame bytes: UnsafeRawBufferPointer, _ kind: MessageKind, _ leg: SpreadbotLeg) {

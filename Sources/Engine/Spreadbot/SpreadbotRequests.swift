@@ -2,7 +2,7 @@ import Session
 package import Wire
 
 // The requests of a Spreadbot connection: sends by POST, the refresh of tokens, and the user's own
-// (sse-poll-rest.md, B4, B14, B16).
+// (docs/spreadbot.md, B4, B14, B16).
 extension SpreadbotConnection {
     // MARK: Sends
 

@@ -1,7 +1,7 @@
 package import Wire
 
 /// What a user can set on an event source before it starts; the C ABI's `rt_eventsource_set_*`,
-/// with the same defaults (sse-poll-rest.md, section 2). Zero turns a time limit off.
+/// with the same defaults (docs/eventsource.md). Zero turns a time limit off.
 package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
     package private(set) var method = "GET"

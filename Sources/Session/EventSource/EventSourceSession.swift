@@ -7,7 +7,7 @@ package enum EventSourceState: Int32, Sendable {
     case closed = 2
 }
 
-/// The brain of an event source (sse-poll-rest.md, C1 to C13): which request is made, what its
+/// The brain of an event source (docs/eventsource.md, C1 to C13): which request is made, what its
 /// answer means, when the next attempt is due. `EventSourceConnection` in Engine has the hands.
 ///
 /// The calls of one attempt: `beginAttempt`, `received(head)` for each answer, `received` and

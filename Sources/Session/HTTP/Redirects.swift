@@ -1,7 +1,7 @@
 package import Wire
 
 /// The rules of redirects for all of HTTP and for the WebSocket's handshake (RFC 9110 §15.4;
-/// sse-poll-rest.md, G7 and G8), and how many were followed.
+/// docs/http.md, G7 and G8), and how many were followed.
 package struct Redirects: Sendable {
     package struct Rules: Sendable, Equatable {
         /// 0 follows none: a redirect is then an answer like any other.

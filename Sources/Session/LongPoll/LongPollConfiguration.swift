@@ -12,7 +12,7 @@ package enum LongPollCursorMode: Int32, Sendable {
 }
 
 /// What a user can set on a long poll before it starts; the C ABI's `rt_longpoll_set_*`, with the
-/// same defaults (sse-poll-rest.md, section 4). Zero turns a time limit off.
+/// same defaults (docs/long-polling.md). Zero turns a time limit off.
 package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
     private var headers = HeaderFields()

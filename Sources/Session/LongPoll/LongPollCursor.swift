@@ -1,6 +1,6 @@
 package import Wire
 
-/// What a long poll has seen already (sse-poll-rest.md, L2 and L3).
+/// What a long poll has seen already (docs/long-polling.md, L2 and L3).
 package struct LongPollCursor: Sendable, Equatable {
     /// As the latest answer had them, byte for byte; nil for one it did not have.
     private var lastModified: FieldText?
@@ -39,7 +39,7 @@ package struct LongPollCursor: Sendable, Equatable {
     }
 
     /// Moves to where an answer of 200 says it reaches. One that names validators alone leaves the
-    /// id where it was, for those who poll by ids (sse-poll-rest.md, B13).
+    /// id where it was, for those who poll by ids (docs/spreadbot.md, B13).
     package mutating func move(to head: ResponseHead, _ mode: LongPollCursorMode) {
         guard var reached = LongPollCursor(head) else { return }
         if reached.id.isEmpty, mode != .validators { reached.id = id }

@@ -9,8 +9,8 @@ package enum LongPollState: Int32, Sendable {
     case closed = 2
 }
 
-/// The brain of a long poll (sse-poll-rest.md, L1 to L9): which request is made, what its answer
-/// means, when the next is due. `LongPollConnection` in Engine has the hands.
+/// The brain of a long poll (docs/long-polling.md, L1 to L9): which request is made, what its
+/// answer means, when the next is due. `LongPollConnection` in Engine has the hands.
 ///
 /// The calls of one poll: `beginAttempt`, `received(head)` for each answer, `received(bytes)`,
 /// `ended`; after a message `delivered`. `wakeUp` says when `timeReached` wants to be called.

@@ -1,6 +1,6 @@
 package import Wire
 
-/// The requests of one client (sse-poll-rest.md, R1 to R12): when each is sent and sent again, in
+/// The requests of one client (docs/rest.md, R1 to R12): when each is sent and sent again, in
 /// which order, and how it ends. It decides; its driver has the connections.
 ///
 /// What is to be done comes from `nextAction`, in order: the driver does one after the other, and

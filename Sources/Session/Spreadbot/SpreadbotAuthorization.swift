@@ -1,6 +1,6 @@
 package import Wire
 
-// Refused tokens, and fresh ones (sse-poll-rest.md, B4 and B5).
+// Refused tokens, and fresh ones (docs/spreadbot.md, B4 and B5).
 extension SpreadbotSession {
     mutating func reauthorize(
         _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,

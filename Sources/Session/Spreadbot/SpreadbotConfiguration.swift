@@ -1,6 +1,6 @@
 package import Wire
 
-/// The ways messages come, from the best to the one that passes everywhere (sse-poll-rest.md, B9).
+/// The ways messages come, from the best to the one that passes everywhere (docs/spreadbot.md, B9).
 package enum SpreadbotTransport: Int32, Sendable, CaseIterable {
     case webSocket = 1
     case sse = 2
@@ -16,7 +16,7 @@ package enum SpreadbotTransport: Int32, Sendable, CaseIterable {
 }
 
 /// What a user can set on a Spreadbot connection; the C ABI's `rt_spreadbot_set_*`, with the same
-/// defaults (sse-poll-rest.md, section 6).
+/// defaults (docs/spreadbot.md).
 package struct SpreadbotConfiguration: Sendable {
     /// What paths are appended to.
     package let base: HTTPURL

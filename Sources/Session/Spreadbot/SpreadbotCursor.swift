@@ -1,7 +1,7 @@
 import Wire
 
 /// How far the messages of a session have come, whichever leg brought them, and which ones were
-/// delivered already (sse-poll-rest.md, B7 and B8). Ids are bytes (G1).
+/// delivered already (docs/spreadbot.md, B7 and B8). Ids are bytes (G1).
 struct SpreadbotCursor: Sendable {
     /// Of the last message delivered that had one; "" for none.
     private(set) var id: String

@@ -1,6 +1,6 @@
 package import Wire
 
-// The leg in use: what comes from it, how it ends, and what follows (sse-poll-rest.md, B6 to B10).
+// The leg in use: what comes from it, how it ends, and what follows (docs/spreadbot.md, B6 to B10).
 extension SpreadbotSession {
     package mutating func opened(_ number: UInt64, now: Instant) {
         guard stage == .dialing(number), let transport else { return }

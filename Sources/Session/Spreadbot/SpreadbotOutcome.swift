@@ -21,7 +21,7 @@ package struct SpreadbotLegEnd: Sendable {
     }
 }
 
-/// What follows from it (sse-poll-rest.md, B9).
+/// What follows from it (docs/spreadbot.md, B9).
 enum SpreadbotOutcome: Equatable {
     /// This leg does not work here: the next one at once.
     case unsupported

@@ -1,6 +1,6 @@
 package import Wire
 
-// Sends: which way each goes, and how it ends (sse-poll-rest.md, B14).
+// Sends: which way each goes, and how it ends (docs/spreadbot.md, B14).
 extension SpreadbotSession {
     /// Takes a send in. What becomes of it, a full queue too, is told by an action.
     package mutating func submit(_ send: SpreadbotSend, now: Instant) {

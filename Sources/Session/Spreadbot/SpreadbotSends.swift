@@ -50,7 +50,7 @@ package struct SpreadbotSend: Sendable, Equatable {
     var cost: Int { payload.count + 64 }
 }
 
-/// The sends of a session, in one order for both ways out (sse-poll-rest.md, B14): frames of a
+/// The sends of a session, in one order for both ways out (docs/spreadbot.md, B14): frames of a
 /// WebSocket, many at a time, or requests, one at a time.
 ///
 /// A frame is done when the server has answered a ping that followed it (RFC 6455 §5.5.3: frames

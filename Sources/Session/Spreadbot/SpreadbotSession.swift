@@ -20,7 +20,7 @@ package enum SpreadbotPhase: Int32, Sendable {
     case auth = 4
 }
 
-/// The brain of a Spreadbot connection (sse-poll-rest.md, section 6): which leg is tried, with
+/// The brain of a Spreadbot connection (docs/spreadbot.md): which leg is tried, with
 /// which cursor and tokens, what its end means, and which way a send goes. Its driver has the legs.
 ///
 /// What is to be done comes from `nextAction`, in order; the driver does one after the other and

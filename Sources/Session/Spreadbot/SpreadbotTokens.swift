@@ -1,6 +1,6 @@
 import Wire
 
-/// The tokens of a session (sse-poll-rest.md, B3 to B5). Each change makes a new generation, so
+/// The tokens of a session (docs/spreadbot.md, B3 to B5). Each change makes a new generation, so
 /// that a request that was refused with an older one is sent again without a refresh.
 struct SpreadbotTokens: Sendable {
     private(set) var access: String

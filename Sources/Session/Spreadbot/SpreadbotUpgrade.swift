@@ -1,4 +1,4 @@
-/// When the WebSocket is tried again from a lower leg (sse-poll-rest.md, B12).
+/// When the WebSocket is tried again from a lower leg (docs/spreadbot.md, B12).
 struct SpreadbotUpgrade: Sendable {
     /// When the next probe is due; nil for never, or while one is under way.
     private(set) var due: Instant?

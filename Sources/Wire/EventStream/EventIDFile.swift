@@ -6,7 +6,7 @@ package struct EventIDFile: Equatable, Sendable {
     package static let limit = 16 << 20
     package static let firstLine = "librealtime event ids 1"
 
-    /// By the bytes of their keys, as texts that look the same are equal (sse-poll-rest.md, G1).
+    /// By the bytes of their keys, as texts that look the same are equal (docs/http.md, G1).
     private var ids: [[UInt8]: String] = [:]
 
     package init() {}

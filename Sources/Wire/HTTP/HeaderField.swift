@@ -52,7 +52,7 @@ extension HeaderField {
 
     /// Checks a caller's header of what makes requests again and again.
     /// - Throws: as `validate`; and for Expect, by which each of them would wait
-    ///   (sse-poll-rest.md, C1).
+    ///   (docs/eventsource.md, C1).
     package static func validateRepeated(name: String, value: String) throws(RealtimeError) {
         try validate(name: name, value: value)
         guard !name.equalsIgnoringASCIICase("Expect") else {

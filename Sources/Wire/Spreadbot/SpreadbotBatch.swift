@@ -1,5 +1,5 @@
-/// Messages as JSON in one answer, `{"messages": [...]}` (sse-poll-rest.md, B6). It is checked as a
-/// whole; its elements are read one by one, and nothing is built of those that wait.
+/// Messages as JSON in one answer, `{"messages": [...]}` (docs/spreadbot.md, B6). It is checked as
+/// a whole; its elements are read one by one, and nothing is built of those that wait.
 package struct SpreadbotBatch {
     /// The array.
     private var text: [UInt8] = []

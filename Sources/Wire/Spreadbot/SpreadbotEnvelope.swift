@@ -1,4 +1,4 @@
-/// A message as JSON: `{"id": …, "event": …, "data": …}` (sse-poll-rest.md, B6).
+/// A message as JSON: `{"id": …, "event": …, "data": …}` (docs/spreadbot.md, B6).
 package struct SpreadbotEnvelope: Equatable {
     /// A string, or an integer in decimal; nil for none.
     package var id: [UInt8]?

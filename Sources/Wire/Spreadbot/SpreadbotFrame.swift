@@ -1,5 +1,5 @@
 /// A message of Nchan's WebSocket subprotocol: header lines, a blank line, the payload
-/// (sse-poll-rest.md, B6).
+/// (docs/spreadbot.md, B6).
 package struct SpreadbotFrame {
     package static let subprotocol = "ws+meta.nchan"
 

@@ -1,4 +1,4 @@
-/// The id of a message as a cursor (sse-poll-rest.md, B7).
+/// The id of a message as a cursor (docs/spreadbot.md, B7).
 package enum SpreadbotID {
     /// Of bytes: servers take no header that is much longer, and a session keeps many.
     package static let longest = 4096

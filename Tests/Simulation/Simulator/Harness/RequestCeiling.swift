@@ -13,7 +13,7 @@ struct RequestCeiling {
     /// Redirects of one attempt, and of its repetition with credentials, wait for nothing.
     private static let requestsOfAnAttempt = 2 * 21
 
-    /// What sse-poll-rest.md allows an event source, and then a long poll.
+    /// What an event source is allowed, and then a long poll (C9, L5).
     static func ofEventSource(_ world: World) -> RequestCeiling {
         RequestCeiling(world, burst: 50, perSecond: 4)
     }
