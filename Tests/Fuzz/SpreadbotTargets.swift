@@ -61,7 +61,7 @@ func fuzzSpreadbotEnvelope(_ input: consuming Input) {
         return true
     }
     guard let envelope else { return }
-    require(isMessage == true, "a message that is no JSON object with data")
+    require(isMessage == true, "a message that is not a JSON object with data")
     check(envelope)
     let twice = Array("{\"messages\":[".utf8) + bytes + [0x2C] + bytes + Array("]}".utf8)
     twice.withUnsafeBytes {

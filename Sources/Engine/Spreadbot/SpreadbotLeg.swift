@@ -32,7 +32,7 @@ final class SpreadbotLeg {
     var isContinuing = false
     /// Its elements without data.
     var skipped = 0
-    /// How the leg has ended, which is told behind the batch.
+    /// How the leg has ended; it is reported after the batch.
     var end: SpreadbotLegEnd?
     /// Where each frame ends in what was written, in order, behind `passed`.
     private var marks: [(id: SpreadbotSend.ID, end: UInt64)] = []

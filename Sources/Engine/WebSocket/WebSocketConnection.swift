@@ -54,7 +54,7 @@ package final class WebSocketConnection: @unchecked Sendable {
     @exclusivity(unchecked) var isScheduled = false
     /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
     var wantsRead = false
-    /// `lastError` came inside start and is told in the next turn.
+    /// `lastError` came inside start; the next turn reports it.
     var failsStart = false
     /// In the reconnect handler, where options may be changed.
     var mayReconfigure = false

@@ -319,7 +319,7 @@ package struct SpreadbotSession: Sendable {
             accessToken: tokens.access)
     }
 
-    /// - Parameter last: of the leg that was tried last; what was answered to it is told.
+    /// - Parameter last: of the leg that was tried last; its error has the answer.
     private func exhausted(_ last: RealtimeError?) -> RealtimeError {
         let told = zip(configuration.transports, rungs).map { transport, rung in
             "\(transport.name): \(rung.lastError?.message ?? "not tried")"

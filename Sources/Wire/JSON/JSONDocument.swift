@@ -77,7 +77,7 @@ package struct JSONNode {
     }
 
     /// Calls `body` with a string's bytes: those of the text where it has no escape.
-    /// - Returns: nil for what is no string.
+    /// - Returns: nil if the value is not a string.
     package func withString<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         span.withString(body)
     }

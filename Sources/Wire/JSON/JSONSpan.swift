@@ -12,7 +12,7 @@ struct JSONSpan {
     }
 
     /// Calls `body` with a string's bytes: those of the text where it has no escape.
-    /// - Returns: nil for what is no string.
+    /// - Returns: nil if the value is not a string.
     func withString<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         guard kind == .string else { return nil }
         if isPlain { return body(inside) }
@@ -23,7 +23,7 @@ struct JSONSpan {
         }
     }
 
-    /// A string's bytes; nil for what is no string.
+    /// The bytes of a string; nil if the value is not one.
     var stringBytes: [UInt8]? {
         guard kind == .string else { return nil }
         return isPlain ? Array(inside) : JSONString.unescaped(inside)
@@ -61,7 +61,7 @@ struct JSONSpan {
                 case UInt8(ascii: "\""):
                     isInString.toggle()
                 case UInt8(ascii: "\\"):
-                    // Only strings have it, and what it escapes is no end of one.
+                    // Only strings have it, and the byte that it escapes does not end one.
                     bytes[count] = byte
                     bytes[count + 1] = source[index]
                     count += 2

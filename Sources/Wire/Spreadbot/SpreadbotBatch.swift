@@ -17,7 +17,7 @@ package struct SpreadbotBatch {
     /// An empty one.
     package init() {}
 
-    /// - Returns: nil for what is no batch.
+    /// - Returns: nil if the text is not a batch.
     package init?(parsing bytes: UnsafeRawBufferPointer) {
         guard UTF8Validator.isValid(bytes) else { return nil }
         var scanner = JSONScanner(bytes)

@@ -43,7 +43,7 @@ package struct SpreadbotEnvelope: Equatable {
         private(set) var event: JSONSpan?
         private(set) var data: JSONSpan?
 
-        /// Reads the value here, which has none of them if it is no object.
+        /// Reads the value here. If it is not an object, it has none of the members.
         init(_ scanner: inout JSONScanner, levels: Int) throws(RealtimeError) {
             guard scanner.byte == UInt8(ascii: "{") else {
                 try scanner.readValue(levels: levels)

@@ -60,7 +60,7 @@ def der(tag: int, content: bytes) -> bytes:
 
 @attack
 def polite(peer: Peer) -> None:
-    """Serves whoever accepts the group."""
+    """Serves each client that accepts the group."""
     if peer.transport == "websocket":
         handshake(peer)
     else:
