@@ -242,7 +242,7 @@ def a_proxy_that_refuses(tool: Tool, servers: Servers) -> None:
 
 
 def a_server_that_plays_proxy(tool: Tool, servers: Servers) -> None:
-    """Its 407 is an answer like others: there is no proxy."""
+    """Without a proxy, a 407 is an answer like any other."""
     url = servers.script(says("HTTP/1.1 407 No", "Content-Length: 0"))
     for command in (
         ["get", http(url)],

@@ -27,8 +27,8 @@ def add(suite: Suite, build: Build) -> None:
 
 
 def polls_in_batches(build: Build, server: LadderServer) -> None:
-    """In their order, by the last id, which one that is no message may have; what is no batch is a
-    message."""
+    """Messages come in order. The cursor is the last id, also that of an element without data. JSON
+    of another form is one message."""
     last = b'{"id": "2", "event": "e", "data": 0}'
     batch = b'{"messages": [{"id": 1, "data": "a"}, {"data": [ ]}, ' + last + b"]}"
     scripts = [

@@ -153,7 +153,7 @@ class Server:
 
 
 async def send(ws: web.WebSocketResponse, messages: Messages) -> None:
-    """Send messages over a WebSocket. There are no more when its token has ended."""
+    """Send messages over a WebSocket, and close it when its token has ended."""
     with suppress(ConnectionError):
         async for message in (m async for found in messages for m in found):
             if ws.ws_protocol == META:

@@ -108,8 +108,8 @@ extension SpreadbotConnection {
         makeRoom()
     }
 
-    /// Goes on with a batch in the next turn, so that others have theirs in between; the leg goes
-    /// on behind it.
+    /// Continues with a batch in the next turn, so that other work comes in between. The leg is
+    /// paused until the batch is delivered.
     func continueBatch(_ leg: SpreadbotLeg) {
         leg.pause()
         guard !leg.isContinuing else { return }

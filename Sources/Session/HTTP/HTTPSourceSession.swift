@@ -35,7 +35,7 @@ package protocol HTTPSourceConfiguration: Sendable {
     var http2: Bool { get }
 }
 
-/// What a user is told of an attempt that ended (docs/eventsource.md, C12).
+/// An attempt that ended, as its user sees it (docs/eventsource.md, C12).
 package struct HTTPSourceFailure: Sendable {
     package let error: RealtimeError
     /// The answer's, 0 without one.

@@ -368,7 +368,7 @@ def token_wide(peer: Peer) -> None:
 
 
 def batch(peer: Peer, opening: bytes, unit: bytes, times: int, closing: bytes) -> None:
-    """Refuses what is no poll, and answers polls with a batch, as gzip."""
+    """Answers polls with a batch, as gzip, and refuses other requests."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     body = compressor.compress(opening)
     many = unit * 1000

@@ -41,7 +41,7 @@ _OF_OBJECTS = {
 
 
 def hint(name: str, known: Iterable[str], elsewhere: Mapping[str, str]) -> str:
-    """What whoever gave an unknown option may have meant."""
+    """What the caller may have meant by an unknown option."""
     if name in elsewhere:
         return f": {elsewhere[name]}"
     near = difflib.get_close_matches(name, known, 1)
