@@ -61,7 +61,7 @@ sanitize: install ## Address and thread sanitizer (KIND=address|thread), minutes
 
 random-calls: build ## Random calls of the whole C interface, SECONDS=600, SEED=n repeats one
 	RANDOM_CALLS_SECONDS=$(or $(SECONDS),600) $(if $(SEED),RANDOM_CALLS_SEED=$(SEED)) \
-		$(PYTHON) Tests/CTests/run random_calls
+		$(PYTHON) -m pytest -q -s Tests/CTests -k random_calls
 
 soak: build ## 10,000 connections for MINUTES (default 3): messages, drops, churn; nothing may grow
 	$(PYTHON) Tests/Soak/run $(or $(MINUTES),3)

@@ -8,7 +8,7 @@ import re
 from types import ModuleType
 from typing import Any
 
-from suite import INCLUDE, LIBRARY, ROOT, SCRATCH, compile_c, expect, model, run, test
+from suite import INCLUDE, LIBRARY, ROOT, SCRATCH, compile_c, expect, model, run
 
 
 def header() -> str:
@@ -48,8 +48,7 @@ def table() -> ModuleType:
     return module
 
 
-@test
-def symbols_are_the_headers_and_the_tables() -> None:
+def test_symbols_are_the_headers_and_the_tables() -> None:
     functions = header_functions()
     expect(len(functions) > 40, f"only {len(functions)} functions found in the header")
     missing = set(functions) ^ set(exported())
@@ -58,8 +57,7 @@ def symbols_are_the_headers_and_the_tables() -> None:
     expect(arguments == functions, f"header {functions}\nctypes {arguments}")
 
 
-@test
-def ctypes_constants_are_the_headers() -> None:
+def test_ctypes_constants_are_the_headers() -> None:
     python = {
         constant["name"]: getattr(getattr(table(), group["alias"]), constant["short"]).value
         for group in model()["enums"]
@@ -68,8 +66,7 @@ def ctypes_constants_are_the_headers() -> None:
     expect(python == header_constants(), f"header {header_constants()}\nctypes {python}")
 
 
-@test
-def ctypes_loads_and_calls_the_library() -> None:
+def test_ctypes_loads_and_calls_the_library() -> None:
     module = table()
     library = module.Library(ctypes.CDLL(str(LIBRARY)))
     expect(library.rt_version().decode() == module.VERSION, "another version")
@@ -142,8 +139,7 @@ def null_call(function: dict[str, Any]) -> list[str]:
     return lines
 
 
-@test
-def every_function_and_constant_from_c() -> None:
+def test_every_function_and_constant_from_c() -> None:
     run_time = []
     for function in model()["functions"]:
         run_time.append(f"  CHECK(address_of_{function['name']} != NULL);")
@@ -168,8 +164,7 @@ def every_function_and_constant_from_c() -> None:
     expect(output == "", output)
 
 
-@test
-def version_is_said_once() -> None:
+def test_version_is_said_once() -> None:
     version = (ROOT / "VERSION").read_text().strip()
     said = {
         "realtime.abi.json": model()["version"],

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-from suite import ROOT, SCRATCH, Failure, add, expect, run, test
+import pytest
+from suite import ROOT, SCRATCH, Failure, expect, run
+
+#: They share a build.
+pytestmark = pytest.mark.xdist_group("abigen")
 
 #: Time for a build from nothing.
 BUILD_SECONDS = 900
@@ -27,8 +31,7 @@ def abigen() -> Path:
     return Path(folder) / "abigen"
 
 
-@test
-def generated_files_are_fresh() -> None:
+def test_generated_files_are_fresh() -> None:
     run([abigen(), "--check"], seconds=BUILD_SECONDS)
 
 
@@ -147,7 +150,10 @@ def command(root: Path) -> list[str | Path]:
     return [abigen(), "--root", root, "--symbol-graph", graph]
 
 
-def refuses(name: str, source: str, line: int, says: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "source", "line", "says"), REFUSED, ids=[one[0] for one in REFUSED]
+)
+def test_abigen_refuses(name: str, source: str, line: int, says: str) -> None:
     root = package(name, source)
     output = run(command(root), status=1)
     place = f"Sources/RealtimeABI/Test.swift:{line}: error: "
@@ -158,12 +164,7 @@ def refuses(name: str, source: str, line: int, says: str) -> None:
     expect(not (root / "include").exists(), "something was written")
 
 
-for refused in REFUSED:
-    add(f"abigen_refuses_{refused[0]}", partial(refuses, *refused))
-
-
-@test
-def abigen_prints_what_it_accepts() -> None:
+def test_abigen_prints_what_it_accepts() -> None:
     root = package("accepted", "// And for another.\n" + ACCEPTED)
     run(command(root))
     header = (root / "include/realtime.h").read_text()
@@ -179,8 +180,7 @@ def abigen_prints_what_it_accepts() -> None:
     run([*command(root), "--check"])
 
 
-@test
-def abigen_check_shows_what_differs() -> None:
+def test_abigen_check_shows_what_differs() -> None:
     root = package("stale", ACCEPTED)
     run(command(root))
     header = root / "include/realtime.h"
@@ -190,8 +190,7 @@ def abigen_check_shows_what_differs() -> None:
     expect("RT_KIND_ONE = -2" in header.read_text(), "--check wrote to the tree")
 
 
-@test
-def abigen_says_how_it_is_used() -> None:
+def test_abigen_says_how_it_is_used() -> None:
     expect("--check" in run([abigen(), "--help"]), "no --check in the help")
     expect(
         "--chek" in run([abigen(), "--chek"], status=2),

@@ -1,8 +1,8 @@
 """Programs that generate.py of Tests/RandomCalls makes from the interface: every setter from three
 threads and from its own destroy function, and calls of the whole interface by chance.
 
-The calls by chance take RANDOM_CALLS_SECONDS (default 60) together. RANDOM_CALLS_SEED repeats one
-run for that long; each failure names its seed.
+The calls by chance take RANDOM_CALLS_SECONDS together, by default a minute in the long form.
+RANDOM_CALLS_SEED repeats one run for that long; each failure names its seed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from suite import PROGRAM_SECONDS, ROOT, SCRATCH, compile_c, expect, run, server, test
+import pytest
+from suite import PROGRAM_SECONDS, ROOT, SCRATCH, compile_c, expect, run, server
 
 CALLS = ROOT / "Tests" / "RandomCalls"
 #: Swift's own crash handler would take the signal of a crash, and can hang.
@@ -44,23 +45,21 @@ def call(path: Path, *words: str, seconds: int = PROGRAM_SECONDS) -> str:
         return run(command, cwd=Path(folder), env=ENVIRONMENT, seconds=seconds)
 
 
-@test
-def setters_from_threads() -> None:
+def test_setters_from_threads() -> None:
     expect(call(program("setters"), "threads", "300") == "", "it printed something")
 
 
-@test
-def setters_from_destroy() -> None:
+def test_setters_from_destroy() -> None:
     expect(call(program("setters"), "destroy") == "", "it printed something")
 
 
-@test
-def random_calls() -> None:
+@pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=pytest.mark.long)])
+def test_random_calls(seconds: int) -> None:
     path = program("random")
-    total = int(os.environ.get("RANDOM_CALLS_SECONDS", "60"))
+    total = int(os.environ.get("RANDOM_CALLS_SECONDS", seconds))
     chosen = os.environ.get("RANDOM_CALLS_SEED")
     each = total if chosen else min(total, SECONDS_EACH)
     for _ in range(max(total // each, 1)):
         seed = chosen or str(random.SystemRandom().randrange(1 << 32))
-        print(f"        seed {seed}: ", end="", flush=True)
+        print(f"seed {seed}: ", end="", flush=True)
         print(call(path, seed, str(each), seconds=each + PROGRAM_SECONDS).strip(), flush=True)

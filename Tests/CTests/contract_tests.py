@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
-
-from suite import HERE, LIBRARY, SCRATCH, add, compile_c, expect, run, server
+import pytest
+from suite import HERE, LIBRARY, SCRATCH, compile_c, expect, run, server
 
 # Swift's own crash handler would take the signal of a crash, and can hang.
 ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
@@ -35,28 +33,27 @@ NOT_UNDER_VALGRIND = {
 }
 
 
-def check(source: Path) -> None:
-    program = compile_c(source)
-    with server(source.stem) as address:
+SOURCES = {source.stem: source for source in sorted(HERE.glob("contract_*.c"))}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_rule(name: str) -> None:
+    program = compile_c(SOURCES[name])
+    with server(name) as address:
         output = run([program, address], env=ENVIRONMENT)
     expect(output == "", f"printed:\n{output}")
 
 
-def check_memory(source: Path) -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(SOURCES.keys() - KEEPS_MEMORY - NOT_UNDER_VALGRIND))
+def test_memory(name: str) -> None:
     """The same under valgrind: nothing invalid is read or written, nothing is lost."""
-    program = compile_c(source)
+    program = compile_c(SOURCES[name])
     # valgrind 3.19 cannot read this compiler's debugging information; names are enough.
     folder = SCRATCH / "without_debug"
     folder.mkdir(parents=True, exist_ok=True)
     run(["strip", "-g", "-o", folder / "librealtime.so.0", LIBRARY.resolve()])
     environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)}
-    with server(source.stem) as address:
+    with server(name) as address:
         output = run([*MEMCHECK, program, address], env=environment)
     expect(output == "", f"printed:\n{output}")
-
-
-for source in sorted(HERE.glob("contract_*.c")):
-    add(source.stem, partial(check, source))
-for source in sorted(HERE.glob("contract_*.c")):
-    if source.stem not in KEEPS_MEMORY | NOT_UNDER_VALGRIND:
-        add(f"memory_{source.stem}", partial(check_memory, source))

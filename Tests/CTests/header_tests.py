@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from suite import INCLUDE, SCRATCH, add, run
+import pytest
+from suite import INCLUDE, SCRATCH, run
 
 MODES = [
     ("gcc", "c", "c99"),
@@ -22,7 +21,10 @@ MODES = [
 TEXT = "#include <realtime.h>\n#include <realtime.h>\nint unused_but_not_empty;\n"
 
 
-def check(compiler: str, language: str, standard: str) -> None:
+@pytest.mark.parametrize(
+    ("compiler", "language", "standard"), MODES, ids=[f"{mode[0]}_{mode[2]}" for mode in MODES]
+)
+def test_header(compiler: str, language: str, standard: str) -> None:
     SCRATCH.mkdir(parents=True, exist_ok=True)
     source = SCRATCH / ("header.c" if language == "c" else "header.cpp")
     source.write_text(TEXT)
@@ -37,7 +39,3 @@ def check(compiler: str, language: str, standard: str) -> None:
             source,
         ]
     )
-
-
-for mode in MODES:
-    add(f"header_{mode[0]}_{mode[2]}", partial(check, *mode))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from suite import BUILD, ROOT, SCRATCH, Failure, expect, run, server, test
+from suite import BUILD, ROOT, SCRATCH, Failure, expect, run, server
 
 EXAMPLE = ROOT / "examples-c" / "echo.c"
 LINES = "one\ntwo\n"
@@ -28,8 +28,7 @@ def run_example(program: Path) -> None:
     expect(echoed == LINES.splitlines(), f"the example printed:\n{output}")
 
 
-@test
-def installed_files() -> None:
+def test_installed_files() -> None:
     prefix = installed()
     version = (ROOT / "VERSION").read_text().strip()
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
@@ -52,8 +51,7 @@ def installed_files() -> None:
         expect(".debug_info" not in sections, f"the installed {name} is not stripped")
 
 
-@test
-def installed_tool_runs() -> None:
+def test_installed_tool_runs() -> None:
     prefix = installed()
     version = (ROOT / "VERSION").read_text().strip()
     with server() as address:
@@ -65,8 +63,7 @@ def installed_tool_runs() -> None:
     expect(said == f"realtime {version}\n", said)
 
 
-@test
-def example_by_pkg_config() -> None:
+def test_example_by_pkg_config() -> None:
     prefix = installed()
     path = {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
     version = run(["pkg-config", "--modversion", "realtime"], env=path).strip()
@@ -118,15 +115,13 @@ def configure(prefix: Path, version: str) -> Path:
     return project / "build"
 
 
-@test
-def example_by_find_package() -> None:
+def test_example_by_find_package() -> None:
     build = configure(installed(), "0.1")
     run(["cmake", "--build", build])
     run_example(build / "echo_by_find_package")
 
 
-@test
-def find_package_refuses_another_version() -> None:
+def test_find_package_refuses_another_version() -> None:
     prefix = installed()
     try:
         configure(prefix, "9.0")

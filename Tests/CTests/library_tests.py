@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 
-from suite import HERE, LIBRARY, SCRATCH, compile_c, expect, run, test
+from suite import HERE, LIBRARY, SCRATCH, compile_c, expect, run
 
 #: Swift's runtime and standard library are 6.9 MiB of it.
 MAX_STRIPPED_BYTES = 9 << 20
@@ -16,8 +16,7 @@ def dynamic(tag: str) -> list[str]:
     return re.findall(rf"\({tag}\).*\[(.*)\]", run(["readelf", "-d", LIBRARY]))
 
 
-@test
-def exports_rt_symbols_alone_and_versioned() -> None:
+def test_exports_rt_symbols_alone_and_versioned() -> None:
     lines = run(["nm", "-D", "--defined-only", LIBRARY]).splitlines()
     wrong = [
         line
@@ -28,21 +27,18 @@ def exports_rt_symbols_alone_and_versioned() -> None:
     expect(len(lines) > 40, f"only {len(lines)} symbols")
 
 
-@test
-def soname_and_links() -> None:
+def test_soname_and_links() -> None:
     expect(dynamic("SONAME") == ["librealtime.so.0"], f"soname {dynamic('SONAME')}")
     link = LIBRARY.parent / "librealtime.so.0"
     expect(LIBRARY.is_symlink() and link.is_symlink(), "no soname links")
     expect(LIBRARY.resolve() == link.resolve(), "the links lead to different files")
 
 
-@test
-def cannot_be_unloaded() -> None:
+def test_cannot_be_unloaded() -> None:
     expect("NODELETE" in run(["readelf", "-d", LIBRARY]), "not linked with -z nodelete")
 
 
-@test
-def needs_no_swift_and_no_foundation() -> None:
+def test_needs_no_swift_and_no_foundation() -> None:
     needed = dynamic("NEEDED")
     expect("libcurl.so.4" in needed, f"needs {needed}")
     known = r"lib(m|c|gcc_s|stdc\+\+|pthread|dl|curl|z|crypto|ssl|sodium)\.so.*|ld-linux.*"
@@ -62,8 +58,7 @@ def needs_no_swift_and_no_foundation() -> None:
     )
 
 
-@test
-def is_small() -> None:
+def test_is_small() -> None:
     SCRATCH.mkdir(parents=True, exist_ok=True)
     stripped = SCRATCH / "stripped.so"
     run(["strip", "--strip-unneeded", "-o", stripped, LIBRARY.resolve()])
@@ -74,8 +69,7 @@ def is_small() -> None:
     )
 
 
-@test
-def loading_has_no_side_effect_and_is_quick() -> None:
+def test_loading_has_no_side_effect_and_is_quick() -> None:
     program = compile_c(HERE / "loading.c", "-ldl")
     # Processor time of the loading alone, which other work on the machine does not add to; the
     # median, since a cold cache does.

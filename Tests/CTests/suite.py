@@ -1,4 +1,4 @@
-"""What the test files share: a list of tests, and the tools they run."""
+"""What the test files share: the tools they run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,30 +17,19 @@ HERE = ROOT / "Tests" / "CTests"
 BUILD = ROOT / "build"
 LIBRARY = BUILD / "librealtime.so"
 INCLUDE = ROOT / "include"
-SCRATCH = BUILD / "ctests"
+#: Workers have a folder each.
+SCRATCH = BUILD / "ctests" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 #: A program that hangs is ended after this many seconds and counts as failed.
 PROGRAM_SECONDS = 120
 
-Test = Callable[[], None]
-TESTS: list[tuple[str, Test]] = []
 
-
-class Failure(Exception):
+class Failure(AssertionError):
     """A test's verdict, with what was found."""
 
 
-def test(function: Test) -> Test:
-    """Registers a test under its function's name."""
-    add(function.__name__, function)
-    return function
-
-
-def add(name: str, function: Test) -> None:
-    TESTS.append((name, function))
-
-
 def expect(condition: bool, message: str) -> None:
+    __tracebackhide__ = True
     if not condition:
         raise Failure(message)
 
