@@ -1271,23 +1271,12 @@ rt_status rt_websocket_set_url(rt_websocket *websocket, const char *url);
 rt_status rt_websocket_clear_headers(rt_websocket *websocket);
 
 /**
- * How many redirects the handshake follows (301, 302, 303, 307, 308). On the way to another origin
- * credentials are left behind: of the headers only Accept, Accept-Encoding, Accept-Language,
- * Cache-Control, Content-Type, Last-Event-ID and User-Agent go along. Default 5; 0 follows none.
- * Before start.
+ * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_websocket_set_max_redirects(rt_websocket *websocket, int32_t count);
-
-/**
- * Whether a redirect may lead from wss to ws. Default false. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_allow_insecure_redirects(rt_websocket *websocket, bool enabled);
+rt_status rt_websocket_add_safe_header(rt_websocket *websocket, const char *name);
 
 /**
  * Makes the connection again when it is lost or cannot be made, by a copy of this backoff; NULL,
@@ -1303,27 +1292,6 @@ rt_status rt_websocket_set_allow_insecure_redirects(rt_websocket *websocket, boo
 rt_status rt_websocket_set_reconnect(rt_websocket *websocket, rt_backoff *backoff);
 
 /**
- * Whether a connection with `rt_websocket_set_reconnect` also reconnects after the peer closed it
- * with code 1000. Some servers send that code when they restart. `rt_websocket_close` always ends
- * the connection for good. Default: false. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_reconnect_after_normal_close(rt_websocket *websocket, bool enabled);
-
-/**
- * How many messages may wait while there is no connection; they are sent when there is one, behind
- * what the open callback sends. Above, or above the send limit by their bytes, a send answers
- * RT_ERROR_BUFFER_FULL, and the drained callback tells when they are gone. What was sent before a
- * loss is not sent again. Default 0: a send answers RT_ERROR_STATE. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_offline_queue(rt_websocket *websocket, size_t max_messages);
-
-/**
  * Who says whether an attempt to come back makes sense: while there is no network none is made and
  * none is counted, and when there is one again it follows within a second. It is kept alive, and
  * not copied. NULL is the default: RT_REACHABILITY_AUTO, one for all connections of the loop that
@@ -1335,10 +1303,9 @@ rt_status rt_websocket_set_offline_queue(rt_websocket *websocket, size_t max_mes
 rt_status rt_websocket_set_reachability(rt_websocket *websocket, rt_reachability *reachability);
 
 /**
- * Makes the connection by this network, of which it takes a copy; a CA file set before is
- * forgotten. Before start.
+ * Sets how connections are made, by a copy. NULL is the default. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_websocket_set_network(rt_websocket *websocket, rt_network *network);
@@ -1354,55 +1321,95 @@ rt_status rt_websocket_set_network(rt_websocket *websocket, rt_network *network)
 rt_status rt_websocket_set_ca_file(rt_websocket *websocket, const char *path);
 
 /**
- * How long start may take until open: name resolution, connection, TLS and handshake together.
- * Default 10,000; 0 means no limit. Before start.
+ * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
+ * any other. On the way to another origin only these headers go along: Accept, Accept-Encoding,
+ * Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and those that the
+ * caller named as safe. Default 5. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_max_redirects(rt_websocket *websocket, uint32_t count);
+
+/**
+ * Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_allow_insecure_redirects(rt_websocket *websocket, bool enabled);
+
+/**
+ * Whether a connection that reconnects also does so after the peer closed it with code 1000. Some
+ * servers send that code when they restart. A close by this side always ends the connection for
+ * good. Default false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_reconnect_after_normal_close(rt_websocket *websocket, bool enabled);
+
+/**
+ * How many messages may wait while a connection that reconnects is down. They are sent on the next
+ * one, after what its open callback sends; above this number, or above the limit of unsent bytes, a
+ * send fails with RT_ERROR_BUFFER_FULL. What was sent before a connection was lost is not sent
+ * again. With 0 a send fails with RT_ERROR_STATE. Default 0. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_offline_queue(rt_websocket *websocket, uint32_t max_messages);
+
+/**
+ * How long everything may take until the connection is open: name resolution, connection, TLS and
+ * opening handshake together. Default 10,000; 0 is no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_websocket_set_open_timeout_ms(rt_websocket *websocket, int64_t timeout_ms);
+rt_status rt_websocket_set_open_timeout_ms(rt_websocket *websocket, int64_t time_ms);
 
 /**
- * How long the closing handshake may take, from our close frame to the end of the connection.
- * Default 10,000. 0 means no limit, but for a peer that broke the protocol it means 10,000. Before
- * start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_close_timeout_ms(rt_websocket *websocket, int64_t timeout_ms);
-
-/**
- * How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and close
- * code 1001; pings and pongs do not count, nor does the time while receiving is paused. For feeds
- * that are known to speak. Default 0: for ever. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_idle_timeout_ms(rt_websocket *websocket, int64_t timeout_ms);
-
-/**
- * How often a ping is sent on an open connection. Default 20,000; 0 sends none. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_ping_interval_ms(rt_websocket *websocket, int64_t interval_ms);
-
-/**
- * How long a ping of the interval may stay unanswered before the connection fails with
- * RT_ERROR_TIMEOUT. Time with receiving paused does not count. Default 20,000; 0 means no limit.
+ * How long the closing handshake may take, from this side's close frame to the end of the
+ * connection. A peer that broke the protocol has 10 s in any case. Default 10,000; 0 is no limit.
  * Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_websocket_set_pong_timeout_ms(rt_websocket *websocket, int64_t timeout_ms);
+rt_status rt_websocket_set_close_timeout_ms(rt_websocket *websocket, int64_t time_ms);
 
 /**
- * The largest message accepted, in bytes after decompression; a larger one fails the connection
- * with close code 1009. Default 64 MiB; 0 means no limit. Before start.
+ * The time between two pings on an open connection. Without a limit none is sent. Default 20,000; 0
+ * is no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_ping_interval_ms(rt_websocket *websocket, int64_t time_ms);
+
+/**
+ * How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
+ * during which receiving is paused does not count. Default 20,000; 0 is no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_pong_timeout_ms(rt_websocket *websocket, int64_t time_ms);
+
+/**
+ * How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and close
+ * code 1001. Pings and pongs do not count, and neither does time during which receiving is paused.
+ * For feeds that are never silent for long. Default 0: no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_idle_timeout_ms(rt_websocket *websocket, int64_t time_ms);
+
+/**
+ * The largest message that is received, after decompression. A larger one fails the connection with
+ * close code 1009. Default 64 MiB; 0 is no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -1410,8 +1417,8 @@ rt_status rt_websocket_set_pong_timeout_ms(rt_websocket *websocket, int64_t time
 rt_status rt_websocket_set_max_message_bytes(rt_websocket *websocket, size_t bytes);
 
 /**
- * The largest handshake answer accepted, status line and headers, in bytes. Default 64 KiB; 1,024
- * or more. Before start.
+ * The largest answer to the opening handshake, status line and headers. Default 64 KiB. Before
+ * start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT below 1,024; RT_ERROR_STATE.
  * Since 0.1.
@@ -1419,9 +1426,9 @@ rt_status rt_websocket_set_max_message_bytes(rt_websocket *websocket, size_t byt
 rt_status rt_websocket_set_max_header_bytes(rt_websocket *websocket, size_t bytes);
 
 /**
- * How many times its size on the wire a compressed message may grow, checked once it is past 64
- * KiB; above it the connection fails with close code 1009. Deflate reaches 1,032. Default 0: only
- * `max_message_bytes` limits it. Before start.
+ * How many times its size on the wire a compressed message may grow, checked above 64 KiB. A
+ * message that grows more fails the connection with close code 1009. Deflate reaches 1,032. Default
+ * 0: no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -1429,8 +1436,8 @@ rt_status rt_websocket_set_max_header_bytes(rt_websocket *websocket, size_t byte
 rt_status rt_websocket_set_max_inflate_ratio(rt_websocket *websocket, uint32_t ratio);
 
 /**
- * Splits messages sent into frames of at most this many bytes of payload. Default 0: one frame a
- * message. Before start.
+ * Messages sent are split into frames of at most this many bytes. With 0 each message is one frame.
+ * Default 0: no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -1438,8 +1445,8 @@ rt_status rt_websocket_set_max_inflate_ratio(rt_websocket *websocket, uint32_t r
 rt_status rt_websocket_set_max_frame_bytes(rt_websocket *websocket, size_t bytes);
 
 /**
- * Above this many unsent bytes the drained callback is armed: it comes once the buffer is empty
- * again. Default 256 KiB, which stays in the processor's cache. Before start.
+ * When more bytes than this are unsent, the drained callback is called once all are sent. Default
+ * 256 KiB. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -1447,9 +1454,9 @@ rt_status rt_websocket_set_max_frame_bytes(rt_websocket *websocket, size_t bytes
 rt_status rt_websocket_set_send_high_water_bytes(rt_websocket *websocket, size_t bytes);
 
 /**
- * A send that would take the unsent bytes above this limit answers RT_ERROR_BUFFER_FULL and takes
- * nothing; with an empty buffer any message is accepted. Default 64 MiB; 0 means no limit. Before
- * start.
+ * A send that would take the unsent bytes above this limit fails with RT_ERROR_BUFFER_FULL and
+ * takes nothing. With nothing unsent, a message of any size is accepted. Default 64 MiB; 0 is no
+ * limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -1465,23 +1472,23 @@ rt_status rt_websocket_set_send_limit_bytes(rt_websocket *websocket, size_t byte
 rt_status rt_websocket_set_compression(rt_websocket *websocket, bool enabled);
 
 /**
- * zlib's level for messages sent, 1 (fast) to 9 (small), 0 to send uncompressed while still
- * accepting compressed messages. Default 1. Before start.
+ * The compression level of messages sent: 1 (fast) to 9 (small). With 0 they are sent uncompressed,
+ * and compressed messages are still accepted. Default 1. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0–9; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 9; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_websocket_set_compression_level(rt_websocket *websocket, int32_t level);
+rt_status rt_websocket_set_compression_level(rt_websocket *websocket, uint32_t level);
 
 /**
- * zlib's memory level for messages sent, 1 to 9: with a window of 2^w bytes a connection holds
- * 2^(w+2) + 2^(level+9) bytes once it has compressed a message, 256 KiB by default and 36 KiB with
+ * The memory level of zlib for messages sent: with a window of 2^w bytes a connection holds 2^(w+2)
+ * + 2^(level+9) bytes once it has compressed a message, that is 256 KiB by default, and 36 KiB with
  * 12 window bits and level 5. Default 8. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1–9; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 9; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_websocket_set_compression_memory_level(rt_websocket *websocket, int32_t level);
+rt_status rt_websocket_set_compression_memory_level(rt_websocket *websocket, uint32_t level);
 
 /**
  * Messages of fewer bytes are sent uncompressed. Default 100. Before start.
@@ -1493,26 +1500,25 @@ rt_status rt_websocket_set_compression_min_bytes(rt_websocket *websocket, size_t
 
 /**
  * The window of messages sent, as a power of two: `client_max_window_bits` of RFC 7692 §7.1.2.2.
- * Default 15. The server may ask for less. Before start.
+ * The server may ask for less. zlib cannot compress with 8. Default 15. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 9–15 (zlib cannot compress with 8);
- *   RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 9 to 15; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_websocket_set_client_max_window_bits(rt_websocket *websocket, int32_t bits);
+rt_status rt_websocket_set_client_max_window_bits(rt_websocket *websocket, uint32_t bits);
 
 /**
- * The window asked of the server for messages received: `server_max_window_bits` of RFC 7692
- * §7.1.2.1. Default 15, which asks for nothing. Before start.
+ * The window that the server is asked to use for its messages, as a power of two:
+ * `server_max_window_bits` of RFC 7692 §7.1.2.1. With 15 it is not asked. Default 15. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 8–15; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 8 to 15; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_websocket_set_server_max_window_bits(rt_websocket *websocket, int32_t bits);
+rt_status rt_websocket_set_server_max_window_bits(rt_websocket *websocket, uint32_t bits);
 
 /**
- * Compresses each message sent on its own: less memory, larger messages. Default false. Before
- * start.
+ * Whether each message sent is compressed on its own: this needs less memory, and makes messages
+ * larger. Default false. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -1520,7 +1526,8 @@ rt_status rt_websocket_set_server_max_window_bits(rt_websocket *websocket, int32
 rt_status rt_websocket_set_client_no_context_takeover(rt_websocket *websocket, bool enabled);
 
 /**
- * Asks the server to compress each of its messages on its own. Default false. Before start.
+ * Whether the server is asked to compress each of its messages on its own. Default false. Before
+ * start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -2083,9 +2090,9 @@ rt_status rt_eventsource_set_basic_auth(
 rt_status rt_eventsource_set_bearer_token(rt_eventsource *eventsource, const char *token);
 
 /**
- * Makes the connections by this network, of which it takes a copy. Before start.
+ * Sets how connections are made, by a copy. NULL is the default. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_eventsource_set_network(rt_eventsource *eventsource, rt_network *network);
@@ -2108,16 +2115,6 @@ rt_status rt_eventsource_set_reachability(
  * Since 0.1.
  */
 rt_status rt_eventsource_set_last_event_id(rt_eventsource *eventsource, const char *id);
-
-/**
- * Sends the last event id as this query parameter too, in the place of one of that name. Default
- * none. Before start.
- *
- * name: NULL or "" for none.
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, const char *name);
 
 /**
  * Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
@@ -2145,89 +2142,6 @@ rt_status rt_eventsource_set_id_file(
     rt_eventsource *eventsource, const char *path, const char *key);
 
 /**
- * Whether it comes back when the stream ends or an attempt fails. Default true; without, the end of
- * the stream is a fatal RT_ERROR_CLOSED. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_reconnect(rt_eventsource *eventsource, bool enabled);
-
-/**
- * How many reconnects in a row may end before they are stable; then a fatal
- * RT_ERROR_RECONNECTS_EXHAUSTED. Default 0: no limit. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_max_reconnects(rt_eventsource *eventsource, uint32_t count);
-
-/**
- * The time before a reconnect until the server sends `retry`; up to a fifth is added at random.
- * Default 3,000. Before start alone.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_reconnection_time_ms(rt_eventsource *eventsource, int64_t time_ms);
-
-/**
- * The shortest reconnection time that the server's `retry` can set. A server that asks for less
- * gets this time. A shorter `reconnection_time` of the caller's own stays as it is. Whatever the
- * options and the answers are, an event source makes at most 50 requests at once, and then 4 a
- * second; only the redirects of one attempt may exceed that. Default 500. Before start alone.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_min_reconnection_time_ms(rt_eventsource *eventsource, int64_t time_ms);
-
-/**
- * The longest delay, to which failures in a row grow by doubling; never below the reconnection
- * time. Default 30,000. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_max_delay_ms(rt_eventsource *eventsource, int64_t delay_ms);
-
-/**
- * How long a stream must last before failures are counted anew. An event alone does not do it. A
- * stream that the server ends in order after an event does: such a server is polled, once in each
- * reconnection time. Default 10,000. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_stable_time_ms(rt_eventsource *eventsource, int64_t time_ms);
-
-/**
- * The time to a ready connection: name, TCP, TLS. Default 15,000; 0 for none. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_connect_timeout_ms(rt_eventsource *eventsource, int64_t timeout_ms);
-
-/**
- * The time from the request to the answer's head. Default 30,000; 0 for none. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_response_timeout_ms(rt_eventsource *eventsource, int64_t timeout_ms);
-
-/**
- * How long nothing may come, comments included, before the connection is taken for lost. Default 0:
- * for ever. The kernel notices a dead link within 35 s even so, as
- * `rt_network_set_tcp_keep_alive_ms` says. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_idle_timeout_ms(rt_eventsource *eventsource, int64_t timeout_ms);
-
-/**
  * Reconnects on this HTTP status instead of failing, after the usual delay or Retry-After up to
  * five minutes. By the standard every status but 200 is fatal. Before start.
  *
@@ -2247,41 +2161,6 @@ rt_status rt_eventsource_add_retry_status(rt_eventsource *eventsource, int32_t h
 rt_status rt_eventsource_set_resilient(rt_eventsource *eventsource);
 
 /**
- * Whether compressed streams are requested: gzip, deflate, and br and zstd where libbrotlidec and
- * libzstd are installed. A stream that cannot be decoded is lost with RT_ERROR_PROTOCOL. Default
- * true. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_compression(rt_eventsource *eventsource, bool enabled);
-
-/**
- * Whether HTTP/2 is offered by TLS; never through a proxy. Default true. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_http2(rt_eventsource *eventsource, bool enabled);
-
-/**
- * How many redirects an attempt follows, as `rt_websocket_set_max_redirects`. Default 20; 0 follows
- * none. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_max_redirects(rt_eventsource *eventsource, int32_t count);
-
-/**
- * Whether a redirect may lead from https to http. Default false. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_allow_insecure_redirects(rt_eventsource *eventsource, bool enabled);
-
-/**
  * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
@@ -2290,8 +2169,136 @@ rt_status rt_eventsource_set_allow_insecure_redirects(rt_eventsource *eventsourc
 rt_status rt_eventsource_add_safe_header(rt_eventsource *eventsource, const char *name);
 
 /**
- * The longest line of the stream. Default 64 MiB; 0 for no limit. Above it: a fatal
- * RT_ERROR_TOO_LARGE. Before start alone.
+ * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
+ * any other. On the way to another origin only these headers go along: Accept, Accept-Encoding,
+ * Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and those that the
+ * caller named as safe. Default 20. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_redirects(rt_eventsource *eventsource, uint32_t count);
+
+/**
+ * Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_allow_insecure_redirects(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * A query parameter that carries the last event id, beside the header Last-Event-ID, for servers
+ * and proxies that ignore the header. Default none. Before start.
+ *
+ * name: NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_id_query_parameter(rt_eventsource *eventsource, const char *name);
+
+/**
+ * Whether it connects again when the stream ends or an attempt fails. Default true. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_reconnect(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * How many attempts in a row may end before they were stable (`stable_time_ms`). Then the event
+ * source fails with RT_ERROR_RECONNECTS_EXHAUSTED. Default 0: no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_reconnects(rt_eventsource *eventsource, uint32_t count);
+
+/**
+ * The reconnection time until the server sends `retry`: the delay before the first reconnect, to
+ * which up to a fifth is added at random. Default 3,000. Before start alone.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_reconnection_time_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * The shortest reconnection time that a `retry` field of the server can set. Default 500. Before
+ * start alone.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_min_reconnection_time_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * The longest delay between attempts that fail in a row. It is never below the reconnection time.
+ * Default 30,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_max_delay_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * How long a stream must last before failures are counted anew. A stream that brought an event and
+ * was then ended by the server does not count as a failure either. Default 10,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_stable_time_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * The time from the request to the head of its answer. Default 30,000; 0 is no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_response_timeout_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * How long the server may send nothing, comments included, before the event source reconnects. A
+ * dead connection is noticed even without it, by TCP keep-alive. Default 0: no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_idle_timeout_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
+ * libbrotlidec and libzstd are installed. An answer that cannot be decoded is an RT_ERROR_PROTOCOL.
+ * Default true. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_compression(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default true.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_http2(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * The time until a connection is ready: name resolution, TCP and TLS. Default 15,000; 0 is no
+ * limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_connect_timeout_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * The longest line of the stream. Comments that nobody listens to, and lines of unknown fields, do
+ * not count. A longer one ends the event source with RT_ERROR_TOO_LARGE. Default 64 MiB; 0 is no
+ * limit. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -2299,8 +2306,8 @@ rt_status rt_eventsource_add_safe_header(rt_eventsource *eventsource, const char
 rt_status rt_eventsource_set_max_line_bytes(rt_eventsource *eventsource, size_t bytes);
 
 /**
- * The most data of one event. Default 64 MiB; 0 for no limit. Above it: a fatal RT_ERROR_TOO_LARGE.
- * Before start alone.
+ * The most data of one event. More ends the event source with RT_ERROR_TOO_LARGE. Default 64 MiB; 0
+ * is no limit. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -2308,8 +2315,8 @@ rt_status rt_eventsource_set_max_line_bytes(rt_eventsource *eventsource, size_t 
 rt_status rt_eventsource_set_max_event_bytes(rt_eventsource *eventsource, size_t bytes);
 
 /**
- * The longest id and type of an event. Default 64 KiB; 0 for no limit. Above it: a fatal
- * RT_ERROR_TOO_LARGE. Before start alone.
+ * The longest id, and the longest type, of an event. A longer one ends the event source with
+ * RT_ERROR_TOO_LARGE. Default 64 KiB; 0 is no limit. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -2752,7 +2759,7 @@ rt_status rt_longpoll_set_basic_auth(
 rt_status rt_longpoll_set_bearer_token(rt_longpoll *longpoll, const char *token);
 
 /**
- * Sets how connections are made, by a copy; NULL for the defaults. Before start.
+ * Sets how connections are made, by a copy. NULL is the default. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -2790,101 +2797,26 @@ rt_status rt_longpoll_set_cursor(
 rt_status rt_longpoll_set_last_event_id(rt_longpoll *longpoll, const char *id);
 
 /**
- * Sets how often a server is asked that does not hold polls: the time between the starts of two
- * polls that it answers before `min_hold` with nothing, or with a message that leaves the cursor
- * where it was or moves it back to where one of the last eight polls started. Without a cursor
- * (RT_LONGPOLL_CURSOR_NONE, or the server names none) the next poll starts at once after up to 20
- * messages in a row that come before `min_hold`, or five that are the same; after further ones it
- * waits, until a poll was held. After messages that move the cursor on, the next poll starts at
- * once, for the first 1,000 polls, and then up to 100 times a second. Default 15,000. Before start.
+ * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_longpoll_set_interval_ms(rt_longpoll *longpoll, int64_t time_ms);
+rt_status rt_longpoll_add_safe_header(rt_longpoll *longpoll, const char *name);
 
 /**
- * How long a poll may be held before the next is made, and how long an answer may stand still.
- * Default 60,000; 0 for ever. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_poll_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
-
-/**
- * After a poll that was held for so long the next is made at once, though nothing came or the
- * cursor did not move. Default 1,000. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_min_hold_ms(rt_longpoll *longpoll, int64_t time_ms);
-
-/**
- * The time to a ready connection: name, TCP, TLS. Default 15,000; 0 for none. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_connect_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
-
-/**
- * The longest delay after an attempt that failed; the first is up to 1,000. A server's Retry-After
- * goes before it where it is longer, up to five minutes. Default 30,000. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_max_delay_ms(rt_longpoll *longpoll, int64_t time_ms);
-
-/**
- * Whether 410 is a fatal RT_ERROR_GONE, instead of one that begins anew. Default false. Before
- * start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_fail_when_gone(rt_longpoll *longpoll, bool enabled);
-
-/**
- * Whether compressed answers are requested: gzip, deflate, and br and zstd where libbrotlidec and
- * libzstd are installed. An answer that cannot be decoded is an RT_ERROR_PROTOCOL. Default true.
- * Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_compression(rt_longpoll *longpoll, bool enabled);
-
-/**
- * Whether HTTP/2 is offered by TLS; never through a proxy. Default true. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_http2(rt_longpoll *longpoll, bool enabled);
-
-/**
- * The largest answer, decoded. Default 64 MiB; 0 for no limit. Above it: a fatal
- * RT_ERROR_TOO_LARGE, since the server would answer the same again. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_max_body_bytes(rt_longpoll *longpoll, size_t bytes);
-
-/**
- * How many redirects a poll follows, as `rt_websocket_set_max_redirects`. Default 20; 0 follows
- * none. Before start.
+ * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
+ * any other. On the way to another origin only these headers go along: Accept, Accept-Encoding,
+ * Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and those that the
+ * caller named as safe. Default 20. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_longpoll_set_max_redirects(rt_longpoll *longpoll, int32_t count);
+rt_status rt_longpoll_set_max_redirects(rt_longpoll *longpoll, uint32_t count);
 
 /**
- * Whether a redirect may lead from https to http. Default false. Before start.
+ * Whether a redirect may lead from https to http, or from wss to ws. Default false. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -2892,12 +2824,91 @@ rt_status rt_longpoll_set_max_redirects(rt_longpoll *longpoll, int32_t count);
 rt_status rt_longpoll_set_allow_insecure_redirects(rt_longpoll *longpoll, bool enabled);
 
 /**
- * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
+ * The time between the starts of two polls that the server answers within `min_hold_ms`, with
+ * nothing or with a message whose cursor one of the last eight polls had. Without a cursor (the
+ * server names none, or none is used) the next poll starts at once after up to 20 messages in a row
+ * that come within `min_hold_ms`, or five that are the same; after further ones it waits, until the
+ * server holds a poll. After messages that move the cursor the next poll starts at once, for the
+ * first 1,000 polls, and then up to 100 times a second. Default 15,000. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_longpoll_add_safe_header(rt_longpoll *longpoll, const char *name);
+rt_status rt_longpoll_set_interval_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * How long the server may hold a poll before the next one is made, and how long the body of an
+ * answer may stand still. Default 60,000; 0 is no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_poll_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * After a poll that the server held for at least this long, the next one starts at once, even if
+ * nothing came or the cursor did not move. Default 1,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_min_hold_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and each further
+ * one is twice as long. A longer Retry-After of the server is obeyed, up to five minutes. Default
+ * 30,000. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_max_delay_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * Whether the status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is reported, the
+ * cursor is cleared, and polls go on. Default false. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_fail_when_gone(rt_longpoll *longpoll, bool enabled);
+
+/**
+ * The largest answer, after decompression. A larger one ends the long poll with RT_ERROR_TOO_LARGE,
+ * since the server would send the same again. Default 64 MiB; 0 is no limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_max_body_bytes(rt_longpoll *longpoll, size_t bytes);
+
+/**
+ * Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
+ * libbrotlidec and libzstd are installed. An answer that cannot be decoded is an RT_ERROR_PROTOCOL.
+ * Default true. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_compression(rt_longpoll *longpoll, bool enabled);
+
+/**
+ * Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default true.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_http2(rt_longpoll *longpoll, bool enabled);
+
+/**
+ * The time until a connection is ready: name resolution, TCP and TLS. Default 15,000; 0 is no
+ * limit. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_connect_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
 
 /*
  * Chapter: rest. HTTP requests that are tried again, wait for the network and keep their order.
@@ -3157,6 +3168,14 @@ rt_status rt_rest_add_header(rt_rest *rest, const char *name, const char *value)
 rt_status rt_rest_set_header(rt_rest *rest, const char *name, const char *value);
 
 /**
+ * Takes all headers away that were set or added. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_clear_headers(rt_rest *rest);
+
+/**
  * Adds an origin that receives the client's own credential (basic, bearer token, Authorization) and
  * headers. The base URL's origin always does. A request may name any absolute URL, and other
  * origins receive only headers that reveal nothing: Accept, Accept-Encoding, Accept-Language,
@@ -3171,35 +3190,6 @@ rt_status rt_rest_set_header(rt_rest *rest, const char *name, const char *value)
  * Since 0.1.
  */
 rt_status rt_rest_add_credential_origin(rt_rest *rest, const char *origin);
-
-/**
- * How often a request is tried in all. Default 3; 1 never tries again. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_attempts(rt_rest *rest, uint32_t count);
-
-/**
- * How long one attempt may take, from name resolution to the last byte of its answer, redirects
- * included. While the request's body is sent, and while an answer is streamed to the caller
- * (`rt_rest_request_on_body`), it limits the time without a byte instead: each byte starts it anew,
- * and it stands still while the caller itself pauses the answer or has no more of the body yet.
- * Default 5,000; 0 means no limit. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_attempt_timeout_ms(rt_rest *rest, int64_t timeout_ms);
-
-/**
- * How long it may take to a connection that is ready, TLS included. Default 0: only the attempt's
- * time counts. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_connect_timeout_ms(rt_rest *rest, int64_t timeout_ms);
 
 /**
  * The delay before the second attempt, of which a random half to whole is waited. Default 1,000.
@@ -3236,46 +3226,6 @@ rt_status rt_rest_set_delay_factor(rt_rest *rest, double factor);
 rt_status rt_rest_set_jitter(rt_rest *rest, rt_jitter jitter);
 
 /**
- * How long a request may take with all its attempts and delays; time without a network does not
- * count. An attempt or a wait that the deadline would cut off does not begin: the request ends with
- * its last result instead. An answer that is streamed (`rt_rest_request_on_body`) and has begun may
- * take longer, as long as bytes flow, unless its request has a deadline of its own. Default 30,000;
- * 0 means no limit. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_deadline_ms(rt_rest *rest, int64_t deadline_ms);
-
-/**
- * The longest Retry-After that is waited for; an answer that asks for more ends the request at
- * once. Default 60,000. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_max_retry_after_ms(rt_rest *rest, int64_t delay_ms);
-
-/**
- * How long a request may wait to begin, with a network or without; then it ends with
- * RT_ERROR_EXPIRED. Default 0: no limit. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_queue_ttl_ms(rt_rest *rest, int64_t time_ms);
-
-/**
- * How many requests may wait for the network, or behind an ordered one; those beyond end with
- * RT_ERROR_QUEUE_FULL. Requests that wait for one of their host's connections alone do not count;
- * of all that have not ended there may be 65,536. Default 100. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_queue_capacity(rt_rest *rest, uint32_t count);
-
-/**
  * Which request ends when the queue is full. Default RT_REST_OVERFLOW_REJECT_NEW. Before the first
  * request.
  *
@@ -3294,53 +3244,6 @@ rt_status rt_rest_set_queue_overflow(rt_rest *rest, rt_rest_overflow overflow);
 rt_status rt_rest_set_order(rt_rest *rest, rt_rest_order order);
 
 /**
- * Gives each request that may not be repeated (POST, PATCH) an Idempotency-Key, a random UUID that
- * is the same in all its attempts, so that it may. For servers that know that header. Default
- * false. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_idempotency_keys(rt_rest *rest, bool enabled);
-
-/**
- * Repeats any request after a connection that broke or a time that ran out, whatever the server has
- * done already. Default false. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_retry_unsafe(rt_rest *rest, bool enabled);
-
-/**
- * The longest answer that is kept whole, decoded; a longer one is an RT_ERROR_TOO_LARGE. Default 64
- * MiB; 0 means no limit. It does not apply to answers that are streamed. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_max_body_bytes(rt_rest *rest, size_t bytes);
-
-/**
- * How many redirects a request follows (301, 302, 303, 307, 308). On the way to another origin
- * credentials are left behind: of the headers only Accept, Accept-Encoding, Accept-Language,
- * Cache-Control, Content-Type, Last-Event-ID and User-Agent go along, and those of
- * `rt_rest_add_safe_header`. Default 20; 0 follows none. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_max_redirects(rt_rest *rest, int32_t count);
-
-/**
- * Whether a redirect may lead from https to http. Default false. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
-
-/**
  * Names a header that another origin may see, too, when a redirect leads there. Before the first
  * request.
  *
@@ -3350,9 +3253,144 @@ rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
 rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
 
 /**
+ * Sets how connections are made, by a copy. NULL is the default. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_network(rt_rest *rest, rt_network *network);
+
+/**
+ * Asks this reachability whether there is a network. It is kept alive, and not copied. NULL is the
+ * default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_reachability(rt_rest *rest, rt_reachability *reachability);
+
+/**
+ * How long one attempt may take, from name resolution to the last byte of its answer, redirects
+ * included. While the body of the request is sent, and while the answer is streamed to the caller,
+ * it limits the time without a byte instead: each byte starts it anew. It does not run while the
+ * caller pauses the answer, or has no more of the body yet. Default 5,000; 0 is no limit. Before
+ * the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_attempt_timeout_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * The time until a connection is ready: name resolution, TCP and TLS. Without it only
+ * `attempt_timeout_ms` counts. Default 0: no limit. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_connect_timeout_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * How often a request is tried in all; with 1 it is never tried again. Default 3. Before the first
+ * request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_attempts(rt_rest *rest, uint32_t count);
+
+/**
+ * How long a request may take with all its attempts and delays; time without a network does not
+ * count. No attempt and no delay begins that the deadline would cut off: the last result is
+ * reported instead. An answer that is streamed and has begun may take longer, unless its request
+ * has a deadline of its own. Default 30,000; 0 is no limit. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_deadline_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * The longest Retry-After that is waited for. An answer that asks for more is reported at once.
+ * Default 60,000. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_retry_after_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * How long a request may wait to begin, with a network or without. Then it ends with
+ * RT_ERROR_EXPIRED. Default 0: no limit. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_queue_ttl_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a random
+ * UUID, the same in all its attempts, so that it may be repeated. For servers that know this
+ * header. Default false. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_idempotency_keys(rt_rest *rest, bool enabled);
+
+/**
+ * Whether any request is repeated after a connection that broke or a time that ran out, even if the
+ * server has already acted on it. Default false. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_retry_unsafe(rt_rest *rest, bool enabled);
+
+/**
+ * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
+ * any other. On the way to another origin only these headers go along: Accept, Accept-Encoding,
+ * Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and those that the
+ * caller named as safe. Default 20. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_redirects(rt_rest *rest, uint32_t count);
+
+/**
+ * Whether a redirect may lead from https to http, or from wss to ws. Default false. Before the
+ * first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
+
+/**
+ * The largest answer that is kept whole, after decompression. A larger one is an
+ * RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. Default 64 MiB; 0 is no limit.
+ * Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_body_bytes(rt_rest *rest, size_t bytes);
+
+/**
+ * How many requests may wait for the network, or behind an ordered one; further ones end with
+ * RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. At most
+ * 65,536 requests of a client may be under way in all. Default 100. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_queue_capacity(rt_rest *rest, uint32_t count);
+
+/**
  * How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
- * exchanges under way; the others wait. Over HTTP/2 exchanges share a connection: up to 100 are
- * under way, or `count` if that is more; the server says how many of them one connection carries
+ * requests under way; others wait. Over HTTP/2 requests share a connection: up to 100 are under
+ * way, or this number if it is larger. The server says how many of them one connection may carry
  * (SETTINGS_MAX_CONCURRENT_STREAMS). Default 6. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
@@ -3361,9 +3399,8 @@ rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
 rt_status rt_rest_set_max_per_host(rt_rest *rest, uint32_t count);
 
 /**
- * Whether content codings are offered, and answers decoded: gzip, deflate, and br and zstd where
- * libbrotlidec and libzstd are installed. An answer in another coding, damaged or cut short is an
- * RT_ERROR_PROTOCOL. A request with an Accept-Encoding of its own gets the answer as it came.
+ * Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
+ * libbrotlidec and libzstd are installed. An answer that cannot be decoded is an RT_ERROR_PROTOCOL.
  * Default true. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
@@ -3372,30 +3409,13 @@ rt_status rt_rest_set_max_per_host(rt_rest *rest, uint32_t count);
 rt_status rt_rest_set_compression(rt_rest *rest, bool enabled);
 
 /**
- * Whether HTTP/2 is offered over TLS, where requests share a connection; never through a proxy.
- * Default true. Before the first request.
+ * Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default true.
+ * Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_rest_set_http2(rt_rest *rest, bool enabled);
-
-/**
- * Makes connections by this network, of which it takes a copy. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_network(rt_rest *rest, rt_network *network);
-
-/**
- * Asks this reachability whether there is a network, which it keeps alive. Default: that of the
- * loop, by the kernel's word. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or one of another loop; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_reachability(rt_rest *rest, rt_reachability *reachability);
 
 /*
  * Chapter: rest request. One request being made: what it is, how it is tried, whom it tells.
@@ -3493,6 +3513,14 @@ rt_status rt_rest_request_add_header(rt_rest_request *request, const char *name,
  * Since 0.1.
  */
 rt_status rt_rest_request_set_header(rt_rest_request *request, const char *name, const char *value);
+
+/**
+ * Takes the request's own headers away; those of the client stay.
+ *
+ * Returns: RT_OK.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_clear_headers(rt_rest_request *request);
 
 /**
  * Adds a query parameter behind those of the path; both are percent-encoded.
@@ -4088,26 +4116,6 @@ rt_status rt_spreadbot_set_auth(
     rt_spreadbot *spreadbot, const char *url, const char *basic_credentials);
 
 /**
- * Sends the access token as this query parameter too, for servers or proxies that do not look at
- * headers. Default none.
- *
- * name: NULL or "" for none.
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_token_query_parameter(rt_spreadbot *spreadbot, const char *name);
-
-/**
- * Sends the last event id as this query parameter too, for servers or proxies that do not look at
- * headers. Default none.
- *
- * name: NULL or "" for none.
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_id_query_parameter(rt_spreadbot *spreadbot, const char *name);
-
-/**
  * Begins behind the message with this id. Default "".
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a control character; RT_ERROR_STATE.
@@ -4125,7 +4133,31 @@ rt_status rt_spreadbot_set_last_event_id(rt_spreadbot *spreadbot, const char *id
 rt_status rt_spreadbot_add_header(rt_spreadbot *spreadbot, const char *name, const char *value);
 
 /**
- * Sets how connections are made, by a copy; NULL for the defaults.
+ * Sets a header in the place of all of its name.
+ *
+ * Returns: as `rt_spreadbot_add_header`.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_header(rt_spreadbot *spreadbot, const char *name, const char *value);
+
+/**
+ * Takes all headers away that were set or added.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_clear_headers(rt_spreadbot *spreadbot);
+
+/**
+ * Lets this header of the caller's go along when a redirect leads to another origin.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_add_safe_header(rt_spreadbot *spreadbot, const char *name);
+
+/**
+ * Sets how connections are made, by a copy. NULL is the default.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -4142,133 +4174,13 @@ rt_status rt_spreadbot_set_network(rt_spreadbot *spreadbot, rt_network *network)
 rt_status rt_spreadbot_set_reachability(rt_spreadbot *spreadbot, rt_reachability *reachability);
 
 /**
- * Whether compression is offered: permessage-deflate by WebSocket, content codings by HTTP
- * (`rt_eventsource_set_compression`). Default true.
+ * Which send ends with RT_ERROR_QUEUE_FULL when the queue is full. Default
+ * RT_REST_OVERFLOW_REJECT_NEW.
  *
- * Returns: RT_OK; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_spreadbot_set_compression(rt_spreadbot *spreadbot, bool enabled);
-
-/**
- * Whether HTTP/2 is offered by TLS, to all but the WebSocket; never through a proxy. Default true.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_http2(rt_spreadbot *spreadbot, bool enabled);
-
-/**
- * How many redirects a request follows, as `rt_websocket_set_max_redirects`. Default 20; 0 follows
- * none.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_max_redirects(rt_spreadbot *spreadbot, int32_t count);
-
-/**
- * Attempts in a row on one leg after one that failed, before the next leg is tried. A message, or a
- * connection that holds, begins the count anew. Default 3.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_max_reconnects(rt_spreadbot *spreadbot, uint32_t count);
-
-/**
- * Sets how often in a row all legs may fail before the connection ends with
- * RT_ERROR_RECONNECTS_EXHAUSTED. Until then each further round begins with the first leg, after a
- * delay that starts at 0.5 to 1 s and doubles up to `rt_spreadbot_set_max_delay_ms`; the error
- * callback gets RT_ERROR_RECONNECTS_EXHAUSTED with `fatal` false and the delay. A message, a
- * connection that holds, or a network that returns resets the count. A server that refuses the
- * client (403, 404, close codes 1008, 3003 and 4403, tokens that cannot be refreshed) ends the
- * connection in any round. Default 1; 0 for no limit.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_max_rounds(rt_spreadbot *spreadbot, uint32_t count);
-
-/**
- * The longest delay between attempts on one leg, and between rounds over all legs; these delays
- * begin at 0.5 to 1 s and double. Default 30,000.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_max_delay_ms(rt_spreadbot *spreadbot, int64_t delay_ms);
-
-/**
- * How long a connection must hold to count as one, without a message. Default 10,000.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_stable_time_ms(rt_spreadbot *spreadbot, int64_t time_ms);
-
-/**
- * When the WebSocket is tried again while a lower leg is in use; the time doubles with each try
- * that fails, up to `max_interval_ms`, and a change of the network has it tried at once. Default
- * 300,000 and 3,600,000; 0 for never.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_upgrade_interval_ms(
-    rt_spreadbot *spreadbot, int64_t interval_ms, int64_t max_interval_ms);
-
-/**
- * The longest time to a connection that stands. Default 10,000; 0 for no limit of its own.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_connect_timeout_ms(rt_spreadbot *spreadbot, int64_t timeout_ms);
-
-/**
- * The longest time from there to the head of the answer, by WebSocket and SSE: a leg that passes it
- * is left for the next one. Default 5,000.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_answer_timeout_ms(rt_spreadbot *spreadbot, int64_t timeout_ms);
-
-/**
- * The time between the pings that keep a WebSocket alive, and for the answer to each: without it
- * the connection is lost. Default 20,000; 0 for none.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_ping_interval_ms(rt_spreadbot *spreadbot, int64_t interval_ms);
-
-/**
- * As `rt_longpoll_set_interval_ms`. Default 15,000.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_poll_interval_ms(rt_spreadbot *spreadbot, int64_t interval_ms);
-
-/**
- * As `rt_longpoll_set_poll_timeout_ms`. Default 60,000.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_poll_timeout_ms(rt_spreadbot *spreadbot, int64_t timeout_ms);
-
-/**
- * Sends that may wait for a connection, and which one ends with RT_ERROR_QUEUE_FULL when there are
- * more. Frames that a WebSocket was given do not count. Default 100, RT_REST_OVERFLOW_REJECT_NEW.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an overflow that is not listed; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_queue(
-    rt_spreadbot *spreadbot, uint32_t capacity, rt_rest_overflow overflow);
+rt_status rt_spreadbot_set_queue_overflow(rt_spreadbot *spreadbot, rt_rest_overflow overflow);
 
 /**
  * Keeps sends in a file until the server has them: a message or request whose call has returned
@@ -4289,8 +4201,178 @@ rt_status rt_spreadbot_set_queue(
 rt_status rt_spreadbot_set_outbox(rt_spreadbot *spreadbot, const char *path);
 
 /**
- * The largest message received. A message as JSON, and a batch of them, ends its transport with
- * RT_ERROR_TOO_LARGE above 16 MiB whatever is set. Default 64 MiB; 0 for no limit.
+ * A query parameter that carries the access token, beside the header Authorization, for servers and
+ * proxies that ignore the header. Default none.
+ *
+ * name: NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_token_query_parameter(rt_spreadbot *spreadbot, const char *name);
+
+/**
+ * A query parameter that carries the last event id, beside the header Last-Event-ID, for servers
+ * and proxies that ignore the header. Default none.
+ *
+ * name: NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_id_query_parameter(rt_spreadbot *spreadbot, const char *name);
+
+/**
+ * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
+ * any other. On the way to another origin only these headers go along: Accept, Accept-Encoding,
+ * Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and those that the
+ * caller named as safe. Default 20.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_redirects(rt_spreadbot *spreadbot, uint32_t count);
+
+/**
+ * Whether a redirect may lead from https to http, or from wss to ws. Default false.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_allow_insecure_redirects(rt_spreadbot *spreadbot, bool enabled);
+
+/**
+ * Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
+ * libbrotlidec and libzstd are installed. An answer that cannot be decoded is an RT_ERROR_PROTOCOL.
+ * Default true.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_compression(rt_spreadbot *spreadbot, bool enabled);
+
+/**
+ * Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. Default true.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_http2(rt_spreadbot *spreadbot, bool enabled);
+
+/**
+ * The time until a connection is ready: name resolution, TCP and TLS. Default 10,000; 0 is no
+ * limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_connect_timeout_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * How many attempts follow a failure on one transport, in a row, before the next transport is
+ * tried. A message, or a connection that lasts (`stable_time_ms`), resets the count. Default 3.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_reconnects(rt_spreadbot *spreadbot, uint32_t count);
+
+/**
+ * How often in a row all transports may fail before the connection ends with
+ * RT_ERROR_RECONNECTS_EXHAUSTED. Until then each further round begins with the first transport,
+ * after a delay that starts at 0.5 to 1 s and doubles up to `max_delay_ms`; the error callback gets
+ * the same error, not fatal, with the delay. A message, a connection that lasts, or a network that
+ * returns resets the count. A server that refuses the client (403, 404, close codes 1008, 3003 and
+ * 4403, tokens that cannot be refreshed) ends the connection in any round. Default 1; 0 is no
+ * limit.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_rounds(rt_spreadbot *spreadbot, uint32_t count);
+
+/**
+ * The longest delay between attempts on one transport, and between rounds over all of them. These
+ * delays start at 0.5 to 1 s and double. Default 30,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_delay_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * How long a connection without a message must last before failures are counted anew. Default
+ * 10,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_stable_time_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * When the WebSocket is tried again while another transport is in use. The time doubles with each
+ * try that fails, up to `max_upgrade_interval_ms`; a change of the network causes a try at once.
+ * Without a limit the WebSocket is never tried again. Default 300,000; 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_upgrade_interval_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * The longest time between two tries of the WebSocket. Default 3,600,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_max_upgrade_interval_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * The time from a ready connection to the head of the answer, by WebSocket and by server-sent
+ * events. A transport that needs longer is left for the next one. Default 5,000; 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_answer_timeout_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * The time between the pings that keep a WebSocket alive, and the time for the answer to each:
+ * without an answer the connection is lost. Default 20,000; 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_ping_interval_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * The time between the starts of two polls that the server answers at once with nothing new.
+ * Default 15,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_poll_interval_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * How long the server may hold a poll before the next one is made. Default 60,000; 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_poll_timeout_ms(rt_spreadbot *spreadbot, int64_t time_ms);
+
+/**
+ * How many sends may wait for a connection; further ones end with RT_ERROR_QUEUE_FULL. Frames that
+ * a WebSocket has taken do not count. Default 100.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_queue_capacity(rt_spreadbot *spreadbot, uint32_t count);
+
+/**
+ * The largest message that is received, after decompression. A frame or a batch of JSON may have 16
+ * MiB, whatever this says. A transport on which more comes is left for the next one. Default 64
+ * MiB; 0 is no limit.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.

@@ -32,8 +32,8 @@ public struct Backoff: Sendable, Hashable {
 
     func configuration() throws(RealtimeError) -> BackoffConfiguration {
         var target = BackoffConfiguration()
-        try target.setInitial(try WebSocket.Options.delay(initialDelay, "initialDelay"))
-        try target.setMaximum(try WebSocket.Options.delay(maxDelay, "maxDelay"))
+        try target.setInitial(try OptionCheck.delay(initialDelay, "initialDelay"))
+        try target.setMaximum(try OptionCheck.delay(maxDelay, "maxDelay"))
         try target.setFactor(factor)
         target.jitter =
             switch jitter {
@@ -49,7 +49,7 @@ public struct Backoff: Sendable, Hashable {
             }
             target.attemptLimit = maxAttempts
         }
-        target.stableTime = try WebSocket.Options.delay(stableTime, "stableTime")
+        target.stableTime = try OptionCheck.delay(stableTime, "stableTime")
         return target
     }
 }

@@ -28,8 +28,6 @@ extension EventSource {
 
         /// The id that the first request sends, whatever the id file says; nil for the file's.
         public var lastEventID: String?
-        /// A query parameter that the id is sent as too.
-        public var idQueryParameter: String?
         /// A file that keeps the last event id between runs, for any number of sources and
         /// processes; written at most once a second and at close. A file with other content, of
         /// another user or writable by others, and a symbolic link, are refused (`.store`) and left
@@ -44,45 +42,11 @@ extension EventSource {
         /// to forget one; the next run is given it as `lastEventID`.
         public var onStore: (@Sendable (_ key: String, _ id: String) -> Void)?
 
-        /// Comes back when the stream ends or an attempt fails.
-        public var reconnect = true
-        /// How many reconnects in a row may end before they are stable; 0 means no limit.
-        public var maxReconnects = 0
-        /// Before a reconnect, until the server sends `retry`.
-        public var reconnectionTime = Duration.seconds(3)
-        /// The shortest reconnection time that the server's `retry` can set.
-        public var minReconnectionTime = Duration.milliseconds(500)
-        /// The longest delay; never below the reconnection time.
-        public var maxDelay = Duration.seconds(30)
-        /// How long a stream must last before failures count anew, unless the server ends it in
-        /// order after an event.
-        public var stableTime = Duration.seconds(10)
         /// Statuses that are come back from; `resilient` has those that pass.
         public var retryStatuses: Set<Int> = []
 
-        /// To a ready connection; nil for none.
-        public var connectTimeout: Duration? = .seconds(15)
-        /// From the request to the answer's head; nil for none.
-        public var responseTimeout: Duration? = .seconds(30)
-        /// How long nothing may come, comments included; nil for ever. The kernel notices a dead
-        /// link even so (`Network.tcpKeepAlive`).
-        public var idleTimeout: Duration?
-
-        /// Asks for compressed streams.
-        public var compression = true
-        /// Offers HTTP/2 over TLS; never through a proxy.
-        public var http2 = true
-        /// 0 follows none.
-        public var maxRedirects = 20
-        public var allowInsecureRedirects = false
         /// Names of headers that go along when a redirect leads to another origin.
         public var safeHeaders: [String] = []
-        /// 0 for no limit.
-        public var maxLineBytes = 64 << 20
-        /// The data of one event; 0 for no limit.
-        public var maxEventBytes = 64 << 20
-        /// An id, and an event's type; 0 for no limit.
-        public var maxNameBytes = 64 << 10
 
         /// Events that may wait for who iterates; then the server is slowed down. On an HTTP/2
         /// connection that others use, up to 32 MiB wait in libcurl first, its window (`http2`).
@@ -90,45 +54,79 @@ extension EventSource {
         /// Their bytes.
         public var maxBufferedBytes = 8 << 20
 
+        // abigen: the options of EventSourceConfiguration
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
+        /// answer like any other. On the way to another origin only these headers go along: Accept,
+        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
+        /// User-Agent, and those that the caller named as safe.
+        public var maxRedirects = 20
+        /// Whether a redirect may lead from https to http, or from wss to ws.
+        public var allowInsecureRedirects = false
+        /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
+        /// servers and proxies that ignore the header.
+        public var idQueryParameter: String?
+        /// Whether it connects again when the stream ends or an attempt fails.
+        public var reconnect = true
+        /// How many attempts in a row may end before they were stable (`stableTime`). Then the
+        /// event source fails with `.reconnectsExhausted`. 0 is no limit.
+        public var maxReconnects = 0
+        /// The reconnection time until the server sends `retry`: the delay before the first
+        /// reconnect, to which up to a fifth is added at random.
+        public var reconnectionTime = Duration.seconds(3)
+        /// The shortest reconnection time that a `retry` field of the server can set.
+        public var minReconnectionTime = Duration.milliseconds(500)
+        /// The longest delay between attempts that fail in a row. It is never below the
+        /// reconnection time.
+        public var maxDelay = Duration.seconds(30)
+        /// How long a stream must last before failures are counted anew. A stream that brought an
+        /// event and was then ended by the server does not count as a failure either.
+        public var stableTime = Duration.seconds(10)
+        /// The time from the request to the head of its answer. nil is no limit.
+        public var responseTimeout: Duration? = .seconds(30)
+        /// How long the server may send nothing, comments included, before the event source
+        /// reconnects. A dead connection is noticed even without it, by TCP keep-alive. nil is no
+        /// limit.
+        public var idleTimeout: Duration?
+        /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
+        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
+        /// `.protocolViolation`.
+        public var compression = true
+        /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
+        public var http2 = true
+        /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
+        public var connectTimeout: Duration? = .seconds(15)
+        /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
+        /// fields, do not count. A longer one ends the event source with `.tooLarge`. 0 is no
+        /// limit.
+        public var maxLineBytes = 64 << 20
+        /// The most data of one event. More ends the event source with `.tooLarge`. 0 is no limit.
+        public var maxEventBytes = 64 << 20
+        /// The longest id, and the longest type, of an event. A longer one ends the event source
+        /// with `.tooLarge`. 0 is no limit.
+        public var maxNameBytes = 64 << 10
+        // abigen: end
+
         public init() {}
 
         /// 408, 425, 429, 500, 502, 503 and 504: of servers behind proxies.
         public static let resilient = Set(EventSourceConfiguration.resilientStatuses)
 
         func apply(to target: inout EventSourceConfiguration) throws(RealtimeError) {
-            typealias Check = WebSocket.Options
             try target.setMethod(method)
             target.body = body
             for header in headers { try target.addHeader(name: header.name, value: header.value) }
             target.network = try network.configuration()
             if let lastEventID { try target.setLastEventID(lastEventID) }
-            target.idQueryParameter = idQueryParameter
             guard storeKey == nil || idFile != nil || onStore != nil else {
                 throw RealtimeError(.invalidArgument, "storeKey needs an idFile or onStore")
             }
             try target.setIDFile(idFile, key: storeKey)
-            target.reconnects = reconnect
-            target.maxReconnects = try Check.atLeast(0, maxReconnects, "maxReconnects")
-            target.retryInitial = try Check.delay(reconnectionTime, "reconnectionTime")
-            target.minReconnectionTime = try Check.delay(
-                minReconnectionTime, "minReconnectionTime")
-            target.maxDelay = try Check.delay(maxDelay, "maxDelay")
-            target.stableTime = try Check.delay(stableTime, "stableTime")
             for status in retryStatuses { try target.addRetryStatus(status) }
-            target.connectTimeout = try Check.limit(connectTimeout, "connectTimeout")
-            target.responseTimeout = try Check.limit(responseTimeout, "responseTimeout")
-            target.idleTimeout = try Check.limit(idleTimeout, "idleTimeout")
-            target.compression = compression
-            target.http2 = http2
-            target.redirects.maximum = try Check.within(0...20, maxRedirects, "maxRedirects")
-            target.redirects.allowsInsecure = allowInsecureRedirects
+            try applyPlain(to: &target)
             for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
             target.redirects.safeNames = safeHeaders
-            target.limits.line = try Check.atLeast(0, maxLineBytes, "maxLineBytes")
-            target.limits.data = try Check.atLeast(0, maxEventBytes, "maxEventBytes")
-            target.limits.name = try Check.atLeast(0, maxNameBytes, "maxNameBytes")
-            _ = try Check.atLeast(1, maxBufferedEvents, "maxBufferedEvents")
-            _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
+            _ = try OptionCheck.atLeast(1, maxBufferedEvents, "maxBufferedEvents")
+            _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }
 
         /// - Parameter end: an attempt is declined.

@@ -40,12 +40,11 @@ public final class EventStreamParser {
     /// - Throws: `RealtimeError(.invalidArgument)` for a limit below zero, and for an id with CR,
     ///   LF or NUL.
     public init(lastEventID: String = "", limits: Limits = Limits()) throws(RealtimeError) {
-        typealias Check = WebSocket.Options
         try reader.setLastEventID(Array(lastEventID.utf8))
         try reader.setLimits { (target) throws(RealtimeError) in
-            target.line = try Check.atLeast(0, limits.lineBytes, "lineBytes")
-            target.data = try Check.atLeast(0, limits.eventBytes, "eventBytes")
-            target.name = try Check.atLeast(0, limits.nameBytes, "nameBytes")
+            target.line = try OptionCheck.atLeast(0, limits.lineBytes, "lineBytes")
+            target.data = try OptionCheck.atLeast(0, limits.eventBytes, "eventBytes")
+            target.name = try OptionCheck.atLeast(0, limits.nameBytes, "nameBytes")
         }
         reader.changeHandlers { handlers in
             handlers.event = { [unowned self] event in

@@ -40,35 +40,6 @@ extension LongPoll {
         /// Begins behind this message. With validators it must be an id that a message had.
         public var lastEventID = ""
 
-        /// Between the starts of two polls that the server answers before `minHold` with nothing,
-        /// or with a message that leaves the cursor where it was or moves it back to where one of
-        /// the last eight polls started. Without a cursor (`.none`, or the server names none) the
-        /// next poll starts at once after up to 20 messages in a row that come before `minHold`, or
-        /// five that are the same; after further ones it waits, until a poll was held. After
-        /// messages that move the cursor on, the next poll starts at once, for the first 1,000
-        /// polls, and then up to 100 times a second.
-        public var interval = Duration.seconds(15)
-        /// How long a poll may be held, and how long an answer may stand still; nil for ever.
-        public var pollTimeout: Duration? = .seconds(60)
-        /// After a poll that was held for so long the next is made at once.
-        public var minHold = Duration.seconds(1)
-        /// To a ready connection; nil for none.
-        public var connectTimeout: Duration? = .seconds(15)
-        /// After an attempt that failed; a server's Retry-After goes before it where it is longer,
-        /// up to five minutes.
-        public var maxDelay = Duration.seconds(30)
-        /// 410 is fatal, instead of an error after which polls begin anew.
-        public var failsWhenGone = false
-
-        /// Of one answer, decoded; 0 for no limit.
-        public var maxBodyBytes = 64 << 20
-        /// Asks for compressed answers.
-        public var compression = true
-        /// Offers HTTP/2 over TLS; never through a proxy.
-        public var http2 = true
-        /// 0 follows none.
-        public var maxRedirects = 20
-        public var allowInsecureRedirects = false
         /// Names of headers that go along when a redirect leads to another origin.
         public var safeHeaders: [String] = []
 
@@ -77,10 +48,50 @@ extension LongPoll {
         /// Their bytes.
         public var maxBufferedBytes = 8 << 20
 
+        // abigen: the options of LongPollConfiguration
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
+        /// answer like any other. On the way to another origin only these headers go along: Accept,
+        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
+        /// User-Agent, and those that the caller named as safe.
+        public var maxRedirects = 20
+        /// Whether a redirect may lead from https to http, or from wss to ws.
+        public var allowInsecureRedirects = false
+        /// The time between the starts of two polls that the server answers within `minHold`, with
+        /// nothing or with a message whose cursor one of the last eight polls had. Without a cursor
+        /// (the server names none, or none is used) the next poll starts at once after up to 20
+        /// messages in a row that come within `minHold`, or five that are the same; after further
+        /// ones it waits, until the server holds a poll. After messages that move the cursor the
+        /// next poll starts at once, for the first 1,000 polls, and then up to 100 times a second.
+        public var interval = Duration.seconds(15)
+        /// How long the server may hold a poll before the next one is made, and how long the body
+        /// of an answer may stand still. nil is no limit.
+        public var pollTimeout: Duration? = .seconds(60)
+        /// After a poll that the server held for at least this long, the next one starts at once,
+        /// even if nothing came or the cursor did not move.
+        public var minHold = Duration.seconds(1)
+        /// The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and each
+        /// further one is twice as long. A longer Retry-After of the server is obeyed, up to five
+        /// minutes.
+        public var maxDelay = Duration.seconds(30)
+        /// Whether the status 410 ends the long poll with `.gone`. Otherwise it is reported, the
+        /// cursor is cleared, and polls go on.
+        public var failWhenGone = false
+        /// The largest answer, after decompression. A larger one ends the long poll with
+        /// `.tooLarge`, since the server would send the same again. 0 is no limit.
+        public var maxBodyBytes = 64 << 20
+        /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
+        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
+        /// `.protocolViolation`.
+        public var compression = true
+        /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
+        public var http2 = true
+        /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
+        public var connectTimeout: Duration? = .seconds(15)
+        // abigen: end
+
         public init() {}
 
         func apply(to target: inout LongPollConfiguration) throws(RealtimeError) {
-            typealias Check = WebSocket.Options
             for header in headers { try target.addHeader(name: header.name, value: header.value) }
             target.network = try network.configuration()
             switch cursor {
@@ -90,21 +101,11 @@ extension LongPoll {
             case .none: try target.setCursor(.none)
             }
             try target.setLastEventID(lastEventID)
-            target.interval = try Check.delay(interval, "interval")
-            target.pollTimeout = try Check.limit(pollTimeout, "pollTimeout")
-            target.minHold = try Check.delay(minHold, "minHold")
-            target.connectTimeout = try Check.limit(connectTimeout, "connectTimeout")
-            target.maxDelay = try Check.delay(maxDelay, "maxDelay")
-            target.failsWhenGone = failsWhenGone
-            target.maxBodyBytes = try Check.atLeast(0, maxBodyBytes, "maxBodyBytes")
-            target.compression = compression
-            target.http2 = http2
-            target.redirects.maximum = try Check.within(0...20, maxRedirects, "maxRedirects")
-            target.redirects.allowsInsecure = allowInsecureRedirects
+            try applyPlain(to: &target)
             for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
             target.redirects.safeNames = safeHeaders
-            _ = try Check.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
-            _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
+            _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
+            _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }
 
         /// - Parameter end: an attempt is declined.

@@ -66,8 +66,8 @@ public final class Loop: Sendable {
         after delay: Duration, every interval: Duration? = nil,
         _ fire: @escaping @Sendable () -> Void
     ) throws(RealtimeError) -> TimerID {
-        let delay = try WebSocket.Options.delay(max(.zero, delay), "delay")
-        let interval = try WebSocket.Options.limit(interval, "interval")
+        let delay = try OptionCheck.delay(max(.zero, delay), "delay")
+        let interval = try OptionCheck.limit(interval, "interval")
         return TimerID(number: try engine.addTimer(after: delay, every: interval, fire))
     }
 

@@ -128,7 +128,7 @@ public struct Network: Sendable {
             case .v6: .v6
             }
         target.tcpNoDelay = tcpNoDelay
-        try target.setTCPKeepAlive(WebSocket.Options.limit(tcpKeepAlive, "tcpKeepAlive"))
+        try target.setTCPKeepAlive(OptionCheck.limit(tcpKeepAlive, "tcpKeepAlive"))
         try target.setReceiveBufferBytes(receiveBufferBytes)
         return target
     }

@@ -34,47 +34,71 @@ extension REST {
         /// Who says whether there is a network; nil is the loop's, by the kernel's word.
         public var reachability: Reachability?
 
-        /// For one attempt, from name resolution to the last byte. While a body is sent, or an
-        /// answer is streamed, it limits the time without a byte instead.
-        public var attemptTimeout: Duration? = .seconds(5)
-        /// To a connection that is ready.
-        public var connectTimeout: Duration?
-        /// For all attempts and delays together; time without a network does not count. A streamed
-        /// answer that has begun may take longer, unless its request has a deadline of its own.
-        public var deadline: Duration? = .seconds(30)
-        /// In all, the first one too.
-        public var attempts = 3
         /// The delays between attempts; its `maxAttempts` and `stableTime` are not used.
         public var backoff = Backoff()
-        /// The longest Retry-After that is waited for.
-        public var maxRetryAfter = Duration.seconds(60)
-        /// How many requests may wait for the network, or behind an ordered one.
-        public var queueCapacity = 100
         /// A full queue drops the request that has waited longest, and not the new one.
         public var dropsOldest = false
-        /// How long a request may wait to begin.
-        public var queueTime: Duration?
         public var order = Order.automatic
-        /// Gives each POST and PATCH an Idempotency-Key, the same in all attempts.
-        public var addsIdempotencyKeys = false
-        /// Repeats any request after a connection that broke.
-        public var retriesUnsafe = false
 
-        public var maxRedirects = 20
-        /// Whether a redirect may lead from https to http.
-        public var allowInsecureRedirects = false
         /// Names of headers that another origin may see, too.
         public var safeHeaders: [String] = []
-        /// Bytes of an answer that is kept whole; 0 means no limit.
+
+        // abigen: the options of RESTConfiguration
+        /// How long one attempt may take, from name resolution to the last byte of its answer,
+        /// redirects included. While the body of the request is sent, and while the answer is
+        /// streamed to the caller, it limits the time without a byte instead: each byte starts it
+        /// anew. It does not run while the caller pauses the answer, or has no more of the body
+        /// yet. nil is no limit.
+        public var attemptTimeout: Duration? = .seconds(5)
+        /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
+        /// `attemptTimeout` counts. nil is no limit.
+        public var connectTimeout: Duration?
+        /// How often a request is tried in all; with 1 it is never tried again.
+        public var attempts = 3
+        /// How long a request may take with all its attempts and delays; time without a network
+        /// does not count. No attempt and no delay begins that the deadline would cut off: the last
+        /// result is reported instead. An answer that is streamed and has begun may take longer,
+        /// unless its request has a deadline of its own. nil is no limit.
+        public var deadline: Duration? = .seconds(30)
+        /// The longest Retry-After that is waited for. An answer that asks for more is reported at
+        /// once.
+        public var maxRetryAfter = Duration.seconds(60)
+        /// How long a request may wait to begin, with a network or without. Then it ends with
+        /// `.expired`. nil is no limit.
+        public var queueTime: Duration?
+        /// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a
+        /// random UUID, the same in all its attempts, so that it may be repeated. For servers that
+        /// know this header.
+        public var idempotencyKeys = false
+        /// Whether any request is repeated after a connection that broke or a time that ran out,
+        /// even if the server has already acted on it.
+        public var retryUnsafe = false
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
+        /// answer like any other. On the way to another origin only these headers go along: Accept,
+        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
+        /// User-Agent, and those that the caller named as safe.
+        public var maxRedirects = 20
+        /// Whether a redirect may lead from https to http, or from wss to ws.
+        public var allowInsecureRedirects = false
+        /// The largest answer that is kept whole, after decompression. A larger one is an
+        /// `.tooLarge`. Answers that are streamed have no such limit. 0 is no limit.
         public var maxBodyBytes = 64 << 20
-        /// Connections to one origin at a time. Over HTTP/2 exchanges share them: up to 100 are
-        /// under way.
+        /// How many requests may wait for the network, or behind an ordered one; further ones end
+        /// with `.queueFull`. Requests that wait for a connection to their host do not count. At
+        /// most 65,536 requests of a client may be under way in all.
+        public var queueCapacity = 100
+        /// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number
+        /// of requests under way; others wait. Over HTTP/2 requests share a connection: up to 100
+        /// are under way, or this number if it is larger. The server says how many of them one
+        /// connection may carry (SETTINGS_MAX_CONCURRENT_STREAMS).
         public var maxPerHost = 6
-        /// Offers content codings (gzip, deflate, and br and zstd where their libraries are
-        /// installed), and decodes answers.
+        /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
+        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
+        /// `.protocolViolation`.
         public var compression = true
-        /// Offers HTTP/2 over TLS; never through a proxy.
+        /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
         public var http2 = true
+        // abigen: end
 
         public init() {}
 
@@ -107,16 +131,9 @@ extension REST {
             for header in headers { try target.addHeader(header.name, header.value) }
             for origin in credentialOrigins { try target.addCredentialOrigin(origin) }
             target.network = try network.configuration()
-            target.policy.attemptTimeout = try Options.limit(attemptTimeout, "attemptTimeout")
-            target.policy.connectTimeout = try Options.limit(connectTimeout, "connectTimeout")
-            target.policy.deadline = try Options.limit(deadline, "deadline")
-            target.policy.queueTime = try Options.limit(queueTime, "queueTime")
-            try target.policy.setAttempts(attempts)
+            try applyPlain(to: &target)
             target.policy.backoff = try backoff.configuration()
             target.policy.backoff.attemptLimit = 0
-            target.policy.retryAfterLimit = maxRetryAfter
-            target.queueCapacity = try Options.within(
-                0...Int.max, queueCapacity, "queueCapacity")
             target.overflow = dropsOldest ? .dropOldest : .rejectNew
             target.policy.isOrdered =
                 switch order {
@@ -124,30 +141,8 @@ extension REST {
                 case .always: true
                 case .never: false
                 }
-            target.policy.addsIdempotencyKey = addsIdempotencyKeys
-            target.policy.retriesUnsafe = retriesUnsafe
-            target.policy.redirects.maximum = try Options.within(
-                0...20, maxRedirects, "maxRedirects")
-            target.policy.redirects.allowsInsecure = allowInsecureRedirects
             for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
             target.policy.redirects.safeNames = safeHeaders
-            target.policy.bodyLimit = try Options.within(0...Int.max, maxBodyBytes, "maxBodyBytes")
-            try target.setPerHost(maxPerHost)
-            target.decodes = compression
-            target.offersHTTP2 = http2
-        }
-
-        private static func limit(_ value: Duration?, _ name: String) throws -> Duration {
-            try WebSocket.Options.limit(value, name)
-        }
-
-        static func within(_ range: ClosedRange<Int>, _ value: Int, _ name: String) throws -> Int {
-            guard range.contains(value) else {
-                throw RealtimeError(
-                    .invalidArgument,
-                    "\(name) is \(value), \(range.lowerBound) to \(range.upperBound) is expected")
-            }
-            return value
         }
     }
 }

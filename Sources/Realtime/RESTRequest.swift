@@ -51,7 +51,7 @@ extension REST {
         public var isOrdered: Bool?
         /// Adds an Idempotency-Key, a random UUID that is the same in all attempts.
         public var addsIdempotencyKey: Bool?
-        public var retriesUnsafe: Bool?
+        public var retryUnsafe: Bool?
         public var maxRedirects: Int?
         /// Bytes of an answer that is kept whole; 0 means no limit.
         public var maxBodyBytes: Int?
@@ -94,15 +94,18 @@ extension REST {
             if let deadline { policy.setOwnDeadline(deadline) }
             if let attemptTimeout { policy.setOwnAttemptTimeout(attemptTimeout) }
             policy.queueTime = queueTime ?? policy.queueTime
-            if let attempts { try policy.setAttempts(attempts) }
+            if let attempts {
+                policy.attempts = try OptionCheck.within(1...1000, attempts, "attempts")
+            }
             policy.isOrdered = isOrdered ?? policy.isOrdered
             policy.addsIdempotencyKey = addsIdempotencyKey ?? policy.addsIdempotencyKey
-            policy.retriesUnsafe = retriesUnsafe ?? policy.retriesUnsafe
+            policy.retriesUnsafe = retryUnsafe ?? policy.retriesUnsafe
             if let maxRedirects {
-                policy.redirects.maximum = try Options.within(0...20, maxRedirects, "maxRedirects")
+                policy.redirects.maximum = try OptionCheck.within(
+                    0...20, maxRedirects, "maxRedirects")
             }
             if let maxBodyBytes {
-                policy.bodyLimit = try Options.within(0...Int.max, maxBodyBytes, "maxBodyBytes")
+                policy.bodyLimit = try OptionCheck.within(0...Int.max, maxBodyBytes, "maxBodyBytes")
             }
         }
 

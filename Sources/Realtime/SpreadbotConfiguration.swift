@@ -60,9 +60,6 @@ extension Spreadbot {
         public var transportURLs: [Transport: String] = [:]
         /// Where sends are posted while there is no WebSocket; nil for base and path.
         public var sendURL: String?
-        /// Names of query parameters for access token and last event id, beside their headers.
-        public var tokenQueryParameter: String?
-        public var idQueryParameter: String?
         /// Begins behind the message with this id.
         public var lastEventID = ""
         /// Of every request and handshake; not Authorization, Accept, Last-Event-ID and
@@ -71,40 +68,7 @@ extension Spreadbot {
         public var network = Network()
         /// Who says whether there is a network; nil asks the loop's own.
         public var reachability: Reachability?
-        public var compression = true
-        /// Offers HTTP/2 over TLS, to all but the WebSocket.
-        public var http2 = true
-        /// 0 follows none.
-        public var maxRedirects = 20
 
-        /// Attempts in a row on one leg after one that failed, before the next leg.
-        public var maxReconnects = 3
-        /// How often in a row all legs may fail, one round after the other; 0: no limit. Each
-        /// further round begins with the first leg, after a delay that grows from 0.5–1 s up to
-        /// `maxDelay`. `onError` reports it with `.reconnectsExhausted`, `isFatal` false and the
-        /// delay.
-        public var maxRounds = 1
-        /// Of the delays between them, and between rounds, which begin at 0.5 to 1 s and double.
-        public var maxDelay = Duration.seconds(30)
-        /// How long a connection must hold to count as one, without a message.
-        public var stableTime = Duration.seconds(10)
-        /// When the WebSocket is tried again from a lower leg, doubling up to `maxUpgradeInterval`;
-        /// nil for never.
-        public var upgradeInterval: Duration? = .seconds(300)
-        public var maxUpgradeInterval = Duration.seconds(3600)
-        /// To a connection that stands; nil for no limit of its own.
-        public var connectTimeout: Duration? = .seconds(10)
-        /// From there to the head of the answer, by WebSocket and SSE: then the next leg.
-        public var answerTimeout: Duration? = .seconds(5)
-        /// Between the pings that keep a WebSocket alive; nil for none.
-        public var pingInterval: Duration? = .seconds(20)
-        /// Between polls that a server answers at once with nothing new.
-        public var pollInterval = Duration.seconds(15)
-        /// How long a poll may be held.
-        public var pollTimeout: Duration? = .seconds(60)
-
-        /// Sends that may wait for a connection.
-        public var queueCapacity = 100
         /// Above it the one that has waited longest ends with `.queueFull`, in the place of the new
         /// one.
         public var dropsOldest = false
@@ -113,14 +77,76 @@ extension Spreadbot {
         /// outbox, maybe twice after a crash or a lost connection; messages once it is established.
         /// It holds 10,000 sends, and 64 MiB. nil keeps the queue in memory.
         public var outbox: String?
-        /// The largest message received; 0 for no limit. A message as JSON, and a batch of them,
-        /// ends its transport with `.tooLarge` above 16 MiB whatever is set.
-        public var maxMessageBytes = 64 << 20
         /// Messages that may wait for who iterates, or for the executor.
         public var maxBufferedMessages = 1024
         /// Their bytes.
         public var maxBufferedBytes = 8 << 20
         public var executor = Executor.loop
+
+        // abigen: the options of SpreadbotConfiguration
+        /// A query parameter that carries the access token, beside the header Authorization, for
+        /// servers and proxies that ignore the header.
+        public var tokenQueryParameter: String?
+        /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
+        /// servers and proxies that ignore the header.
+        public var idQueryParameter: String?
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
+        /// answer like any other. On the way to another origin only these headers go along: Accept,
+        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
+        /// User-Agent, and those that the caller named as safe.
+        public var maxRedirects = 20
+        /// Whether a redirect may lead from https to http, or from wss to ws.
+        public var allowInsecureRedirects = false
+        /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
+        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
+        /// `.protocolViolation`.
+        public var compression = true
+        /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
+        public var http2 = true
+        /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
+        public var connectTimeout: Duration? = .seconds(10)
+        /// How many attempts follow a failure on one transport, in a row, before the next transport
+        /// is tried. A message, or a connection that lasts (`stableTime`), resets the count.
+        public var maxReconnects = 3
+        /// How often in a row all transports may fail before the connection ends with
+        /// `.reconnectsExhausted`. Until then each further round begins with the first transport,
+        /// after a delay that starts at 0.5 to 1 s and doubles up to `maxDelay`; the error callback
+        /// gets the same error, not fatal, with the delay. A message, a connection that lasts, or a
+        /// network that returns resets the count. A server that refuses the client (403, 404, close
+        /// codes 1008, 3003 and 4403, tokens that cannot be refreshed) ends the connection in any
+        /// round. 0 is no limit.
+        public var maxRounds = 1
+        /// The longest delay between attempts on one transport, and between rounds over all of
+        /// them. These delays start at 0.5 to 1 s and double.
+        public var maxDelay = Duration.seconds(30)
+        /// How long a connection without a message must last before failures are counted anew.
+        public var stableTime = Duration.seconds(10)
+        /// When the WebSocket is tried again while another transport is in use. The time doubles
+        /// with each try that fails, up to `maxUpgradeInterval`; a change of the network causes a
+        /// try at once. Without a limit the WebSocket is never tried again. nil is no limit.
+        public var upgradeInterval: Duration? = .seconds(300)
+        /// The longest time between two tries of the WebSocket.
+        public var maxUpgradeInterval = Duration.seconds(3600)
+        /// The time from a ready connection to the head of the answer, by WebSocket and by
+        /// server-sent events. A transport that needs longer is left for the next one. nil is no
+        /// limit.
+        public var answerTimeout: Duration? = .seconds(5)
+        /// The time between the pings that keep a WebSocket alive, and the time for the answer to
+        /// each: without an answer the connection is lost. nil is no limit.
+        public var pingInterval: Duration? = .seconds(20)
+        /// The time between the starts of two polls that the server answers at once with nothing
+        /// new.
+        public var pollInterval = Duration.seconds(15)
+        /// How long the server may hold a poll before the next one is made. nil is no limit.
+        public var pollTimeout: Duration? = .seconds(60)
+        /// How many sends may wait for a connection; further ones end with `.queueFull`. Frames
+        /// that a WebSocket has taken do not count.
+        public var queueCapacity = 100
+        /// The largest message that is received, after decompression. A frame or a batch of JSON
+        /// may have 16 MiB, whatever this says. A transport on which more comes is left for the
+        /// next one. 0 is no limit.
+        public var maxMessageBytes = 64 << 20
+        // abigen: end
 
         public init(baseURL: String) { self.baseURL = baseURL }
 
@@ -179,39 +205,15 @@ extension Spreadbot {
                 try target.setURL(of: transport.session, url)
             }
             if let sendURL { try target.setSendURL(sendURL) }
-            target.tokenQueryParameter = tokenQueryParameter
-            target.idQueryParameter = idQueryParameter
             try target.setLastEventID(lastEventID)
             for header in headers {
                 try target.addHeader(name: header.name, value: header.value)
             }
             target.network = try network.configuration()
-            target.compression = compression
-            target.http2 = http2
-            try applyLimits(to: &target)
-        }
-
-        private func applyLimits(
-            to target: inout SpreadbotConfiguration
-        ) throws(RealtimeError) {
-            typealias Check = WebSocket.Options
-            target.redirects.maximum = try Check.within(0...20, maxRedirects, "maxRedirects")
-            target.maxReconnects = try Check.atLeast(0, maxReconnects, "maxReconnects")
-            target.maxRounds = try Check.atLeast(0, maxRounds, "maxRounds")
-            target.maxDelay = try Check.delay(maxDelay, "maxDelay")
-            target.stableTime = try Check.delay(stableTime, "stableTime")
-            target.upgradeInterval = try Check.limit(upgradeInterval, "upgradeInterval")
-            target.maxUpgradeInterval = try Check.delay(maxUpgradeInterval, "maxUpgradeInterval")
-            target.connectTimeout = try Check.limit(connectTimeout, "connectTimeout")
-            target.answerTimeout = try Check.limit(answerTimeout, "answerTimeout")
-            target.pingInterval = try Check.limit(pingInterval, "pingInterval")
-            target.pollInterval = try Check.delay(pollInterval, "pollInterval")
-            target.pollTimeout = try Check.limit(pollTimeout, "pollTimeout")
-            target.queueCapacity = try Check.atLeast(0, queueCapacity, "queueCapacity")
+            try applyPlain(to: &target)
             target.overflow = dropsOldest ? .dropOldest : .rejectNew
-            target.maxMessageBytes = try Check.atLeast(0, maxMessageBytes, "maxMessageBytes")
-            _ = try Check.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
-            _ = try Check.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
+            _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
+            _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }
     }
 }

@@ -17,78 +17,97 @@ extension WebSocket {
             set { network.caFile = newValue }
         }
 
-        /// From start to open: resolving, connecting, TLS and handshake together.
-        public var openTimeout: Duration? = .seconds(10)
-        /// From our close frame to the end of the connection.
-        public var closeTimeout: Duration? = .seconds(10)
-        /// How often a ping is sent; nil sends none.
-        public var pingInterval: Duration? = .seconds(20)
-        /// How long a ping may stay unanswered before the connection fails.
-        public var pongTimeout: Duration? = .seconds(20)
-        /// How long the peer may send no message before the connection fails; pings and pongs do
-        /// not count. For feeds that are known to speak.
-        public var idleTimeout: Duration?
-
-        /// The largest message accepted, after decompression; 0 means no limit.
-        public var maxMessageBytes = 64 << 20
-        /// The largest handshake answer accepted.
-        public var maxHeaderBytes = 64 << 10
         /// Whether messages go to `pieces` as they come, for those larger than memory should hold,
         /// and not whole to `messages`. `maxMessageBytes` does not count then.
         public var deliversPieces = false
-        /// How many times its size on the wire a compressed message may grow; 0 means no limit.
-        public var maxInflateRatio = 0
-        /// Splits messages sent into frames of at most this payload; 0 does not.
-        public var maxFrameBytes = 0
-        /// `send` waits while more bytes than this are unsent.
-        public var sendHighWaterBytes = 256 << 10
-        /// A send that would take the unsent bytes above this throws `.bufferFull`. 0 means no
-        /// limit.
-        public var sendLimitBytes = 64 << 20
         /// Messages that wait for `messages` before receiving pauses.
         public var maxBufferedMessages = 256
         /// Bytes that wait for `messages` before receiving pauses.
         public var maxBufferedBytes = 1 << 20
 
-        /// How many redirects the handshake follows; credentials are left behind on the way to
-        /// another origin.
-        public var maxRedirects = 5
-        /// Whether a redirect may lead from wss to ws.
-        public var allowInsecureRedirects = false
         /// Makes the connection again when it is lost or cannot be made; `messages` go on with the
         /// next connection. It ends after a close of ours, after the peer's close codes 1000, 1002,
         /// 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect
         /// or message that is refused, and when no attempt is left.
         public var reconnect: Backoff?
-        /// Whether `reconnect` also applies after the peer closed the connection with code 1000.
-        /// Some servers send that code when they restart. `close` always ends the connection.
-        /// Default: false.
-        public var reconnectAfterNormalClose = false
         /// Who says whether an attempt to come back makes sense: while there is no network none is
         /// made and none is counted, and when there is one again it follows within a second. It
         /// belongs to the connection's loop. Nil is `.auto`, one for all connections of a loop.
         public var reachability: Reachability?
-        /// How many messages may wait while there is no connection, of `sendLimitBytes` in all;
-        /// above, `send` throws `.bufferFull`. 0 refuses them.
-        public var offlineQueue = 0
 
+        // abigen: the options of WebSocketConfiguration
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
+        /// answer like any other. On the way to another origin only these headers go along: Accept,
+        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
+        /// User-Agent, and those that the caller named as safe.
+        public var maxRedirects = 5
+        /// Whether a redirect may lead from https to http, or from wss to ws.
+        public var allowInsecureRedirects = false
+        /// Whether a connection that reconnects also does so after the peer closed it with code
+        /// 1000. Some servers send that code when they restart. A close by this side always ends
+        /// the connection for good.
+        public var reconnectAfterNormalClose = false
+        /// How many messages may wait while a connection that reconnects is down. They are sent on
+        /// the next one, after what its open callback sends; above this number, or above the limit
+        /// of unsent bytes, a send fails with `.bufferFull`. What was sent before a connection was
+        /// lost is not sent again. With 0 a send fails with `.state`.
+        public var offlineQueue = 0
+        /// How long everything may take until the connection is open: name resolution, connection,
+        /// TLS and opening handshake together. nil is no limit.
+        public var openTimeout: Duration? = .seconds(10)
+        /// How long the closing handshake may take, from this side's close frame to the end of the
+        /// connection. A peer that broke the protocol has 10 s in any case. nil is no limit.
+        public var closeTimeout: Duration? = .seconds(10)
+        /// The time between two pings on an open connection. Without a limit none is sent. nil is
+        /// no limit.
+        public var pingInterval: Duration? = .seconds(20)
+        /// How long a ping may stay unanswered before the connection fails with `.timeout`. Time
+        /// during which receiving is paused does not count. nil is no limit.
+        public var pongTimeout: Duration? = .seconds(20)
+        /// How long the peer may send no message before the connection fails with `.timeout` and
+        /// close code 1001. Pings and pongs do not count, and neither does time during which
+        /// receiving is paused. For feeds that are never silent for long. nil is no limit.
+        public var idleTimeout: Duration?
+        /// The largest message that is received, after decompression. A larger one fails the
+        /// connection with close code 1009. 0 is no limit.
+        public var maxMessageBytes = 64 << 20
+        /// The largest answer to the opening handshake, status line and headers.
+        public var maxHeaderBytes = 64 << 10
+        /// How many times its size on the wire a compressed message may grow, checked above 64 KiB.
+        /// A message that grows more fails the connection with close code 1009. Deflate reaches
+        /// 1,032. 0 is no limit.
+        public var maxInflateRatio = 0
+        /// Messages sent are split into frames of at most this many bytes. With 0 each message is
+        /// one frame. 0 is no limit.
+        public var maxFrameBytes = 0
+        /// When more bytes than this are unsent, the drained callback is called once all are sent.
+        public var sendHighWaterBytes = 256 << 10
+        /// A send that would take the unsent bytes above this limit fails with `.bufferFull` and
+        /// takes nothing. With nothing unsent, a message of any size is accepted. 0 is no limit.
+        public var sendLimitBytes = 64 << 20
         /// Whether permessage-deflate is offered.
         public var compression = true
-        /// zlib's level for messages sent, 1 to 9; 0 sends uncompressed.
+        /// The compression level of messages sent: 1 (fast) to 9 (small). With 0 they are sent
+        /// uncompressed, and compressed messages are still accepted.
         public var compressionLevel = 1
-        /// zlib's memory level for messages sent, 1 to 9: a connection holds 256 KiB by default
-        /// once it has compressed, 36 KiB with 12 window bits and level 5.
+        /// The memory level of zlib for messages sent: with a window of 2^w bytes a connection
+        /// holds 2^(w+2) + 2^(level+9) bytes once it has compressed a message, that is 256 KiB by
+        /// default, and 36 KiB with 12 window bits and level 5.
         public var compressionMemoryLevel = 8
-        /// Shorter messages are sent uncompressed.
+        /// Messages of fewer bytes are sent uncompressed.
         public var compressionMinBytes = 100
-        /// 9 to 15, RFC 7692 §7.1.2.2.
+        /// The window of messages sent, as a power of two: `clientMaxWindowBits` of RFC 7692
+        /// §7.1.2.2. The server may ask for less. zlib cannot compress with 8.
         public var clientMaxWindowBits = 15
-        /// 8 to 15, RFC 7692 §7.1.2.1.
+        /// The window that the server is asked to use for its messages, as a power of two:
+        /// `serverMaxWindowBits` of RFC 7692 §7.1.2.1. With 15 it is not asked.
         public var serverMaxWindowBits = 15
-        /// Compresses each message sent on its own.
+        /// Whether each message sent is compressed on its own: this needs less memory, and makes
+        /// messages larger.
         public var clientNoContextTakeover = false
-        /// Asks the server to compress each of its messages on its own.
+        /// Whether the server is asked to compress each of its messages on its own.
         public var serverNoContextTakeover = false
+        // abigen: end
 
         public init() {}
 
@@ -128,80 +147,10 @@ extension WebSocket {
             for header in headers { try target.addHeader(name: header.name, value: header.value) }
             for name in subprotocols { try target.addSubprotocol(name) }
             target.network = try network.configuration()
-            target.openTimeout = try Options.limit(openTimeout, "openTimeout")
-            target.closeTimeout = try Options.limit(closeTimeout, "closeTimeout")
-            target.pingInterval = try Options.limit(pingInterval, "pingInterval")
-            target.pongTimeout = try Options.limit(pongTimeout, "pongTimeout")
-            target.idleTimeout = try Options.limit(idleTimeout, "idleTimeout")
-            target.limits.messageBytes = try Options.atLeast(0, maxMessageBytes, "maxMessageBytes")
-            target.limits.headerBytes = try Options.atLeast(1024, maxHeaderBytes, "maxHeaderBytes")
-            target.limits.inflateRatio = try Options.atLeast(0, maxInflateRatio, "maxInflateRatio")
-            target.maxFrameBytes = try Options.atLeast(0, maxFrameBytes, "maxFrameBytes")
-            target.sendHighWater = try Options.atLeast(0, sendHighWaterBytes, "sendHighWaterBytes")
-            target.sendLimit = try Options.atLeast(0, sendLimitBytes, "sendLimitBytes")
-            _ = try Options.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
-            _ = try Options.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
-            target.redirects.maximum = try Options.within(0...20, maxRedirects, "maxRedirects")
-            target.redirects.allowsInsecure = allowInsecureRedirects
+            try applyPlain(to: &target)
+            _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
+            _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
             target.reconnect = try reconnect?.configuration()
-            target.reconnectsAfterNormalClose = reconnectAfterNormalClose
-            target.offlineQueueLimit = try Options.atLeast(0, offlineQueue, "offlineQueue")
-            target.compression = try compressionConfiguration()
-        }
-
-        private func compressionConfiguration() throws(RealtimeError) -> CompressionConfiguration {
-            var target = CompressionConfiguration()
-            target.enabled = compression
-            target.level = try Options.within(0...9, compressionLevel, "compressionLevel")
-            target.memoryLevel = try Options.within(
-                1...9, compressionMemoryLevel, "compressionMemoryLevel")
-            target.minimumBytes = try Options.atLeast(0, compressionMinBytes, "compressionMinBytes")
-            target.clientMaxWindowBits = try Options.within(
-                9...15, clientMaxWindowBits, "clientMaxWindowBits")
-            target.serverMaxWindowBits = try Options.within(
-                8...15, serverMaxWindowBits, "serverMaxWindowBits")
-            target.clientNoContextTakeover = clientNoContextTakeover
-            target.serverNoContextTakeover = serverNoContextTakeover
-            return target
-        }
-
-        static func limit(
-            _ value: Duration?, _ name: String
-        ) throws(RealtimeError) -> Duration {
-            guard let value else { return .zero }
-            guard value > .zero else {
-                throw RealtimeError(.invalidArgument, "\(name) is \(value); nil turns it off")
-            }
-            return try delay(value, name)
-        }
-
-        static func delay(_ value: Duration, _ name: String) throws(RealtimeError) -> Duration {
-            guard value >= .zero, value <= .longestOption else {
-                throw RealtimeError(
-                    .invalidArgument, "\(name) is \(value), 0 to a hundred years is expected")
-            }
-            return value
-        }
-
-        static func atLeast(
-            _ least: Int, _ value: Int, _ name: String
-        ) throws(RealtimeError) -> Int {
-            guard value >= least else {
-                throw RealtimeError(
-                    .invalidArgument, "\(name) is \(value), \(least) or more is expected")
-            }
-            return value
-        }
-
-        static func within(
-            _ range: ClosedRange<Int>, _ value: Int, _ name: String
-        ) throws(RealtimeError) -> Int {
-            guard range.contains(value) else {
-                throw RealtimeError(
-                    .invalidArgument,
-                    "\(name) is \(value), \(range.lowerBound) to \(range.upperBound) is expected")
-            }
-            return value
         }
     }
 }

@@ -81,7 +81,7 @@ func size(_ value: Int, _ name: String, atLeast least: Int = 0) throws(RealtimeE
 }
 
 func number(
-    _ value: Int32, _ name: String, in range: ClosedRange<Int>
+    _ value: some FixedWidthInteger, _ name: String, in range: ClosedRange<Int>
 ) throws(RealtimeError) -> Int {
     guard range.contains(Int(value)) else {
         throw RealtimeError(
@@ -89,6 +89,15 @@ func number(
             "\(name) is \(value), \(range.lowerBound) to \(range.upperBound) is expected")
     }
     return Int(value)
+}
+
+/// A text that may be missing: NULL and "" are none.
+func textOrNone(
+    _ pointer: UnsafePointer<CChar>?, _ name: String
+) throws(RealtimeError) -> String? {
+    guard let pointer else { return nil }
+    let text = try text(pointer, name)
+    return text.isEmpty ? nil : text
 }
 
 /// One of an enum's values by its number.

@@ -23,7 +23,7 @@ final class CallbackBox<Function>: @unchecked Sendable {
 }
 
 /// Runs a change of a WebSocket's options.
-func configure(
+func websocketOptions(
     _ websocket: rt_websocket?,
     _ change: (inout WebSocketConfiguration) throws -> Void
 ) -> rt_status {

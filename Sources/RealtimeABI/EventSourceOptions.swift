@@ -23,7 +23,7 @@ public func rt_eventsource_set_url(
 public func rt_eventsource_set_method(
     _ eventsource: rt_eventsource?, _ method: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(eventsource) { try $0.setMethod(text(method, "method")) }
+    eventsourceOptions(eventsource) { try $0.setMethod(text(method, "method")) }
 }
 
 /// The request's body, copied, sent with each attempt; with it the method is usually POST. Without
@@ -34,7 +34,7 @@ public func rt_eventsource_set_method(
 public func rt_eventsource_set_body(
     _ eventsource: rt_eventsource?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> rt_status {
-    change(eventsource) {
+    eventsourceOptions(eventsource) {
         let bytes = try bytes(data, data == nil ? 0 : length, "data")
         $0.body = data == nil ? nil : Array(bytes)
     }
@@ -47,7 +47,7 @@ public func rt_eventsource_set_body(
 public func rt_eventsource_add_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(eventsource) {
+    eventsourceOptions(eventsource) {
         try $0.addHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
@@ -58,7 +58,7 @@ public func rt_eventsource_add_header(
 public func rt_eventsource_set_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(eventsource) {
+    eventsourceOptions(eventsource) {
         try $0.setHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
@@ -70,7 +70,7 @@ public func rt_eventsource_set_header(
 public func rt_eventsource_clear_headers(
     _ eventsource: rt_eventsource?
 ) -> rt_status {
-    change(eventsource) { $0.clearHeaders() }
+    eventsourceOptions(eventsource) { $0.clearHeaders() }
 }
 
 /// Sends a basic Authorization header (RFC 7617). Before start. Since 0.1.
@@ -80,7 +80,7 @@ public func rt_eventsource_set_basic_auth(
     _ eventsource: rt_eventsource?, _ user_name: UnsafePointer<CChar>?,
     _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(eventsource) {
+    eventsourceOptions(eventsource) {
         try $0.setHeader(
             name: "Authorization",
             value: HeaderField.basicAuthorization(
@@ -94,19 +94,19 @@ public func rt_eventsource_set_basic_auth(
 public func rt_eventsource_set_bearer_token(
     _ eventsource: rt_eventsource?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(eventsource) {
+    eventsourceOptions(eventsource) {
         try $0.setHeader(
             name: "Authorization", value: HeaderField.bearerAuthorization(text(token, "token")))
     }
 }
 
-/// Makes the connections by this network, of which it takes a copy. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+/// Sets how connections are made, by a copy. NULL is the default. Before start. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_network")
 public func rt_eventsource_set_network(
     _ eventsource: rt_eventsource?, _ network: rt_network?
 ) -> rt_status {
-    change(eventsource) { $0.network = try NetworkHandle.borrow(network).configuration }
+    eventsourceOptions(eventsource) { $0.network = try networkConfiguration(network) }
 }
 
 /// Who says whether an attempt makes sense: while there is no network none is made and none is
@@ -130,21 +130,7 @@ public func rt_eventsource_set_reachability(
 public func rt_eventsource_set_last_event_id(
     _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    changeOnce(eventsource) { try $0.setLastEventID(text(id, "id")) }
-}
-
-/// Sends the last event id as this query parameter too, in the place of one of that name. Default
-/// none. Before start. Since 0.1.
-/// - Parameter name: NULL or "" for none.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_id_query_parameter")
-public func rt_eventsource_set_id_query_parameter(
-    _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
-) -> rt_status {
-    change(eventsource) {
-        let name = try name.map { try text($0, "name") } ?? ""
-        $0.idQueryParameter = name.isEmpty ? nil : name
-    }
+    eventsourceOptionsOnce(eventsource) { try $0.setLastEventID(text(id, "id")) }
 }
 
 /// Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
@@ -169,104 +155,9 @@ public func rt_eventsource_set_id_query_parameter(
 public func rt_eventsource_set_id_file(
     _ eventsource: rt_eventsource?, _ path: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> rt_status {
-    changeOnce(eventsource) {
+    eventsourceOptionsOnce(eventsource) {
         try $0.setIDFile(path.map { try text($0, "path") }, key: key.map { try text($0, "key") })
     }
-}
-
-/// Whether it comes back when the stream ends or an attempt fails. Default true; without, the end
-/// of the stream is a fatal RT_ERROR_CLOSED. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_reconnect")
-public func rt_eventsource_set_reconnect(
-    _ eventsource: rt_eventsource?, _ enabled: Bool
-) -> rt_status {
-    change(eventsource) { $0.reconnects = enabled }
-}
-
-/// How many reconnects in a row may end before they are stable; then a fatal
-/// RT_ERROR_RECONNECTS_EXHAUSTED. Default 0: no limit. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_max_reconnects")
-public func rt_eventsource_set_max_reconnects(
-    _ eventsource: rt_eventsource?, _ count: UInt32
-) -> rt_status {
-    change(eventsource) { $0.maxReconnects = Int(count) }
-}
-
-/// The time before a reconnect until the server sends `retry`; up to a fifth is added at random.
-/// Default 3,000. Before start alone. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_reconnection_time_ms")
-public func rt_eventsource_set_reconnection_time_ms(
-    _ eventsource: rt_eventsource?, _ time_ms: Int64
-) -> rt_status {
-    changeOnce(eventsource) { $0.retryInitial = try milliseconds(time_ms, "time_ms") }
-}
-
-/// The shortest reconnection time that the server's `retry` can set. A server that asks for less
-/// gets this time. A shorter `reconnection_time` of the caller's own stays as it is. Whatever the
-/// options and the answers are, an event source makes at most 50 requests at once, and then 4 a
-/// second; only the redirects of one attempt may exceed that. Default 500. Before start alone.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_min_reconnection_time_ms")
-public func rt_eventsource_set_min_reconnection_time_ms(
-    _ eventsource: rt_eventsource?, _ time_ms: Int64
-) -> rt_status {
-    changeOnce(eventsource) { $0.minReconnectionTime = try milliseconds(time_ms, "time_ms") }
-}
-
-/// The longest delay, to which failures in a row grow by doubling; never below the reconnection
-/// time. Default 30,000. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_max_delay_ms")
-public func rt_eventsource_set_max_delay_ms(
-    _ eventsource: rt_eventsource?, _ delay_ms: Int64
-) -> rt_status {
-    change(eventsource) { $0.maxDelay = try milliseconds(delay_ms, "delay_ms") }
-}
-
-/// How long a stream must last before failures are counted anew. An event alone does not do it. A
-/// stream that the server ends in order after an event does: such a server is polled, once in each
-/// reconnection time. Default 10,000. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_stable_time_ms")
-public func rt_eventsource_set_stable_time_ms(
-    _ eventsource: rt_eventsource?, _ time_ms: Int64
-) -> rt_status {
-    change(eventsource) { $0.stableTime = try milliseconds(time_ms, "time_ms") }
-}
-
-/// The time to a ready connection: name, TCP, TLS. Default 15,000; 0 for none. Before start. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_connect_timeout_ms")
-public func rt_eventsource_set_connect_timeout_ms(
-    _ eventsource: rt_eventsource?, _ timeout_ms: Int64
-) -> rt_status {
-    change(eventsource) { $0.connectTimeout = try milliseconds(timeout_ms, "timeout_ms") }
-}
-
-/// The time from the request to the answer's head. Default 30,000; 0 for none. Before start. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_response_timeout_ms")
-public func rt_eventsource_set_response_timeout_ms(
-    _ eventsource: rt_eventsource?, _ timeout_ms: Int64
-) -> rt_status {
-    change(eventsource) { $0.responseTimeout = try milliseconds(timeout_ms, "timeout_ms") }
-}
-
-/// How long nothing may come, comments included, before the connection is taken for lost. Default
-/// 0: for ever. The kernel notices a dead link within 35 s even so, as
-/// `rt_network_set_tcp_keep_alive_ms` says. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_idle_timeout_ms")
-public func rt_eventsource_set_idle_timeout_ms(
-    _ eventsource: rt_eventsource?, _ timeout_ms: Int64
-) -> rt_status {
-    change(eventsource) { $0.idleTimeout = try milliseconds(timeout_ms, "timeout_ms") }
 }
 
 /// Reconnects on this HTTP status instead of failing, after the usual delay or Retry-After up to
@@ -277,7 +168,7 @@ public func rt_eventsource_set_idle_timeout_ms(
 public func rt_eventsource_add_retry_status(
     _ eventsource: rt_eventsource?, _ http_status: Int32
 ) -> rt_status {
-    change(eventsource) { try $0.addRetryStatus(Int(http_status)) }
+    eventsourceOptions(eventsource) { try $0.addRetryStatus(Int(http_status)) }
 }
 
 /// Adds the statuses that pass, of servers behind proxies: 408, 425, 429, 500, 502, 503, 504.
@@ -287,48 +178,9 @@ public func rt_eventsource_add_retry_status(
 public func rt_eventsource_set_resilient(
     _ eventsource: rt_eventsource?
 ) -> rt_status {
-    change(eventsource) {
+    eventsourceOptions(eventsource) {
         for status in EventSourceConfiguration.resilientStatuses { try $0.addRetryStatus(status) }
     }
-}
-
-/// Whether compressed streams are requested: gzip, deflate, and br and zstd where libbrotlidec and
-/// libzstd are installed. A stream that cannot be decoded is lost with RT_ERROR_PROTOCOL. Default
-/// true. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_compression")
-public func rt_eventsource_set_compression(
-    _ eventsource: rt_eventsource?, _ enabled: Bool
-) -> rt_status {
-    change(eventsource) { $0.compression = enabled }
-}
-
-/// Whether HTTP/2 is offered by TLS; never through a proxy. Default true. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_http2")
-public func rt_eventsource_set_http2(
-    _ eventsource: rt_eventsource?, _ enabled: Bool
-) -> rt_status {
-    change(eventsource) { $0.http2 = enabled }
-}
-
-/// How many redirects an attempt follows, as `rt_websocket_set_max_redirects`. Default 20; 0
-/// follows none. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_max_redirects")
-public func rt_eventsource_set_max_redirects(
-    _ eventsource: rt_eventsource?, _ count: Int32
-) -> rt_status {
-    change(eventsource) { $0.redirects.maximum = try number(count, "count", in: 0...20) }
-}
-
-/// Whether a redirect may lead from https to http. Default false. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_allow_insecure_redirects")
-public func rt_eventsource_set_allow_insecure_redirects(
-    _ eventsource: rt_eventsource?, _ enabled: Bool
-) -> rt_status {
-    change(eventsource) { $0.redirects.allowsInsecure = enabled }
 }
 
 /// Lets this header of the caller's go along when a redirect leads to another origin. Before start.
@@ -338,45 +190,11 @@ public func rt_eventsource_set_allow_insecure_redirects(
 public func rt_eventsource_add_safe_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(eventsource) {
-        let name = try text(name, "name")
-        try HeaderField.validate(name: name, value: "")
-        $0.redirects.safeNames.append(name)
-    }
-}
-
-/// The longest line of the stream. Default 64 MiB; 0 for no limit. Above it: a fatal
-/// RT_ERROR_TOO_LARGE. Before start alone. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_max_line_bytes")
-public func rt_eventsource_set_max_line_bytes(
-    _ eventsource: rt_eventsource?, _ bytes: Int
-) -> rt_status {
-    changeOnce(eventsource) { $0.limits.line = try size(bytes, "bytes") }
-}
-
-/// The most data of one event. Default 64 MiB; 0 for no limit. Above it: a fatal
-/// RT_ERROR_TOO_LARGE. Before start alone. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_max_event_bytes")
-public func rt_eventsource_set_max_event_bytes(
-    _ eventsource: rt_eventsource?, _ bytes: Int
-) -> rt_status {
-    changeOnce(eventsource) { $0.limits.data = try size(bytes, "bytes") }
-}
-
-/// The longest id and type of an event. Default 64 KiB; 0 for no limit. Above it: a fatal
-/// RT_ERROR_TOO_LARGE. Before start alone. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_max_name_bytes")
-public func rt_eventsource_set_max_name_bytes(
-    _ eventsource: rt_eventsource?, _ bytes: Int
-) -> rt_status {
-    changeOnce(eventsource) { $0.limits.name = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource) { try $0.redirects.addSafeName(text(name, "name")) }
 }
 
 /// Runs a change of an event source's options.
-private func change(
+func eventsourceOptions(
     _ eventsource: rt_eventsource?,
     _ body: (inout EventSourceConfiguration) throws -> Void
 ) -> rt_status {
@@ -384,7 +202,7 @@ private func change(
 }
 
 /// Of those that are taken at the start.
-private func changeOnce(
+func eventsourceOptionsOnce(
     _ eventsource: rt_eventsource?,
     _ body: (inout EventSourceConfiguration) throws -> Void
 ) -> rt_status {

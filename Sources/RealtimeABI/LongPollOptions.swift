@@ -24,7 +24,9 @@ public func rt_longpoll_set_url(
 public func rt_longpoll_set_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(longpoll) { try $0.setHeader(name: text(name, "name"), value: text(value, "value")) }
+    longpollOptions(longpoll) {
+        try $0.setHeader(name: text(name, "name"), value: text(value, "value"))
+    }
 }
 
 /// Adds a request header beside others of its name. Before start. Since 0.1.
@@ -33,7 +35,9 @@ public func rt_longpoll_set_header(
 public func rt_longpoll_add_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(longpoll) { try $0.addHeader(name: text(name, "name"), value: text(value, "value")) }
+    longpollOptions(longpoll) {
+        try $0.addHeader(name: text(name, "name"), value: text(value, "value"))
+    }
 }
 
 /// Takes all headers away that were set. Before start. Since 0.1.
@@ -42,7 +46,7 @@ public func rt_longpoll_add_header(
 public func rt_longpoll_clear_headers(
     _ longpoll: rt_longpoll?
 ) -> rt_status {
-    change(longpoll) { $0.clearHeaders() }
+    longpollOptions(longpoll) { $0.clearHeaders() }
 }
 
 /// Sets an Authorization header with basic credentials (RFC 7617). Before start. Since 0.1.
@@ -51,7 +55,7 @@ public func rt_longpoll_clear_headers(
 public func rt_longpoll_set_basic_auth(
     _ longpoll: rt_longpoll?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(longpoll) {
+    longpollOptions(longpoll) {
         let value = try HeaderField.basicAuthorization(
             user: text(user_name, "user_name"), password: text(password, "password"))
         try $0.setHeader(name: "Authorization", value: value)
@@ -64,23 +68,19 @@ public func rt_longpoll_set_basic_auth(
 public func rt_longpoll_set_bearer_token(
     _ longpoll: rt_longpoll?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(longpoll) {
+    longpollOptions(longpoll) {
         let value = try HeaderField.bearerAuthorization(text(token, "token"))
         try $0.setHeader(name: "Authorization", value: value)
     }
 }
 
-/// Sets how connections are made, by a copy; NULL for the defaults. Before start. Since 0.1.
+/// Sets how connections are made, by a copy. NULL is the default. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_network")
 public func rt_longpoll_set_network(
     _ longpoll: rt_longpoll?, _ network: rt_network?
 ) -> rt_status {
-    change(longpoll) {
-        $0.network =
-            try network.map { try NetworkHandle.borrow($0).configuration }
-            ?? NetworkConfiguration()
-    }
+    longpollOptions(longpoll) { $0.network = try networkConfiguration(network) }
 }
 
 /// Who says whether a poll makes sense: while there is no network none is made and none is
@@ -106,7 +106,7 @@ public func rt_longpoll_set_reachability(
 public func rt_longpoll_set_cursor(
     _ longpoll: rt_longpoll?, _ cursor: rt_longpoll_cursor, _ query_parameter: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(longpoll) {
+    longpollOptions(longpoll) {
         let mode: LongPollCursorMode = try named(
             cursor, "cursor", "one of RT_LONGPOLL_CURSOR_VALIDATORS to RT_LONGPOLL_CURSOR_NONE")
         let name = try query_parameter.map { try text($0, "query_parameter") }
@@ -126,121 +126,6 @@ public func rt_longpoll_set_last_event_id(
     }
 }
 
-/// Sets how often a server is asked that does not hold polls: the time between the starts of two
-/// polls that it answers before `min_hold` with nothing, or with a message that leaves the cursor
-/// where it was or moves it back to where one of the last eight polls started. Without a cursor
-/// (RT_LONGPOLL_CURSOR_NONE, or the server names none) the next poll starts at once after up to 20
-/// messages in a row that come before `min_hold`, or five that are the same; after further ones it
-/// waits, until a poll was held. After messages that move the cursor on, the next poll starts at
-/// once, for the first 1,000 polls, and then up to 100 times a second. Default 15,000. Before
-/// start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_interval_ms")
-public func rt_longpoll_set_interval_ms(
-    _ longpoll: rt_longpoll?, _ time_ms: Int64
-) -> rt_status {
-    change(longpoll) { $0.interval = try milliseconds(time_ms, "time_ms") }
-}
-
-/// How long a poll may be held before the next is made, and how long an answer may stand still.
-/// Default 60,000; 0 for ever. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_poll_timeout_ms")
-public func rt_longpoll_set_poll_timeout_ms(
-    _ longpoll: rt_longpoll?, _ time_ms: Int64
-) -> rt_status {
-    change(longpoll) { $0.pollTimeout = try milliseconds(time_ms, "time_ms") }
-}
-
-/// After a poll that was held for so long the next is made at once, though nothing came or the
-/// cursor did not move. Default 1,000. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_min_hold_ms")
-public func rt_longpoll_set_min_hold_ms(
-    _ longpoll: rt_longpoll?, _ time_ms: Int64
-) -> rt_status {
-    change(longpoll) { $0.minHold = try milliseconds(time_ms, "time_ms") }
-}
-
-/// The time to a ready connection: name, TCP, TLS. Default 15,000; 0 for none. Before start. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_connect_timeout_ms")
-public func rt_longpoll_set_connect_timeout_ms(
-    _ longpoll: rt_longpoll?, _ time_ms: Int64
-) -> rt_status {
-    change(longpoll) { $0.connectTimeout = try milliseconds(time_ms, "time_ms") }
-}
-
-/// The longest delay after an attempt that failed; the first is up to 1,000. A server's Retry-After
-/// goes before it where it is longer, up to five minutes. Default 30,000. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_max_delay_ms")
-public func rt_longpoll_set_max_delay_ms(
-    _ longpoll: rt_longpoll?, _ time_ms: Int64
-) -> rt_status {
-    change(longpoll) { $0.maxDelay = try milliseconds(time_ms, "time_ms") }
-}
-
-/// Whether 410 is a fatal RT_ERROR_GONE, instead of one that begins anew. Default false. Before
-/// start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_fail_when_gone")
-public func rt_longpoll_set_fail_when_gone(
-    _ longpoll: rt_longpoll?, _ enabled: Bool
-) -> rt_status {
-    change(longpoll) { $0.failsWhenGone = enabled }
-}
-
-/// Whether compressed answers are requested: gzip, deflate, and br and zstd where libbrotlidec and
-/// libzstd are installed. An answer that cannot be decoded is an RT_ERROR_PROTOCOL. Default true.
-/// Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_compression")
-public func rt_longpoll_set_compression(
-    _ longpoll: rt_longpoll?, _ enabled: Bool
-) -> rt_status {
-    change(longpoll) { $0.compression = enabled }
-}
-
-/// Whether HTTP/2 is offered by TLS; never through a proxy. Default true. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_http2")
-public func rt_longpoll_set_http2(
-    _ longpoll: rt_longpoll?, _ enabled: Bool
-) -> rt_status {
-    change(longpoll) { $0.http2 = enabled }
-}
-
-/// The largest answer, decoded. Default 64 MiB; 0 for no limit. Above it: a fatal
-/// RT_ERROR_TOO_LARGE, since the server would answer the same again. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_max_body_bytes")
-public func rt_longpoll_set_max_body_bytes(
-    _ longpoll: rt_longpoll?, _ bytes: Int
-) -> rt_status {
-    change(longpoll) { $0.maxBodyBytes = try size(bytes, "bytes") }
-}
-
-/// How many redirects a poll follows, as `rt_websocket_set_max_redirects`. Default 20; 0 follows
-/// none. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_max_redirects")
-public func rt_longpoll_set_max_redirects(
-    _ longpoll: rt_longpoll?, _ count: Int32
-) -> rt_status {
-    change(longpoll) { $0.redirects.maximum = try number(count, "count", in: 0...20) }
-}
-
-/// Whether a redirect may lead from https to http. Default false. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_longpoll_set_allow_insecure_redirects")
-public func rt_longpoll_set_allow_insecure_redirects(
-    _ longpoll: rt_longpoll?, _ enabled: Bool
-) -> rt_status {
-    change(longpoll) { $0.redirects.allowsInsecure = enabled }
-}
-
 /// Lets this header of the caller's go along when a redirect leads to another origin. Before start.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
@@ -248,15 +133,11 @@ public func rt_longpoll_set_allow_insecure_redirects(
 public func rt_longpoll_add_safe_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(longpoll) {
-        let name = try text(name, "name")
-        try HeaderField.validate(name: name, value: "")
-        $0.redirects.safeNames.append(name)
-    }
+    longpollOptions(longpoll) { try $0.redirects.addSafeName(text(name, "name")) }
 }
 
 /// Runs a change of a long poll's options.
-private func change(
+func longpollOptions(
     _ longpoll: rt_longpoll?, _ body: (inout LongPollConfiguration) throws -> Void
 ) -> rt_status {
     poll(longpoll) { try $0.configure(body) }

@@ -234,3 +234,9 @@ private func change(
 ) -> rt_status {
     border { try body(&NetworkHandle.borrow(network).configuration) }
 }
+
+/// The configuration of a network that an option is given; NULL is the default.
+func networkConfiguration(_ network: rt_network?) throws(RealtimeError) -> NetworkConfiguration {
+    guard let network else { return NetworkConfiguration() }
+    return try NetworkHandle.borrow(network).configuration
+}

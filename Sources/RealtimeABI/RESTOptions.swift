@@ -38,7 +38,7 @@ public enum RT_REST_OVERFLOW: Int32 {
 public func rt_rest_add_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(rest) {
+    restOptions(rest) {
         try $0.addHeader(text(name, "name"), text(value, "value"))
     }
 }
@@ -50,9 +50,16 @@ public func rt_rest_add_header(
 public func rt_rest_set_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(rest) {
+    restOptions(rest) {
         try $0.setHeader(text(name, "name"), value.map { try text($0, "value") })
     }
+}
+
+/// Takes all headers away that were set or added. Before the first request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_rest_clear_headers")
+public func rt_rest_clear_headers(_ rest: rt_rest?) -> rt_status {
+    restOptions(rest) { $0.clearHeaders() }
 }
 
 /// Adds an origin that receives the client's own credential (basic, bearer token, Authorization)
@@ -70,46 +77,7 @@ public func rt_rest_set_header(
 public func rt_rest_add_credential_origin(
     _ rest: rt_rest?, _ origin: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(rest) { try $0.addCredentialOrigin(text(origin, "origin")) }
-}
-
-/// How often a request is tried in all. Default 3; 1 never tries again. Before the first request.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_attempts")
-public func rt_rest_set_attempts(
-    _ rest: rt_rest?, _ count: UInt32
-) -> rt_status {
-    change(rest) {
-        try $0.policy.setAttempts(Int(count))
-    }
-}
-
-/// How long one attempt may take, from name resolution to the last byte of its answer, redirects
-/// included. While the request's body is sent, and while an answer is streamed to the caller
-/// (`rt_rest_request_on_body`), it limits the time without a byte instead: each byte starts it
-/// anew, and it stands still while the caller itself pauses the answer or has no more of the body
-/// yet. Default 5,000; 0 means no limit. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_attempt_timeout_ms")
-public func rt_rest_set_attempt_timeout_ms(
-    _ rest: rt_rest?, _ timeout_ms: Int64
-) -> rt_status {
-    change(rest) {
-        $0.policy.attemptTimeout = try milliseconds(timeout_ms, "timeout_ms")
-    }
-}
-
-/// How long it may take to a connection that is ready, TLS included. Default 0: only the attempt's
-/// time counts. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_connect_timeout_ms")
-public func rt_rest_set_connect_timeout_ms(
-    _ rest: rt_rest?, _ timeout_ms: Int64
-) -> rt_status {
-    change(rest) {
-        $0.policy.connectTimeout = try milliseconds(timeout_ms, "timeout_ms")
-    }
+    restOptions(rest) { try $0.addCredentialOrigin(text(origin, "origin")) }
 }
 
 /// The delay before the second attempt, of which a random half to whole is waited. Default 1,000.
@@ -119,7 +87,7 @@ public func rt_rest_set_connect_timeout_ms(
 public func rt_rest_set_base_delay_ms(
     _ rest: rt_rest?, _ delay_ms: Int64
 ) -> rt_status {
-    change(rest) {
+    restOptions(rest) {
         try $0.policy.backoff.setInitial(milliseconds(delay_ms, "delay_ms"))
     }
 }
@@ -131,7 +99,7 @@ public func rt_rest_set_base_delay_ms(
 public func rt_rest_set_max_delay_ms(
     _ rest: rt_rest?, _ delay_ms: Int64
 ) -> rt_status {
-    change(rest) {
+    restOptions(rest) {
         try $0.policy.backoff.setMaximum(milliseconds(delay_ms, "delay_ms"))
     }
 }
@@ -143,7 +111,7 @@ public func rt_rest_set_max_delay_ms(
 public func rt_rest_set_delay_factor(
     _ rest: rt_rest?, _ factor: Double
 ) -> rt_status {
-    change(rest) {
+    restOptions(rest) {
         try $0.policy.backoff.setFactor(factor)
     }
 }
@@ -154,63 +122,10 @@ public func rt_rest_set_delay_factor(
 public func rt_rest_set_jitter(
     _ rest: rt_rest?, _ jitter: rt_jitter
 ) -> rt_status {
-    change(rest) {
+    restOptions(rest) {
         $0.policy.backoff.jitter = try named(
             jitter, "jitter",
             "RT_JITTER_NONE, RT_JITTER_EQUAL, RT_JITTER_FULL or RT_JITTER_DECORRELATED")
-    }
-}
-
-/// How long a request may take with all its attempts and delays; time without a network does not
-/// count. An attempt or a wait that the deadline would cut off does not begin: the request ends
-/// with its last result instead. An answer that is streamed (`rt_rest_request_on_body`) and has
-/// begun may take longer, as long as bytes flow, unless its request has a deadline of its own.
-/// Default 30,000; 0 means no limit. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_deadline_ms")
-public func rt_rest_set_deadline_ms(
-    _ rest: rt_rest?, _ deadline_ms: Int64
-) -> rt_status {
-    change(rest) {
-        $0.policy.deadline = try milliseconds(deadline_ms, "deadline_ms")
-    }
-}
-
-/// The longest Retry-After that is waited for; an answer that asks for more ends the request at
-/// once. Default 60,000. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_max_retry_after_ms")
-public func rt_rest_set_max_retry_after_ms(
-    _ rest: rt_rest?, _ delay_ms: Int64
-) -> rt_status {
-    change(rest) {
-        $0.policy.retryAfterLimit = try milliseconds(delay_ms, "delay_ms")
-    }
-}
-
-/// How long a request may wait to begin, with a network or without; then it ends with
-/// RT_ERROR_EXPIRED. Default 0: no limit. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_queue_ttl_ms")
-public func rt_rest_set_queue_ttl_ms(
-    _ rest: rt_rest?, _ time_ms: Int64
-) -> rt_status {
-    change(rest) {
-        $0.policy.queueTime = try milliseconds(time_ms, "time_ms")
-    }
-}
-
-/// How many requests may wait for the network, or behind an ordered one; those beyond end with
-/// RT_ERROR_QUEUE_FULL. Requests that wait for one of their host's connections alone do not count;
-/// of all that have not ended there may be 65,536. Default 100. Before the first request. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_queue_capacity")
-public func rt_rest_set_queue_capacity(
-    _ rest: rt_rest?, _ count: UInt32
-) -> rt_status {
-    change(rest) {
-        $0.queueCapacity = Int(count)
     }
 }
 
@@ -221,7 +136,7 @@ public func rt_rest_set_queue_capacity(
 public func rt_rest_set_queue_overflow(
     _ rest: rt_rest?, _ overflow: rt_rest_overflow
 ) -> rt_status {
-    change(rest) {
+    restOptions(rest) {
         $0.overflow = try named(
             overflow, "overflow",
             "RT_REST_OVERFLOW_REJECT_NEW or RT_REST_OVERFLOW_DROP_OLDEST")
@@ -235,72 +150,8 @@ public func rt_rest_set_queue_overflow(
 public func rt_rest_set_order(
     _ rest: rt_rest?, _ order: rt_rest_order
 ) -> rt_status {
-    change(rest) {
+    restOptions(rest) {
         $0.policy.isOrdered = try ordered(order)
-    }
-}
-
-/// Gives each request that may not be repeated (POST, PATCH) an Idempotency-Key, a random UUID that
-/// is the same in all its attempts, so that it may. For servers that know that header. Default
-/// false. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_idempotency_keys")
-public func rt_rest_set_idempotency_keys(
-    _ rest: rt_rest?, _ enabled: Bool
-) -> rt_status {
-    change(rest) {
-        $0.policy.addsIdempotencyKey = enabled
-    }
-}
-
-/// Repeats any request after a connection that broke or a time that ran out, whatever the server
-/// has done already. Default false. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_retry_unsafe")
-public func rt_rest_set_retry_unsafe(
-    _ rest: rt_rest?, _ enabled: Bool
-) -> rt_status {
-    change(rest) {
-        $0.policy.retriesUnsafe = enabled
-    }
-}
-
-/// The longest answer that is kept whole, decoded; a longer one is an RT_ERROR_TOO_LARGE. Default
-/// 64 MiB; 0 means no limit. It does not apply to answers that are streamed. Before the first
-/// request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_max_body_bytes")
-public func rt_rest_set_max_body_bytes(
-    _ rest: rt_rest?, _ bytes: Int
-) -> rt_status {
-    change(rest) {
-        $0.policy.bodyLimit = try size(bytes, "bytes")
-    }
-}
-
-/// How many redirects a request follows (301, 302, 303, 307, 308). On the way to another origin
-/// credentials are left behind: of the headers only Accept, Accept-Encoding, Accept-Language,
-/// Cache-Control, Content-Type, Last-Event-ID and User-Agent go along, and those of
-/// `rt_rest_add_safe_header`. Default 20; 0 follows none. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_max_redirects")
-public func rt_rest_set_max_redirects(
-    _ rest: rt_rest?, _ count: Int32
-) -> rt_status {
-    change(rest) {
-        $0.policy.redirects.maximum = try number(count, "count", in: 0...20)
-    }
-}
-
-/// Whether a redirect may lead from https to http. Default false. Before the first request. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_allow_insecure_redirects")
-public func rt_rest_set_allow_insecure_redirects(
-    _ rest: rt_rest?, _ enabled: Bool
-) -> rt_status {
-    change(rest) {
-        $0.policy.redirects.allowsInsecure = enabled
     }
 }
 
@@ -311,76 +162,31 @@ public func rt_rest_set_allow_insecure_redirects(
 public func rt_rest_add_safe_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(rest) {
-        let name = try text(name, "name")
-        try HeaderField.validate(name: name, value: "")
-        $0.policy.redirects.safeNames.append(name)
-    }
+    restOptions(rest) { try $0.policy.redirects.addSafeName(text(name, "name")) }
 }
 
-/// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
-/// exchanges under way; the others wait. Over HTTP/2 exchanges share a connection: up to 100 are
-/// under way, or `count` if that is more; the server says how many of them one connection carries
-/// (SETTINGS_MAX_CONCURRENT_STREAMS). Default 6. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_max_per_host")
-public func rt_rest_set_max_per_host(
-    _ rest: rt_rest?, _ count: UInt32
-) -> rt_status {
-    change(rest) {
-        try $0.setPerHost(Int(count))
-    }
-}
-
-/// Whether content codings are offered, and answers decoded: gzip, deflate, and br and zstd where
-/// libbrotlidec and libzstd are installed. An answer in another coding, damaged or cut short is an
-/// RT_ERROR_PROTOCOL. A request with an Accept-Encoding of its own gets the answer as it came.
-/// Default true. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_compression")
-public func rt_rest_set_compression(
-    _ rest: rt_rest?, _ enabled: Bool
-) -> rt_status {
-    change(rest) {
-        $0.decodes = enabled
-    }
-}
-
-/// Whether HTTP/2 is offered over TLS, where requests share a connection; never through a proxy.
-/// Default true. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_http2")
-public func rt_rest_set_http2(
-    _ rest: rt_rest?, _ enabled: Bool
-) -> rt_status {
-    change(rest) {
-        $0.offersHTTP2 = enabled
-    }
-}
-
-/// Makes connections by this network, of which it takes a copy. Before the first request. Since
+/// Sets how connections are made, by a copy. NULL is the default. Before the first request. Since
 /// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_STATE.
+/// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_network")
 public func rt_rest_set_network(
     _ rest: rt_rest?, _ network: rt_network?
 ) -> rt_status {
-    change(rest) {
-        $0.network = try NetworkHandle.borrow(network).configuration
-    }
+    restOptions(rest) { $0.network = try networkConfiguration(network) }
 }
 
-/// Asks this reachability whether there is a network, which it keeps alive. Default: that of the
-/// loop, by the kernel's word. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or one of another loop; RT_ERROR_STATE.
+/// Asks this reachability whether there is a network. It is kept alive, and not copied. NULL is the
+/// default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before the first request. Since
+/// 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_reachability")
 public func rt_rest_set_reachability(
     _ rest: rt_rest?, _ reachability: rt_reachability?
 ) -> rt_status {
-    client(rest) { try $0.setReachability(Reachability.borrow(reachability)) }
+    client(rest) { try $0.setReachability(reachability.map { try Reachability.borrow($0) }) }
 }
 
-private func change(
+func restOptions(
     _ rest: rt_rest?, _ body: (inout RESTConfiguration) throws -> Void
 ) -> rt_status {
     client(rest) { try $0.configure(body) }

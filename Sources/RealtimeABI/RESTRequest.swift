@@ -107,6 +107,13 @@ public func rt_rest_request_set_header(
     }
 }
 
+/// Takes the request's own headers away; those of the client stay. Since 0.1.
+/// - Returns: RT_OK.
+@_cdecl("rt_rest_request_clear_headers")
+public func rt_rest_request_clear_headers(_ request: rt_rest_request?) -> rt_status {
+    builder(request) { $0.clearHeaders() }
+}
+
 /// Adds a query parameter behind those of the path; both are percent-encoded. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_UTF8.
 @_cdecl("rt_rest_request_add_query")
@@ -152,7 +159,7 @@ public func rt_rest_request_set_attempts(
     _ request: rt_rest_request?, _ count: UInt32
 ) -> rt_status {
     builder(request) {
-        try $0.policy.setAttempts(Int(count))
+        $0.policy.attempts = try number(count, "count", in: 1...1000)
     }
 }
 

@@ -182,7 +182,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
             idleTimeout == 0 ? nil : try duration(idleTimeout, "--idle-timeout")
         options.deadline = nil
         options.attempts = attempts
-        options.addsIdempotencyKeys = idempotencyKey
+        options.idempotencyKeys = idempotencyKey
         // Somebody waits for this one: without a network it is better to say so.
         options.reachability = try Reachability(.always)
         return options

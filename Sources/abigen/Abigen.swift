@@ -4,11 +4,12 @@ import Foundation
 @main
 enum Abigen {
     static let help = """
-        OVERVIEW: Prints the C interface of librealtime from the Swift sources of RealtimeABI.
+        OVERVIEW: Prints what is said once in the sources of librealtime.
 
-        Writes include/realtime.abi.json (the model), include/realtime.h and
-        bindings/python/src/librealtime/_abi.py. Without --symbol-graph it builds RealtimeABI and
-        has the compiler extract the symbol graph.
+        From the annotated options of Session: C's setters, Swift's options, Python's table of
+        options and docs/options.md. From RealtimeABI: include/realtime.abi.json (the model),
+        include/realtime.h and bindings/python/src/librealtime/_abi.py. Without --symbol-graph it
+        builds RealtimeABI and has the compiler extract the symbol graph.
 
         USAGE: abigen [--check] [--root <folder>] [--symbol-graph <file>]
 
@@ -34,15 +35,21 @@ enum Abigen {
             return
         }
         do {
-            let files = try Output.files(for: try interface(options))
-            if options.check {
-                guard try Output.areUpToDate(files, under: options.root) else { exit(1) }
-            } else {
-                try Output.write(files, under: options.root)
-            }
+            // First those that the interface is built from.
+            try finish(OptionFiles.files(under: options.root), options)
+            try finish(Output.files(for: try interface(options)), options)
         } catch {
             say("\(error)")
             exit(1)
+        }
+    }
+
+    /// Writes the files, or checks that the tree has them so.
+    private static func finish(_ files: [Output.File], _ options: Options) throws {
+        if options.check {
+            guard try Output.areUpToDate(files, under: options.root) else { exit(1) }
+        } else {
+            try Output.write(files, under: options.root)
         }
     }
 

@@ -69,9 +69,12 @@ struct InterfaceReader {
             items[index].cases = inside.sorted { $0.place.line < $1.place.line }
         }
         return items.sorted {
-            $0.place.stem == $1.place.stem
-                ? $0.place.line < $1.place.line
-                : Naming.chapterComesFirst($0.place.stem, $1.place.stem)
+            if $0.place.stem != $1.place.stem {
+                return Naming.chapterComesFirst($0.place.stem, $1.place.stem)
+            }
+            // What is printed, in a file with a longer name, follows what is written by hand.
+            let (one, other) = ($0.place.file.count, $1.place.file.count)
+            return one == other ? $0.place.line < $1.place.line : one < other
         }
     }
 

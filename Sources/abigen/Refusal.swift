@@ -20,9 +20,10 @@ struct Place: CustomStringConvertible {
 
     var description: String { "\(file):\(line)" }
 
-    /// The file's name without folder and extension: the chapter's name.
+    /// The file's name without folder and extension, and what follows a plus: the chapter's name.
     var stem: String {
-        URL(fileURLWithPath: file).deletingPathExtension().lastPathComponent
+        let name = URL(fileURLWithPath: file).deletingPathExtension().lastPathComponent
+        return name.components(separatedBy: "+")[0]
     }
 }
 

@@ -19,6 +19,9 @@ static void websocket(rt_loop *loop, const char *server) {
   EACH(rt_websocket_add_header(websocket, name, "1"));
   CHECK_OK(rt_websocket_clear_headers(websocket));
   EACH(rt_websocket_set_header(websocket, name, "1"));
+  CHECK_OK(rt_websocket_add_safe_header(websocket, "X-Safe"));
+  CHECK_STATUS(rt_websocket_add_safe_header(websocket, "no token"), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_websocket_set_network(websocket, NULL));
   rt_websocket_free(websocket);
 }
 
@@ -44,6 +47,11 @@ static void spreadbot(rt_loop *loop) {
   rt_spreadbot *bot = NULL;
   CHECK_OK(rt_spreadbot_new(loop, "http://127.0.0.1/", &bot));
   EACH(rt_spreadbot_add_header(bot, name, "1"));
+  CHECK_OK(rt_spreadbot_clear_headers(bot));
+  EACH(rt_spreadbot_set_header(bot, name, "1"));
+  CHECK_STATUS(rt_spreadbot_set_header(bot, "Accept", "x"), RT_ERROR_INVALID_HEADER);
+  CHECK_OK(rt_spreadbot_add_safe_header(bot, "X-Safe"));
+  CHECK_STATUS(rt_spreadbot_add_safe_header(bot, "no token"), RT_ERROR_INVALID_HEADER);
   rt_spreadbot_free(bot);
 }
 
@@ -59,8 +67,9 @@ static void rest(rt_loop *loop) {
   int done = 0;
   CHECK_OK(rt_rest_new(loop, "http://127.0.0.1:1/", &rest));
   EACH(rt_rest_add_header(rest, name, "1"));
-  rt_rest_free(rest);
-  CHECK_OK(rt_rest_new(loop, "http://127.0.0.1:1/", &rest));
+  CHECK_OK(rt_rest_clear_headers(rest));
+  CHECK_OK(rt_rest_set_network(rest, NULL));
+  CHECK_OK(rt_rest_set_reachability(rest, NULL));
   EACH(rt_rest_set_header(rest, name, "1"));
   CHECK_OK(rt_rest_set_attempts(rest, 1));
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &request));
@@ -70,6 +79,7 @@ static void rest(rt_loop *loop) {
   rt_rest_request_free(request);
   CHECK_OK(rt_rest_request_new(rest, "GET", "/", &request));
   EACH(rt_rest_request_set_header(request, name, "2"));
+  CHECK_OK(rt_rest_request_clear_headers(request));
   rt_rest_request_free(request);
   rt_rest_free(rest);
 }

@@ -247,7 +247,8 @@ static void the_network_is_waited_for(rt_loop *loop, const char *server) {
   CHECK_OK(rt_reachability_new(other, RT_REACHABILITY_MANUAL, &foreign));
   CHECK_STATUS(rt_spreadbot_set_reachability(spreadbot, foreign), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_spreadbot_set_reachability(spreadbot, offline));
-  CHECK_OK(rt_spreadbot_set_queue(spreadbot, 2, RT_REST_OVERFLOW_REJECT_NEW));
+  CHECK_OK(rt_spreadbot_set_queue_capacity(spreadbot, 2));
+  CHECK_OK(rt_spreadbot_set_queue_overflow(spreadbot, RT_REST_OVERFLOW_REJECT_NEW));
   CHECK_OK(rt_reachability_set_online(offline, false));
   CHECK_OK(rt_spreadbot_establish(spreadbot, "echo"));
   settle(loop);
@@ -347,13 +348,15 @@ static void options_are_checked(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_set_max_rounds(spreadbot, 0));
   CHECK_STATUS(rt_spreadbot_set_max_delay_ms(spreadbot, -1), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_spreadbot_set_stable_time_ms(spreadbot, 1000));
-  CHECK_OK(rt_spreadbot_set_upgrade_interval_ms(spreadbot, 0, 0));
+  CHECK_OK(rt_spreadbot_set_upgrade_interval_ms(spreadbot, 0));
+  CHECK_OK(rt_spreadbot_set_max_upgrade_interval_ms(spreadbot, 0));
+  CHECK_OK(rt_spreadbot_set_allow_insecure_redirects(spreadbot, true));
   CHECK_OK(rt_spreadbot_set_connect_timeout_ms(spreadbot, 1000));
   CHECK_OK(rt_spreadbot_set_answer_timeout_ms(spreadbot, 1000));
   CHECK_OK(rt_spreadbot_set_ping_interval_ms(spreadbot, 1000));
   CHECK_OK(rt_spreadbot_set_poll_interval_ms(spreadbot, 1000));
   CHECK_OK(rt_spreadbot_set_poll_timeout_ms(spreadbot, 1000));
-  CHECK_STATUS(rt_spreadbot_set_queue(spreadbot, 1, 2), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_spreadbot_set_queue_overflow(spreadbot, 2), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_spreadbot_set_max_message_bytes(spreadbot, 1 << 20));
   CHECK(rt_spreadbot_get_state(spreadbot) == RT_SPREADBOT_DISCONNECTED);
   CHECK_OK(rt_spreadbot_disconnect(spreadbot));

@@ -111,10 +111,14 @@ static void set_pair(const char *name, char *value) {
   if (!strcmp(name, "auth")) must(rt_spreadbot_set_auth(bot, value, second), name);
   if (!strcmp(name, "tokens")) must(rt_spreadbot_set_tokens(bot, value, second), name);
   if (!strcmp(name, "header")) must(rt_spreadbot_add_header(bot, value, second), name);
-  if (!strcmp(name, "upgrade"))
-    must(rt_spreadbot_set_upgrade_interval_ms(bot, atoi(value), atoi(second)), name);
-  if (!strcmp(name, "queue"))
-    must(rt_spreadbot_set_queue(bot, (uint32_t)atoi(value), atoi(second)), name);
+  if (!strcmp(name, "upgrade")) {
+    must(rt_spreadbot_set_upgrade_interval_ms(bot, atoi(value)), name);
+    must(rt_spreadbot_set_max_upgrade_interval_ms(bot, atoi(second)), name);
+  }
+  if (!strcmp(name, "queue")) {
+    must(rt_spreadbot_set_queue_capacity(bot, (uint32_t)atoi(value)), name);
+    must(rt_spreadbot_set_queue_overflow(bot, atoi(second)), name);
+  }
 }
 
 static bool set_text(const char *name, char *value) {

@@ -88,7 +88,7 @@ private func options(
     @Test func fatalFailuresAreThrown() async throws {
         for (path, code) in [("refuse", RealtimeError.Code.httpStatus), ("gone", .gone)] {
             let poll = try LongPoll(
-                server.url(path), options: options { $0.failsWhenGone = true })
+                server.url(path), options: options { $0.failWhenGone = true })
             let error = await #expect(throws: RealtimeError.self) {
                 for try await _ in poll {}
             }

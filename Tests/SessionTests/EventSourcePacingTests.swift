@@ -32,7 +32,7 @@ private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
         }
         var own = Driver(
             try configuration {
-                $0.retryInitial = .milliseconds(20)
+                $0.reconnectionTime = .milliseconds(20)
                 $0.minReconnectionTime = .milliseconds(10)
             })
         own.begin()
@@ -65,7 +65,7 @@ private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
     @Test func requestsHaveACeiling() throws {
         var driver = Driver(
             try configuration {
-                $0.retryInitial = .zero
+                $0.reconnectionTime = .zero
                 $0.minReconnectionTime = .zero
                 $0.maxDelay = .zero
             })

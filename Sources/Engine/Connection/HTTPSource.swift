@@ -123,10 +123,10 @@ extension HTTPSource {
         guard let request = session?.request else { return }
         dropTransfer()
         var options = HTTPTransfer.Options()
-        options.connectTimeout = configuration.connectTimeout
-        options.decodes = configuration.compression
+        options.connectTimeout = configuration.http.connectTimeout
+        options.decodes = configuration.http.compression
         options.mayEndInCoding = Self.mayEndInCoding
-        options.offersHTTP2 = configuration.http2
+        options.offersHTTP2 = configuration.http.http2
         options.takesFreshConnection = upkeep.needsFreshConnection
         upkeep.needsFreshConnection = false
         Log.write(

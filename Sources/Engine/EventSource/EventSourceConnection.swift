@@ -100,7 +100,7 @@ package final class EventSourceConnection: @unchecked Sendable {
         parser.initialize(to: EventStreamParser())
         shared.withLock {
             $0.origin = configuration.url.origin
-            $0.reconnectionTime = EventSourceConnection.milliseconds(configuration.retryInitial)
+            $0.reconnectionTime = EventSourceConnection.milliseconds(configuration.reconnectionTime)
         }
     }
 
@@ -184,7 +184,7 @@ package final class EventSourceConnection: @unchecked Sendable {
         publish {
             $0.lastEventID = configuration.lastEventID ?? $0.lastEventID
             $0.origin = configuration.url.origin
-            $0.reconnectionTime = EventSourceConnection.milliseconds(configuration.retryInitial)
+            $0.reconnectionTime = EventSourceConnection.milliseconds(configuration.reconnectionTime)
         }
     }
 

@@ -66,8 +66,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         let policy = self.request.policy
         var options = HTTPTransfer.Options()
         options.connectTimeout = policy.connectTimeout
-        options.decodes = client.configuration.pointee.decodes
-        options.offersHTTP2 = client.configuration.pointee.offersHTTP2
+        options.decodes = client.configuration.pointee.http.compression
+        options.offersHTTP2 = client.configuration.pointee.http.http2
         options.prefersSharing = options.offersHTTP2 && request.url.isSecure
         options.takesFreshConnection = isFresh
         options.goesOutOnce = true

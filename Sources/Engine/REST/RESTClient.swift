@@ -78,8 +78,8 @@ package final class RESTClient: @unchecked Sendable {
         return try setting.withLock { _ throws(RealtimeError) in try body(options) }
     }
 
-    package func setReachability(_ reachability: Reachability) throws(RealtimeError) {
-        guard reachability.loop === loop else {
+    package func setReachability(_ reachability: Reachability?) throws(RealtimeError) {
+        guard reachability.map({ $0.loop === loop }) ?? true else {
             throw RealtimeError(.invalidArgument, "the reachability is on another loop")
         }
         // Here and below, what is replaced is released outside the lock: the destroy function of

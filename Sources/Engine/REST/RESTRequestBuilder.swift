@@ -32,6 +32,8 @@ package final class RESTRequestBuilder {
         headers.append(HeaderField(name: name, value: value))
     }
 
+    package func clearHeaders() { headers = HeaderFields() }
+
     package func setHeader(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
         headers.set(name, value)

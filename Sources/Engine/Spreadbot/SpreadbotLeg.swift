@@ -151,11 +151,11 @@ extension SpreadbotConfiguration {
             }
             $0.network = network
             $0.redirects = redirects
-            $0.openTimeout = connectTimeout
+            $0.openTimeout = http.connectTimeout
             $0.answerTimeout = answerTimeout
             $0.pingInterval = pingInterval
             $0.pongTimeout = pingInterval
-            $0.compression.enabled = compression
+            $0.compression.enabled = http.compression
             $0.limits.messageBytes = maxMessageBytes
             // The session bounds what is under way; a ping must never be refused.
             $0.sendLimit = 0
@@ -176,10 +176,8 @@ extension SpreadbotConfiguration {
             $0.reconnects = false
             $0.network = network
             $0.redirects = redirects
-            $0.connectTimeout = connectTimeout
+            $0.http = http
             $0.responseTimeout = answerTimeout
-            $0.compression = compression
-            $0.http2 = http2
             $0.limits.data = maxMessageBytes
             $0.limits.line = maxMessageBytes
         }
@@ -200,11 +198,9 @@ extension SpreadbotConfiguration {
             try $0.setLastEventID(attempt.cursor)
             $0.network = network
             $0.redirects = redirects
-            $0.connectTimeout = connectTimeout
+            $0.http = http
             $0.interval = pollInterval
             $0.pollTimeout = pollTimeout
-            $0.compression = compression
-            $0.http2 = http2
             $0.maxBodyBytes = maxMessageBytes
             // An answer that comes at once has not waited for a message (B9).
             $0.countsGatewayTimeouts = true

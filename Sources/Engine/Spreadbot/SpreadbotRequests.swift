@@ -113,8 +113,7 @@ extension SpreadbotConnection {
                 $0.policy.namesTimeout = base != nil
                 $0.queueCapacity = options.queueCapacity
                 $0.overflow = options.overflow
-                $0.decodes = options.compression
-                $0.offersHTTP2 = options.http2
+                $0.http = options.http
             }
         } catch {
             throw error as? RealtimeError ?? RealtimeError(.system, "\(error)")
@@ -164,7 +163,7 @@ extension SpreadbotConnection {
             builder.policy.redirects.maximum = 0
             // What is asked twice spends the token twice: a slow server is waited for.
             builder.policy.attemptTimeout = SpreadbotConfiguration.refreshTimeout
-            builder.policy.connectTimeout = configuration.connectTimeout
+            builder.policy.connectTimeout = configuration.http.connectTimeout
             builder.policy.deadline = .zero
             // One that was kept may end before the answer, and the request go out once more.
             builder.policy.usesFreshConnection = true

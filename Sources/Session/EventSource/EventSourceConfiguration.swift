@@ -1,7 +1,7 @@
 package import Wire
 
-/// What a user can set on an event source before it starts; the C ABI's `rt_eventsource_set_*`,
-/// with the same defaults (docs/eventsource.md). Zero turns a time limit off.
+/// What a user can set on an event source before it starts.
+/// - Object: eventsource, EventSource.Options, before start
 package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
     package private(set) var method = "GET"
@@ -10,30 +10,53 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     private var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
     package var network = NetworkConfiguration()
+    /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
 
     package private(set) var lastEventID: String?
+    /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
+    /// servers and proxies that ignore the header.
+    /// - Option: id_query_parameter, text, parameter name, python id_query_param
     package var idQueryParameter: String?
     /// Where ids are kept between runs, and under which name; nil names it by the URL.
     package private(set) var idFile: String?
     package private(set) var storeKey: String?
 
+    /// Whether it connects again when the stream ends or an attempt fails.
+    /// - Option: reconnect, flag
     package var reconnects = true
-    /// Attempts in a row that may end before they are stable; 0 is no limit.
+    /// How many attempts in a row may end before they were stable (`stable_time`). Then the event
+    /// source fails with RT_ERROR_RECONNECTS_EXHAUSTED.
+    /// - Option: max_reconnects, count 0..., unlimited
     package var maxReconnects = 0
-    package var retryInitial: Duration = .seconds(3)
-    /// The shortest reconnection time that a server's `retry` can set.
+    /// The reconnection time until the server sends `retry`: the delay before the first reconnect,
+    /// to which up to a fifth is added at random.
+    /// - Option: reconnection_time, delay, once
+    package var reconnectionTime: Duration = .seconds(3)
+    /// The shortest reconnection time that a `retry` field of the server can set.
+    /// - Option: min_reconnection_time, delay, once
     package var minReconnectionTime: Duration = .milliseconds(500)
+    /// The longest delay between attempts that fail in a row. It is never below the reconnection
+    /// time.
+    /// - Option: max_delay, delay
     package var maxDelay: Duration = .seconds(30)
+    /// How long a stream must last before failures are counted anew. A stream that brought an event
+    /// and was then ended by the server does not count as a failure either.
+    /// - Option: stable_time, delay
     package var stableTime: Duration = .seconds(10)
 
-    package var connectTimeout: Duration = .seconds(15)
+    /// The time from the request to the head of its answer.
+    /// - Option: response_timeout, limit
     package var responseTimeout: Duration = .seconds(30)
+    /// How long the server may send nothing, comments included, before the event source
+    /// reconnects. A dead connection is noticed even without it, by TCP keep-alive.
+    /// - Option: idle_timeout, limit
     package var idleTimeout: Duration = .zero
     package private(set) var retryStatuses: Set<Int> = []
 
-    package var compression = true
-    package var http2 = true
+    /// - Options: HTTPOptions
+    package var http = HTTPOptions()
+    /// - Options: EventStreamParser.Limits
     package var limits = EventStreamParser.Limits()
 
     /// Statuses that pass: for servers behind proxies that restart.

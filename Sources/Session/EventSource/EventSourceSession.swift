@@ -70,7 +70,7 @@ package struct EventSourceSession: HTTPSourceSession {
     package init(_ configuration: EventSourceConfiguration, lastEventID: String) {
         self.configuration = configuration
         self.lastEventID = lastEventID
-        reconnectionTime = configuration.retryInitial
+        reconnectionTime = configuration.reconnectionTime
         request = HTTPRequest(configuration.method, configuration.url)
     }
 

@@ -30,9 +30,7 @@ package protocol HTTPSourceSession: Sendable {
 package protocol HTTPSourceConfiguration: Sendable {
     var url: HTTPURL { get }
     var network: NetworkConfiguration { get }
-    var connectTimeout: Duration { get }
-    var compression: Bool { get }
-    var http2: Bool { get }
+    var http: HTTPOptions { get }
 }
 
 /// An attempt that ended, as its user sees it (docs/eventsource.md, C12).

@@ -4,14 +4,24 @@ package import Wire
 /// docs/http.md, G7 and G8), and how many were followed.
 package struct Redirects: Sendable {
     package struct Rules: Sendable, Equatable {
-        /// 0 follows none: a redirect is then an answer like any other.
-        package var maximum: Int
-        /// From https to http.
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
+        /// answer like any other. On the way to another origin only these headers go along: Accept,
+        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
+        /// User-Agent, and those that the caller named as safe.
+        /// - Option: max_redirects, count 0...20
+        package var maximum = 20
+        /// Whether a redirect may lead from https to http, or from wss to ws.
+        /// - Option: allow_insecure_redirects, flag
         package var allowsInsecure = false
         /// Names of headers that another origin may see too, beside the harmless ones.
         package var safeNames: [String] = []
 
         package init(maximum: Int = 20) { self.maximum = maximum }
+
+        package mutating func addSafeName(_ name: String) throws(RealtimeError) {
+            try HeaderField.validate(name: name, value: "")
+            safeNames.append(name)
+        }
     }
 
     private var hops: UInt8 = 0

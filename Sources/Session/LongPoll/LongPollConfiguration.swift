@@ -11,13 +11,14 @@ package enum LongPollCursorMode: Int32, Sendable {
     case none = 3
 }
 
-/// What a user can set on a long poll before it starts; the C ABI's `rt_longpoll_set_*`, with the
-/// same defaults (docs/long-polling.md). Zero turns a time limit off.
+/// What a user can set on a long poll before it starts.
+/// - Object: longpoll, LongPoll.Options, before start
 package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
     private var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
     package var network = NetworkConfiguration()
+    /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
 
     package private(set) var cursorMode = LongPollCursorMode.validators
@@ -28,25 +29,40 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     package private(set) var lastEventID: String?
     package private(set) var idQueryParameter = "last_event_id"
 
-    /// Between the starts of polls that the server answers at once with nothing, with a message
-    /// that leaves the cursor where it was shortly before, or, without a cursor, after a burst of
-    /// messages.
+    /// The time between the starts of two polls that the server answers within `min_hold`, with
+    /// nothing or with a message whose cursor one of the last eight polls had. Without a cursor
+    /// (the server names none, or none is used) the next poll starts at once after up to 20
+    /// messages in a row that come within `min_hold`, or five that are the same; after further ones
+    /// it waits, until the server holds a poll. After messages that move the cursor the next poll
+    /// starts at once, for the first 1,000 polls, and then up to 100 times a second.
+    /// - Option: interval, delay
     package var interval: Duration = .seconds(15)
-    /// How long a poll may be held, and how long an answer's body may stand still.
+    /// How long the server may hold a poll before the next one is made, and how long the body of
+    /// an answer may stand still.
+    /// - Option: poll_timeout, limit
     package var pollTimeout: Duration = .seconds(60)
-    /// A poll that was held for so long is followed by another at once.
+    /// After a poll that the server held for at least this long, the next one starts at once, even
+    /// if nothing came or the cursor did not move.
+    /// - Option: min_hold, delay
     package var minHold: Duration = .seconds(1)
-    package var connectTimeout: Duration = .seconds(15)
-    /// Of the delays between attempts that fail.
+    /// The longest delay after an attempt that failed. The first delay is 0.5 to 1 s, and each
+    /// further one is twice as long. A longer Retry-After of the server is obeyed, up to five
+    /// minutes.
+    /// - Option: max_delay, delay
     package var maxDelay: Duration = .seconds(30)
+    /// Whether the status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is reported, the
+    /// cursor is cleared, and polls go on.
+    /// - Option: fail_when_gone, flag
     package var failsWhenGone = false
     /// A 504 that comes at once is a failure, and not the end of a poll that was held.
     package var countsGatewayTimeouts = false
 
-    /// Of one answer's body, decoded; 0 is no limit.
+    /// The largest answer, after decompression. A larger one ends the long poll with
+    /// RT_ERROR_TOO_LARGE, since the server would send the same again.
+    /// - Option: max_body_bytes, bytes, python max_size
     package var maxBodyBytes = 64 << 20
-    package var compression = true
-    package var http2 = true
+    /// - Options: HTTPOptions
+    package var http = HTTPOptions()
 
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)

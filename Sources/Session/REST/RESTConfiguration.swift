@@ -1,6 +1,7 @@
 package import Wire
 
-/// What holds for all requests of one client; the C ABI's `rt_rest_set_*`, with the same defaults.
+/// What holds for all requests of one client.
+/// - Object: rest, REST.Options, before the first request
 package struct RESTConfiguration: Sendable {
     package enum Overflow: Int32, Sendable {
         /// The new request fails.
@@ -15,21 +16,29 @@ package struct RESTConfiguration: Sendable {
     private var headers = HeaderFields()
     /// The Authorization among them, which is the session's to set, and to replace.
     package private(set) var authorization: String?
+    /// - Options: RESTPolicy
     package var policy = RESTPolicy()
     package var network = NetworkConfiguration()
+    /// How many requests may wait for the network, or behind an ordered one; further ones end with
+    /// RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. At most
+    /// 65,536 requests of a client may be under way in all.
+    /// - Option: queue_capacity, count 0...
     package var queueCapacity = 100
     package var overflow = Overflow.rejectNew
-    /// Connections to one origin at a time: exchanges, unless they share connections (HTTP/2).
-    package private(set) var perHost = 6
+    /// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
+    /// requests under way; others wait. Over HTTP/2 requests share a connection: up to 100 are
+    /// under way, or this number if it is larger. The server says how many of them one connection
+    /// may carry (SETTINGS_MAX_CONCURRENT_STREAMS).
+    /// - Option: max_per_host, count 1...1000
+    package var perHost = 6
     /// Where the client's credential and headers may go beside the base's origin.
     package private(set) var credentialOrigins: [HTTPURL] = []
     /// They may go anywhere.
     private var trustsAllOrigins = false
     /// A query parameter that its bearer token is sent as, too.
     package var tokenParameter: String?
-    /// Codings are offered, and decoded.
-    package var decodes = true
-    package var offersHTTP2 = true
+    /// - Options: HTTPOptions, only compression http2
+    package var http = HTTPOptions()
 
     package init() {}
 
@@ -64,12 +73,9 @@ package struct RESTConfiguration: Sendable {
         }
     }
 
-    package mutating func setPerHost(_ count: Int) throws(RealtimeError) {
-        guard (1...1000).contains(count) else {
-            throw RealtimeError(
-                .invalidArgument, "\(count) requests a host, 1 to 1000 is expected")
-        }
-        perHost = count
+    package mutating func clearHeaders() {
+        headers = HeaderFields()
+        authorization = nil
     }
 
     /// - Parameter origin: a URL of scheme, host and port alone, or "*" for all.

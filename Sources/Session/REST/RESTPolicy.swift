@@ -1,53 +1,64 @@
-package import Wire
+import Wire
 
-/// How often, how soon and how long a request is tried, and what it may bring; the C ABI's
-/// `rt_rest_set_*` and `rt_rest_request_set_*`, with the same defaults.
+/// How often, how soon and how long a request is tried, and what it may bring.
 package struct RESTPolicy: Sendable, Equatable {
-    /// From name resolution to the last byte of the answer, counted anew with each byte of the
-    /// request's body, and with the head and each byte of an answer that is streamed; zero is no
-    /// limit.
+    /// How long one attempt may take, from name resolution to the last byte of its answer,
+    /// redirects included. While the body of the request is sent, and while the answer is streamed
+    /// to the caller, it limits the time without a byte instead: each byte starts it anew. It does
+    /// not run while the caller pauses the answer, or has no more of the body yet.
+    /// - Option: attempt_timeout, limit, python timeout
     package var attemptTimeout = Duration.seconds(5)
     /// Whether it is an option of the caller's, which errors name then.
     package var namesTimeout = true
-    /// To a connection that is ready; zero leaves it to the attempt.
+    /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
+    /// `attempt_timeout` counts.
+    /// - Option: connect_timeout, limit
     package var connectTimeout = Duration.zero
-    /// In all, the first one too.
-    package private(set) var attempts = 3
+    /// How often a request is tried in all; with 1 it is never tried again.
+    /// - Option: attempts, count 1...1000
+    package var attempts = 3
     /// The delays between them (R1): 0.5–1 s, then 1–2 s. Its own limit of attempts is not used.
     package var backoff = BackoffConfiguration()
-    /// For all attempts and delays together, while there is a network; zero is no limit.
+    /// How long a request may take with all its attempts and delays; time without a network does
+    /// not count. No attempt and no delay begins that the deadline would cut off: the last result
+    /// is reported instead. An answer that is streamed and has begun may take longer, unless its
+    /// request has a deadline of its own.
+    /// - Option: deadline, limit
     package var deadline = Duration.seconds(30)
     /// It was set for this very request: a streamed answer that flows ends by it, too.
     package private(set) var hasOwnDeadline = false
-    /// The longest Retry-After that is waited for.
+    /// The longest Retry-After that is waited for. An answer that asks for more is reported at
+    /// once.
+    /// - Option: max_retry_after, delay, python elsewhere
     package var retryAfterLimit = Duration.seconds(60)
-    /// How long a request may wait to begin, with a network or without; zero is no limit.
+    /// How long a request may wait to begin, with a network or without. Then it ends with
+    /// RT_ERROR_EXPIRED.
+    /// - Option: queue_ttl, limit, swift queueTime
     package var queueTime = Duration.zero
     /// One after the other, in the order of submission; nil is for all methods but GET and HEAD.
     package var isOrdered: Bool?
-    /// Gives requests that may not be repeated an Idempotency-Key, so that they may.
+    /// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a
+    /// random UUID, the same in all its attempts, so that it may be repeated. For servers that know
+    /// this header.
+    /// - Option: idempotency_keys, flag
     package var addsIdempotencyKey = false
-    /// Repeats any request after an error, whatever the server has done already.
+    /// Whether any request is repeated after a connection that broke or a time that ran out, even
+    /// if the server has already acted on it.
+    /// - Option: retry_unsafe, flag
     package var retriesUnsafe = false
     /// Each attempt has a connection of its own: one that was kept may break unseen.
     package var usesFreshConnection = false
     /// The head of an answer says all: after a 2xx the request has ended well, whatever becomes of
     /// the body.
     package var needsHeadAlone = false
+    /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
-    /// Bytes of an answer that is kept whole, decoded; zero is no limit.
+    /// The largest answer that is kept whole, after decompression. A larger one is an
+    /// RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit.
+    /// - Option: max_body_bytes, bytes, python max_body_size
     package var bodyLimit = 64 << 20
 
     package init() {}
-
-    package mutating func setAttempts(_ count: Int) throws(RealtimeError) {
-        guard (1...RESTPolicy.mostAttempts).contains(count) else {
-            throw RealtimeError(
-                .invalidArgument,
-                "attempts are \(count), 1 to \(RESTPolicy.mostAttempts) is expected")
-        }
-        attempts = count
-    }
 
     /// For one request, in the place of the client's.
     package mutating func setOwnDeadline(_ time: Duration) {
@@ -60,9 +71,6 @@ package struct RESTPolicy: Sendable, Equatable {
         attemptTimeout = time
         if deadline > .zero, !hasOwnDeadline { deadline = max(deadline, time) }
     }
-
-    /// Beyond any use; it bounds what a request costs whose delays are zero.
-    private static let mostAttempts = 1000
 
     func orders(_ method: String) -> Bool { isOrdered ?? (method != "GET" && method != "HEAD") }
 }

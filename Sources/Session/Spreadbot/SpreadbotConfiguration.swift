@@ -15,8 +15,8 @@ package enum SpreadbotTransport: Int32, Sendable, CaseIterable {
     }
 }
 
-/// What a user can set on a Spreadbot connection; the C ABI's `rt_spreadbot_set_*`, with the same
-/// defaults (docs/spreadbot.md).
+/// What a user can set on a Spreadbot connection.
+/// - Object: spreadbot, Spreadbot.Configuration
 package struct SpreadbotConfiguration: Sendable {
     /// What paths are appended to.
     package let base: HTTPURL
@@ -31,44 +31,78 @@ package struct SpreadbotConfiguration: Sendable {
     package private(set) var refreshToken = ""
     /// The credentials of a basic Authorization, as base64 already.
     package private(set) var basicCredentials = ""
-    /// The access token's name as a query parameter, beside the header.
+    /// A query parameter that carries the access token, beside the header Authorization, for
+    /// servers and proxies that ignore the header.
+    /// - Option: token_query_parameter, text, parameter name, python token_query_param
     package var tokenQueryParameter: String?
-    /// The cursor's name as a query parameter, beside the header.
+    /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
+    /// servers and proxies that ignore the header.
+    /// - Option: id_query_parameter, text, parameter name, python id_query_param
     package var idQueryParameter: String?
     package private(set) var lastEventID = ""
 
     /// Of every request and handshake.
-    package private(set) var fields: [HeaderField] = []
+    package var fields: [HeaderField] { headers.all }
+    private var headers = HeaderFields()
     package var network = NetworkConfiguration()
+    /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
-    package var compression = true
-    package var http2 = true
+    /// - Options: HTTPOptions, connect_timeout = .seconds(10)
+    package var http = HTTPOptions(connectTimeout: .seconds(10))
 
-    /// Attempts in a row on one leg after one that failed; none with 0.
+    /// How many attempts follow a failure on one transport, in a row, before the next transport is
+    /// tried. A message, or a connection that lasts (`stable_time`), resets the count.
+    /// - Option: max_reconnects, count 0...
     package var maxReconnects = 3
-    /// How often in a row the whole ladder may fail; 0 is no limit. Delays between two rounds grow
-    /// as those between the attempts on one leg do.
+    /// How often in a row all transports may fail before the connection ends with
+    /// RT_ERROR_RECONNECTS_EXHAUSTED. Until then each further round begins with the first
+    /// transport, after a delay that starts at 0.5 to 1 s and doubles up to `max_delay`; the error
+    /// callback gets the same error, not fatal, with the delay. A message, a connection that lasts,
+    /// or a network that returns resets the count. A server that refuses the client (403, 404,
+    /// close codes 1008, 3003 and 4403, tokens that cannot be refreshed) ends the connection in any
+    /// round.
+    /// - Option: max_rounds, count 0..., unlimited
     package var maxRounds = 1
+    /// The longest delay between attempts on one transport, and between rounds over all of them.
+    /// These delays start at 0.5 to 1 s and double.
+    /// - Option: max_delay, delay
     package var maxDelay: Duration = .seconds(30)
-    /// How long a connection must stand for the count to begin anew.
+    /// How long a connection without a message must last before failures are counted anew.
+    /// - Option: stable_time, delay
     package var stableTime: Duration = .seconds(10)
-    /// Before the WebSocket is tried from a lower leg, doubling up to `maxUpgradeInterval`; zero
-    /// for never.
+    /// When the WebSocket is tried again while another transport is in use. The time doubles with
+    /// each try that fails, up to `max_upgrade_interval`; a change of the network causes a try at
+    /// once. Without a limit the WebSocket is never tried again.
+    /// - Option: upgrade_interval, limit
     package var upgradeInterval: Duration = .seconds(300)
+    /// The longest time between two tries of the WebSocket.
+    /// - Option: max_upgrade_interval, delay
     package var maxUpgradeInterval: Duration = .seconds(3600)
-    package var connectTimeout: Duration = .seconds(10)
-    /// From a connection that stands to the head of the answer.
+    /// The time from a ready connection to the head of the answer, by WebSocket and by server-sent
+    /// events. A transport that needs longer is left for the next one.
+    /// - Option: answer_timeout, limit
     package var answerTimeout: Duration = .seconds(5)
     /// For the answer to a refresh of tokens.
     package static let refreshTimeout = Duration.seconds(30)
+    /// The time between the pings that keep a WebSocket alive, and the time for the answer to each:
+    /// without an answer the connection is lost.
+    /// - Option: ping_interval, limit
     package var pingInterval: Duration = .seconds(20)
+    /// The time between the starts of two polls that the server answers at once with nothing new.
+    /// - Option: poll_interval, delay
     package var pollInterval: Duration = .seconds(15)
+    /// How long the server may hold a poll before the next one is made.
+    /// - Option: poll_timeout, limit
     package var pollTimeout: Duration = .seconds(60)
 
-    /// Sends that wait for a connection.
+    /// How many sends may wait for a connection; further ones end with RT_ERROR_QUEUE_FULL. Frames
+    /// that a WebSocket has taken do not count.
+    /// - Option: queue_capacity, count 0...
     package var queueCapacity = 100
     package var overflow = RESTConfiguration.Overflow.rejectNew
-    /// Bytes of one message received.
+    /// The largest message that is received, after decompression. A frame or a batch of JSON may
+    /// have 16 MiB, whatever this says. A transport on which more comes is left for the next one.
+    /// - Option: max_message_bytes, bytes, python max_size = 16 << 20
     package var maxMessageBytes = 64 << 20
 
     package init(base: String) throws(RealtimeError) {
@@ -123,6 +157,19 @@ package struct SpreadbotConfiguration: Sendable {
     }
 
     package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
+        try check(name, value)
+        headers.append(HeaderField(name: name, value: value))
+    }
+
+    /// Sets a header in the place of all of its name.
+    package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
+        try check(name, value)
+        headers.set(name, value)
+    }
+
+    package mutating func clearHeaders() { headers = HeaderFields() }
+
+    private func check(_ name: String, _ value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)
         try HeaderField.validateRepeated(name: name, value: value)
         let own = ["Authorization", "Accept", "Last-Event-ID"]
@@ -130,7 +177,6 @@ package struct SpreadbotConfiguration: Sendable {
             throw RealtimeError(
                 .invalidHeader, "the header \(name.quoted()) is set by the connection itself")
         }
-        fields.append(HeaderField(name: name, value: value))
     }
 
     // MARK: Where requests go (B1)

@@ -1,7 +1,7 @@
 package import Wire
 
-/// What a user can set on a WebSocket before it starts; the C ABI's `rt_websocket_set_*`, with the
-/// same defaults. Zero turns a time limit off.
+/// What a user can set on a WebSocket before it starts.
+/// - Object: websocket, WebSocket.Options, before start
 package struct WebSocketConfiguration: Sendable, Equatable {
     package var url: HTTPURL
     private var headers = HeaderFields()
@@ -13,6 +13,7 @@ package struct WebSocketConfiguration: Sendable, Equatable {
         get { networkBox?.value ?? NetworkConfiguration() }
         set { networkBox = Box(newValue) }
     }
+    /// - Options: Redirects.Rules, max_redirects = 5
     package var redirects = Redirects.Rules(maximum: 5)
     /// Nil ends with the first connection.
     package var reconnect: BackoffConfiguration? {
@@ -20,24 +21,55 @@ package struct WebSocketConfiguration: Sendable, Equatable {
         set { reconnectBox = newValue.map { Box($0) } }
     }
     private var reconnectBox: Box<BackoffConfiguration>?
-    /// Whether the peer's close code 1000 is followed by a reconnection, too. Some servers send it
-    /// when they restart.
+    /// Whether a connection that reconnects also does so after the peer closed it with code 1000.
+    /// Some servers send that code when they restart. A close by this side always ends the
+    /// connection for good.
+    /// - Option: reconnect_after_normal_close, flag, python elsewhere
     package var reconnectsAfterNormalClose = false
-    /// Messages that may wait for the next connection; 0 refuses them.
+    /// How many messages may wait while a connection that reconnects is down. They are sent on the
+    /// next one, after what its open callback sends; above this number, or above the limit of
+    /// unsent bytes, a send fails with RT_ERROR_BUFFER_FULL. What was sent before a connection was
+    /// lost is not sent again. With 0 a send fails with RT_ERROR_STATE.
+    /// - Option: offline_queue, count 0..., parameter max_messages, python elsewhere
     package var offlineQueueLimit = 0
 
+    /// How long everything may take until the connection is open: name resolution, connection, TLS
+    /// and opening handshake together.
+    /// - Option: open_timeout, limit
     package var openTimeout: Duration = .seconds(10)
     /// From a connection that stands to the end of the handshake, within `openTimeout`.
     package var answerTimeout: Duration = .zero
+    /// How long the closing handshake may take, from this side's close frame to the end of the
+    /// connection. A peer that broke the protocol has 10 s in any case.
+    /// - Option: close_timeout, limit
     package var closeTimeout: Duration = .seconds(10)
+    /// The time between two pings on an open connection. Without a limit none is sent.
+    /// - Option: ping_interval, limit
     package var pingInterval: Duration = .seconds(20)
+    /// How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
+    /// during which receiving is paused does not count.
+    /// - Option: pong_timeout, limit, python ping_timeout
     package var pongTimeout: Duration = .seconds(20)
+    /// How long the peer may send no message before the connection fails with RT_ERROR_TIMEOUT and
+    /// close code 1001. Pings and pongs do not count, and neither does time during which receiving
+    /// is paused. For feeds that are never silent for long.
+    /// - Option: idle_timeout, limit
     package var idleTimeout: Duration = .zero
 
+    /// - Options: MessageLimits
     package var limits = MessageLimits()
+    /// Messages sent are split into frames of at most this many bytes. With 0 each message is one
+    /// frame.
+    /// - Option: max_frame_bytes, bytes, python max_frame_size
     package var maxFrameBytes = 0
+    /// When more bytes than this are unsent, the drained callback is called once all are sent.
+    /// - Option: send_high_water_bytes, bytes 0..., python elsewhere
     package var sendHighWater = 256 << 10
+    /// A send that would take the unsent bytes above this limit fails with RT_ERROR_BUFFER_FULL and
+    /// takes nothing. With nothing unsent, a message of any size is accepted.
+    /// - Option: send_limit_bytes, bytes, python elsewhere
     package var sendLimit = 64 << 20
+    /// - Options: CompressionConfiguration
     package var compression = CompressionConfiguration()
     /// Messages are told in pieces as they come, not as a whole.
     package var deliversPieces = false
@@ -102,16 +134,35 @@ package enum CompressionChoice: Int32, Sendable {
 
 /// permessage-deflate, RFC 7692: what is offered, and how messages sent are compressed.
 package struct CompressionConfiguration: Sendable, Equatable {
+    /// Whether permessage-deflate is offered.
+    /// - Option: compression, flag, python elsewhere
     package var enabled = true
-    /// zlib's level; 0 sends uncompressed.
+    /// The compression level of messages sent: 1 (fast) to 9 (small). With 0 they are sent
+    /// uncompressed, and compressed messages are still accepted.
+    /// - Option: compression_level, count 0...9, parameter level, python elsewhere
     package var level = 1
-    /// zlib's memory level for messages sent, 1 (1 KiB) to 9 (256 KiB beside the window).
+    /// The memory level of zlib for messages sent: with a window of 2^w bytes a connection holds
+    /// 2^(w+2) + 2^(level+9) bytes once it has compressed a message, that is 256 KiB by default,
+    /// and 36 KiB with 12 window bits and level 5.
+    /// - Option: compression_memory_level, count 1...9, parameter level, python elsewhere
     package var memoryLevel = 8
-    /// Shorter messages are sent uncompressed: they would rarely shrink.
+    /// Messages of fewer bytes are sent uncompressed.
+    /// - Option: compression_min_bytes, bytes 0..., python elsewhere
     package var minimumBytes = 100
+    /// The window of messages sent, as a power of two: `client_max_window_bits` of RFC 7692
+    /// §7.1.2.2. The server may ask for less. zlib cannot compress with 8.
+    /// - Option: client_max_window_bits, count 9...15, parameter bits, python elsewhere
     package var clientMaxWindowBits = 15
+    /// The window that the server is asked to use for its messages, as a power of two:
+    /// `server_max_window_bits` of RFC 7692 §7.1.2.1. With 15 it is not asked.
+    /// - Option: server_max_window_bits, count 8...15, parameter bits, python elsewhere
     package var serverMaxWindowBits = 15
+    /// Whether each message sent is compressed on its own: this needs less memory, and makes
+    /// messages larger.
+    /// - Option: client_no_context_takeover, flag, python elsewhere
     package var clientNoContextTakeover = false
+    /// Whether the server is asked to compress each of its messages on its own.
+    /// - Option: server_no_context_takeover, flag, python elsewhere
     package var serverNoContextTakeover = false
 
     package init() {}

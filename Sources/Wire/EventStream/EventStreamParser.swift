@@ -6,11 +6,16 @@ import CShims
 package struct EventStreamParser: ~Copyable {
     /// The most it keeps of what a server sends; 0 is no limit.
     package struct Limits: Sendable {
-        /// Bytes of one line without its end. Lines that nobody needs do not count.
+        /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
+        /// fields, do not count. A longer one ends the event source with RT_ERROR_TOO_LARGE.
+        /// - Option: max_line_bytes, bytes, once, python max_line_size
         package var line = 64 << 20
-        /// Bytes of one event's data.
+        /// The most data of one event. More ends the event source with RT_ERROR_TOO_LARGE.
+        /// - Option: max_event_bytes, bytes, once, python max_event_size
         package var data = 64 << 20
-        /// Bytes of an id, and of an event's type.
+        /// The longest id, and the longest type, of an event. A longer one ends the event source
+        /// with RT_ERROR_TOO_LARGE.
+        /// - Option: max_name_bytes, bytes, once, python max_name_size
         package var name = 64 << 10
 
         package init() {}

@@ -1,17 +1,5 @@
 package import CShims
 
-/// What a peer may make us hold. Each has an option of the same name in the C ABI.
-package struct MessageLimits: Sendable, Equatable {
-    /// Bytes of one message after decompression; 0 is no limit.
-    package var messageBytes: Int = 64 << 20
-    /// Bytes of the handshake's answer.
-    package var headerBytes: Int = 64 << 10
-    /// How many times its size on the wire a message may grow; 0 is no limit.
-    package var inflateRatio: Int = 0
-
-    package init() {}
-}
-
 /// Turns a server's bytes into whole messages and control frames: fragmentation (RFC 6455 §5.4),
 /// UTF-8 as it arrives (§8.1), decompression (RFC 7692 §7.2.2) and limits.
 ///

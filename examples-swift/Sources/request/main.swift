@@ -13,7 +13,7 @@ func run(_ url: String, json: String?) async throws {
     var options = REST.Options()
     options.deadline = .seconds(10)
     // A POST that is tried again is done once by servers that know its key.
-    options.addsIdempotencyKeys = true
+    options.idempotencyKeys = true
     let rest = try REST(options: options)
     let answer =
         if let json { try await rest.post(url, body: .json(json)) } else { try await rest.get(url) }

@@ -39,7 +39,7 @@ final class EventClient {
         self.server = server
         random = world.random.split()
         configuration = try EventSourceConfiguration(url: "http://a.test/events")
-        configuration.retryInitial = plan.reconnectionTime
+        configuration.reconnectionTime = plan.reconnectionTime
         configuration.minReconnectionTime = plan.minReconnectionTime
         configuration.maxDelay = plan.maxDelay
         configuration.maxReconnects = plan.maxReconnects

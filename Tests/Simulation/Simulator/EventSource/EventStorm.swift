@@ -31,7 +31,7 @@ final class EventStorm {
         habits = (0..<random.pick([1, 1, 2, 3])).map { _ in random.pick(Habit.allCases) }
         retry = random.pick([nil, 0, 1, 499])
         configuration = try EventSourceConfiguration(url: "http://a.test/events")
-        configuration.retryInitial = random.pick([.zero, .milliseconds(5), .seconds(3)])
+        configuration.reconnectionTime = random.pick([.zero, .milliseconds(5), .seconds(3)])
         if random.chance(50) { configuration.minReconnectionTime = .zero }
         configuration.maxDelay = random.pick([.zero, .seconds(1), .seconds(30)])
         configuration.stableTime = random.pick([.zero, .seconds(10)])

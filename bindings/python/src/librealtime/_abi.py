@@ -823,29 +823,33 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_websocket_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_websocket_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_websocket_set_max_redirects": (
-        (ctypes.c_void_p, ctypes.c_int32),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_set_allow_insecure_redirects": (
-        (ctypes.c_void_p, ctypes.c_bool),
+    "rt_websocket_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
     "rt_websocket_set_reconnect": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_websocket_set_reconnect_after_normal_close": (
-        (ctypes.c_void_p, ctypes.c_bool),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_set_offline_queue": (
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
     "rt_websocket_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
         ctypes.c_int32,
     ),
     "rt_websocket_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_websocket_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_reconnect_after_normal_close": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_offline_queue": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
     "rt_websocket_set_open_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -854,15 +858,15 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
-    "rt_websocket_set_idle_timeout_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
     "rt_websocket_set_ping_interval_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
     "rt_websocket_set_pong_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_idle_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
@@ -892,11 +896,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_websocket_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_websocket_set_compression_level": (
-        (ctypes.c_void_p, ctypes.c_int32),
+        (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
     ),
     "rt_websocket_set_compression_memory_level": (
-        (ctypes.c_void_p, ctypes.c_int32),
+        (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
     ),
     "rt_websocket_set_compression_min_bytes": (
@@ -904,11 +908,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_websocket_set_client_max_window_bits": (
-        (ctypes.c_void_p, ctypes.c_int32),
+        (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
     ),
     "rt_websocket_set_server_max_window_bits": (
-        (ctypes.c_void_p, ctypes.c_int32),
+        (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
     ),
     "rt_websocket_set_client_no_context_takeover": (
@@ -1108,12 +1112,29 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_eventsource_set_id_query_parameter": (
+    "rt_eventsource_set_id_file": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_retry_status": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_resilient": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_add_safe_header": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_eventsource_set_id_file": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+    "rt_eventsource_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_id_query_parameter": (
+        (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
     "rt_eventsource_set_reconnect": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
@@ -1137,10 +1158,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
-    "rt_eventsource_set_connect_timeout_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
     "rt_eventsource_set_response_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -1149,26 +1166,13 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
-    "rt_eventsource_add_retry_status": (
-        (ctypes.c_void_p, ctypes.c_int32),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_set_resilient": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_set_compression": (
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
     ),
     "rt_eventsource_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_eventsource_set_max_redirects": (
-        (ctypes.c_void_p, ctypes.c_int32),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_set_allow_insecure_redirects": (
-        (ctypes.c_void_p, ctypes.c_bool),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_add_safe_header": (
-        (ctypes.c_void_p, ctypes.c_char_p),
+    "rt_eventsource_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
     "rt_eventsource_set_max_line_bytes": (
@@ -1313,36 +1317,36 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_longpoll_set_interval_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_longpoll_set_poll_timeout_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_set_min_hold_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_longpoll_set_connect_timeout_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_longpoll_set_fail_when_gone": (
-        (ctypes.c_void_p, ctypes.c_bool),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_longpoll_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_longpoll_set_max_body_bytes": (
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
+    "rt_longpoll_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_longpoll_set_max_redirects": (
-        (ctypes.c_void_p, ctypes.c_int32),
+        (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
     ),
     "rt_longpoll_set_allow_insecure_redirects": (
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
     ),
-    "rt_longpoll_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_longpoll_set_interval_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_longpoll_set_poll_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_min_hold_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_longpoll_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_longpoll_set_fail_when_gone": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_max_body_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_longpoll_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_longpoll_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
     "rt_rest_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -1388,11 +1392,20 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_rest_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_rest_add_credential_origin": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_rest_set_attempts": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_rest_set_base_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_delay_factor": ((ctypes.c_void_p, ctypes.c_double), ctypes.c_int32),
+    "rt_rest_set_jitter": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_set_queue_overflow": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_set_order": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_rest_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_set_attempt_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -1401,33 +1414,25 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
-    "rt_rest_set_base_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_rest_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_rest_set_delay_factor": ((ctypes.c_void_p, ctypes.c_double), ctypes.c_int32),
-    "rt_rest_set_jitter": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_set_attempts": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
     "rt_rest_set_deadline_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_rest_set_max_retry_after_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
     "rt_rest_set_queue_ttl_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_rest_set_queue_capacity": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
-    "rt_rest_set_queue_overflow": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
-    "rt_rest_set_order": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
     "rt_rest_set_idempotency_keys": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_rest_set_retry_unsafe": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_rest_set_max_body_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
-    "rt_rest_set_max_redirects": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_set_max_redirects": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
     "rt_rest_set_allow_insecure_redirects": (
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
     ),
-    "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_rest_set_max_body_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
+    "rt_rest_set_queue_capacity": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
     "rt_rest_set_max_per_host": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
     "rt_rest_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_rest_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_rest_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_request_new": (
         (
             ctypes.c_void_p,
@@ -1446,6 +1451,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_rest_request_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_rest_request_add_query": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -1638,14 +1644,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_spreadbot_set_token_query_parameter": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_set_id_query_parameter": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
     "rt_spreadbot_set_last_event_id": (
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -1654,15 +1652,45 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_spreadbot_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_spreadbot_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_set_queue_overflow": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_outbox": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_spreadbot_set_token_query_parameter": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_id_query_parameter": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
     "rt_spreadbot_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_spreadbot_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_spreadbot_set_max_redirects": (
-        (ctypes.c_void_p, ctypes.c_int32),
+    "rt_spreadbot_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
     "rt_spreadbot_set_max_reconnects": (
@@ -1679,10 +1707,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_spreadbot_set_upgrade_interval_ms": (
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
+        (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
-    "rt_spreadbot_set_connect_timeout_ms": (
+    "rt_spreadbot_set_max_upgrade_interval_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
@@ -1702,11 +1730,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
-    "rt_spreadbot_set_queue": (
-        (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32),
+    "rt_spreadbot_set_queue_capacity": (
+        (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
     ),
-    "rt_spreadbot_set_outbox": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_spreadbot_set_max_message_bytes": (
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
@@ -1872,32 +1899,34 @@ class Library:
     rt_websocket_set_url: Callable[[Any, bytes | None], int]
     # (websocket)
     rt_websocket_clear_headers: Callable[[Any], int]
-    # (websocket, count)
-    rt_websocket_set_max_redirects: Callable[[Any, int], int]
-    # (websocket, enabled)
-    rt_websocket_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (websocket, name)
+    rt_websocket_add_safe_header: Callable[[Any, bytes | None], int]
     # (websocket, backoff)
     rt_websocket_set_reconnect: Callable[[Any, Any], int]
-    # (websocket, enabled)
-    rt_websocket_set_reconnect_after_normal_close: Callable[[Any, bool], int]
-    # (websocket, max_messages)
-    rt_websocket_set_offline_queue: Callable[[Any, int], int]
     # (websocket, reachability)
     rt_websocket_set_reachability: Callable[[Any, Any], int]
     # (websocket, network)
     rt_websocket_set_network: Callable[[Any, Any], int]
     # (websocket, path)
     rt_websocket_set_ca_file: Callable[[Any, bytes | None], int]
-    # (websocket, timeout_ms)
+    # (websocket, count)
+    rt_websocket_set_max_redirects: Callable[[Any, int], int]
+    # (websocket, enabled)
+    rt_websocket_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (websocket, enabled)
+    rt_websocket_set_reconnect_after_normal_close: Callable[[Any, bool], int]
+    # (websocket, max_messages)
+    rt_websocket_set_offline_queue: Callable[[Any, int], int]
+    # (websocket, time_ms)
     rt_websocket_set_open_timeout_ms: Callable[[Any, int], int]
-    # (websocket, timeout_ms)
+    # (websocket, time_ms)
     rt_websocket_set_close_timeout_ms: Callable[[Any, int], int]
-    # (websocket, timeout_ms)
-    rt_websocket_set_idle_timeout_ms: Callable[[Any, int], int]
-    # (websocket, interval_ms)
+    # (websocket, time_ms)
     rt_websocket_set_ping_interval_ms: Callable[[Any, int], int]
-    # (websocket, timeout_ms)
+    # (websocket, time_ms)
     rt_websocket_set_pong_timeout_ms: Callable[[Any, int], int]
+    # (websocket, time_ms)
+    rt_websocket_set_idle_timeout_ms: Callable[[Any, int], int]
     # (websocket, bytes)
     rt_websocket_set_max_message_bytes: Callable[[Any, int], int]
     # (websocket, bytes)
@@ -2028,10 +2057,20 @@ class Library:
     rt_eventsource_set_reachability: Callable[[Any, Any], int]
     # (eventsource, id)
     rt_eventsource_set_last_event_id: Callable[[Any, bytes | None], int]
-    # (eventsource, name)
-    rt_eventsource_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (eventsource, path, key)
     rt_eventsource_set_id_file: Callable[[Any, bytes | None, bytes | None], int]
+    # (eventsource, http_status)
+    rt_eventsource_add_retry_status: Callable[[Any, int], int]
+    # (eventsource)
+    rt_eventsource_set_resilient: Callable[[Any], int]
+    # (eventsource, name)
+    rt_eventsource_add_safe_header: Callable[[Any, bytes | None], int]
+    # (eventsource, count)
+    rt_eventsource_set_max_redirects: Callable[[Any, int], int]
+    # (eventsource, enabled)
+    rt_eventsource_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (eventsource, name)
+    rt_eventsource_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (eventsource, enabled)
     rt_eventsource_set_reconnect: Callable[[Any, bool], int]
     # (eventsource, count)
@@ -2040,30 +2079,20 @@ class Library:
     rt_eventsource_set_reconnection_time_ms: Callable[[Any, int], int]
     # (eventsource, time_ms)
     rt_eventsource_set_min_reconnection_time_ms: Callable[[Any, int], int]
-    # (eventsource, delay_ms)
+    # (eventsource, time_ms)
     rt_eventsource_set_max_delay_ms: Callable[[Any, int], int]
     # (eventsource, time_ms)
     rt_eventsource_set_stable_time_ms: Callable[[Any, int], int]
-    # (eventsource, timeout_ms)
-    rt_eventsource_set_connect_timeout_ms: Callable[[Any, int], int]
-    # (eventsource, timeout_ms)
+    # (eventsource, time_ms)
     rt_eventsource_set_response_timeout_ms: Callable[[Any, int], int]
-    # (eventsource, timeout_ms)
+    # (eventsource, time_ms)
     rt_eventsource_set_idle_timeout_ms: Callable[[Any, int], int]
-    # (eventsource, http_status)
-    rt_eventsource_add_retry_status: Callable[[Any, int], int]
-    # (eventsource)
-    rt_eventsource_set_resilient: Callable[[Any], int]
     # (eventsource, enabled)
     rt_eventsource_set_compression: Callable[[Any, bool], int]
     # (eventsource, enabled)
     rt_eventsource_set_http2: Callable[[Any, bool], int]
-    # (eventsource, count)
-    rt_eventsource_set_max_redirects: Callable[[Any, int], int]
-    # (eventsource, enabled)
-    rt_eventsource_set_allow_insecure_redirects: Callable[[Any, bool], int]
-    # (eventsource, name)
-    rt_eventsource_add_safe_header: Callable[[Any, bytes | None], int]
+    # (eventsource, time_ms)
+    rt_eventsource_set_connect_timeout_ms: Callable[[Any, int], int]
     # (eventsource, bytes)
     rt_eventsource_set_max_line_bytes: Callable[[Any, int], int]
     # (eventsource, bytes)
@@ -2150,6 +2179,12 @@ class Library:
     rt_longpoll_set_cursor: Callable[[Any, int, bytes | None], int]
     # (longpoll, id)
     rt_longpoll_set_last_event_id: Callable[[Any, bytes | None], int]
+    # (longpoll, name)
+    rt_longpoll_add_safe_header: Callable[[Any, bytes | None], int]
+    # (longpoll, count)
+    rt_longpoll_set_max_redirects: Callable[[Any, int], int]
+    # (longpoll, enabled)
+    rt_longpoll_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (longpoll, time_ms)
     rt_longpoll_set_interval_ms: Callable[[Any, int], int]
     # (longpoll, time_ms)
@@ -2157,23 +2192,17 @@ class Library:
     # (longpoll, time_ms)
     rt_longpoll_set_min_hold_ms: Callable[[Any, int], int]
     # (longpoll, time_ms)
-    rt_longpoll_set_connect_timeout_ms: Callable[[Any, int], int]
-    # (longpoll, time_ms)
     rt_longpoll_set_max_delay_ms: Callable[[Any, int], int]
     # (longpoll, enabled)
     rt_longpoll_set_fail_when_gone: Callable[[Any, bool], int]
+    # (longpoll, bytes)
+    rt_longpoll_set_max_body_bytes: Callable[[Any, int], int]
     # (longpoll, enabled)
     rt_longpoll_set_compression: Callable[[Any, bool], int]
     # (longpoll, enabled)
     rt_longpoll_set_http2: Callable[[Any, bool], int]
-    # (longpoll, bytes)
-    rt_longpoll_set_max_body_bytes: Callable[[Any, int], int]
-    # (longpoll, count)
-    rt_longpoll_set_max_redirects: Callable[[Any, int], int]
-    # (longpoll, enabled)
-    rt_longpoll_set_allow_insecure_redirects: Callable[[Any, bool], int]
-    # (longpoll, name)
-    rt_longpoll_add_safe_header: Callable[[Any, bytes | None], int]
+    # (longpoll, time_ms)
+    rt_longpoll_set_connect_timeout_ms: Callable[[Any, int], int]
     # (loop, base_url, out)
     rt_rest_new: Callable[[Any, bytes | None, Any], int]
     # (rest)
@@ -2222,14 +2251,10 @@ class Library:
     rt_rest_add_header: Callable[[Any, bytes | None, bytes | None], int]
     # (rest, name, value)
     rt_rest_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (rest)
+    rt_rest_clear_headers: Callable[[Any], int]
     # (rest, origin)
     rt_rest_add_credential_origin: Callable[[Any, bytes | None], int]
-    # (rest, count)
-    rt_rest_set_attempts: Callable[[Any, int], int]
-    # (rest, timeout_ms)
-    rt_rest_set_attempt_timeout_ms: Callable[[Any, int], int]
-    # (rest, timeout_ms)
-    rt_rest_set_connect_timeout_ms: Callable[[Any, int], int]
     # (rest, delay_ms)
     rt_rest_set_base_delay_ms: Callable[[Any, int], int]
     # (rest, delay_ms)
@@ -2238,40 +2263,46 @@ class Library:
     rt_rest_set_delay_factor: Callable[[Any, float], int]
     # (rest, jitter)
     rt_rest_set_jitter: Callable[[Any, int], int]
-    # (rest, deadline_ms)
-    rt_rest_set_deadline_ms: Callable[[Any, int], int]
-    # (rest, delay_ms)
-    rt_rest_set_max_retry_after_ms: Callable[[Any, int], int]
-    # (rest, time_ms)
-    rt_rest_set_queue_ttl_ms: Callable[[Any, int], int]
-    # (rest, count)
-    rt_rest_set_queue_capacity: Callable[[Any, int], int]
     # (rest, overflow)
     rt_rest_set_queue_overflow: Callable[[Any, int], int]
     # (rest, order)
     rt_rest_set_order: Callable[[Any, int], int]
+    # (rest, name)
+    rt_rest_add_safe_header: Callable[[Any, bytes | None], int]
+    # (rest, network)
+    rt_rest_set_network: Callable[[Any, Any], int]
+    # (rest, reachability)
+    rt_rest_set_reachability: Callable[[Any, Any], int]
+    # (rest, time_ms)
+    rt_rest_set_attempt_timeout_ms: Callable[[Any, int], int]
+    # (rest, time_ms)
+    rt_rest_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (rest, count)
+    rt_rest_set_attempts: Callable[[Any, int], int]
+    # (rest, time_ms)
+    rt_rest_set_deadline_ms: Callable[[Any, int], int]
+    # (rest, time_ms)
+    rt_rest_set_max_retry_after_ms: Callable[[Any, int], int]
+    # (rest, time_ms)
+    rt_rest_set_queue_ttl_ms: Callable[[Any, int], int]
     # (rest, enabled)
     rt_rest_set_idempotency_keys: Callable[[Any, bool], int]
     # (rest, enabled)
     rt_rest_set_retry_unsafe: Callable[[Any, bool], int]
-    # (rest, bytes)
-    rt_rest_set_max_body_bytes: Callable[[Any, int], int]
     # (rest, count)
     rt_rest_set_max_redirects: Callable[[Any, int], int]
     # (rest, enabled)
     rt_rest_set_allow_insecure_redirects: Callable[[Any, bool], int]
-    # (rest, name)
-    rt_rest_add_safe_header: Callable[[Any, bytes | None], int]
+    # (rest, bytes)
+    rt_rest_set_max_body_bytes: Callable[[Any, int], int]
+    # (rest, count)
+    rt_rest_set_queue_capacity: Callable[[Any, int], int]
     # (rest, count)
     rt_rest_set_max_per_host: Callable[[Any, int], int]
     # (rest, enabled)
     rt_rest_set_compression: Callable[[Any, bool], int]
     # (rest, enabled)
     rt_rest_set_http2: Callable[[Any, bool], int]
-    # (rest, network)
-    rt_rest_set_network: Callable[[Any, Any], int]
-    # (rest, reachability)
-    rt_rest_set_reachability: Callable[[Any, Any], int]
     # (rest, method, path, out)
     rt_rest_request_new: Callable[[Any, bytes | None, bytes | None, Any], int]
     # (request)
@@ -2280,6 +2311,8 @@ class Library:
     rt_rest_request_add_header: Callable[[Any, bytes | None, bytes | None], int]
     # (request, name, value)
     rt_rest_request_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (request)
+    rt_rest_request_clear_headers: Callable[[Any], int]
     # (request, name, value)
     rt_rest_request_add_query: Callable[[Any, bytes | None, bytes | None], int]
     # (request, data, length, content_type)
@@ -2370,48 +2403,60 @@ class Library:
     rt_spreadbot_set_send_url: Callable[[Any, bytes | None], int]
     # (spreadbot, url, basic_credentials)
     rt_spreadbot_set_auth: Callable[[Any, bytes | None, bytes | None], int]
-    # (spreadbot, name)
-    rt_spreadbot_set_token_query_parameter: Callable[[Any, bytes | None], int]
-    # (spreadbot, name)
-    rt_spreadbot_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (spreadbot, id)
     rt_spreadbot_set_last_event_id: Callable[[Any, bytes | None], int]
     # (spreadbot, name, value)
     rt_spreadbot_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (spreadbot, name, value)
+    rt_spreadbot_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (spreadbot)
+    rt_spreadbot_clear_headers: Callable[[Any], int]
+    # (spreadbot, name)
+    rt_spreadbot_add_safe_header: Callable[[Any, bytes | None], int]
     # (spreadbot, network)
     rt_spreadbot_set_network: Callable[[Any, Any], int]
     # (spreadbot, reachability)
     rt_spreadbot_set_reachability: Callable[[Any, Any], int]
+    # (spreadbot, overflow)
+    rt_spreadbot_set_queue_overflow: Callable[[Any, int], int]
+    # (spreadbot, path)
+    rt_spreadbot_set_outbox: Callable[[Any, bytes | None], int]
+    # (spreadbot, name)
+    rt_spreadbot_set_token_query_parameter: Callable[[Any, bytes | None], int]
+    # (spreadbot, name)
+    rt_spreadbot_set_id_query_parameter: Callable[[Any, bytes | None], int]
+    # (spreadbot, count)
+    rt_spreadbot_set_max_redirects: Callable[[Any, int], int]
+    # (spreadbot, enabled)
+    rt_spreadbot_set_allow_insecure_redirects: Callable[[Any, bool], int]
     # (spreadbot, enabled)
     rt_spreadbot_set_compression: Callable[[Any, bool], int]
     # (spreadbot, enabled)
     rt_spreadbot_set_http2: Callable[[Any, bool], int]
-    # (spreadbot, count)
-    rt_spreadbot_set_max_redirects: Callable[[Any, int], int]
+    # (spreadbot, time_ms)
+    rt_spreadbot_set_connect_timeout_ms: Callable[[Any, int], int]
     # (spreadbot, count)
     rt_spreadbot_set_max_reconnects: Callable[[Any, int], int]
     # (spreadbot, count)
     rt_spreadbot_set_max_rounds: Callable[[Any, int], int]
-    # (spreadbot, delay_ms)
+    # (spreadbot, time_ms)
     rt_spreadbot_set_max_delay_ms: Callable[[Any, int], int]
     # (spreadbot, time_ms)
     rt_spreadbot_set_stable_time_ms: Callable[[Any, int], int]
-    # (spreadbot, interval_ms, max_interval_ms)
-    rt_spreadbot_set_upgrade_interval_ms: Callable[[Any, int, int], int]
-    # (spreadbot, timeout_ms)
-    rt_spreadbot_set_connect_timeout_ms: Callable[[Any, int], int]
-    # (spreadbot, timeout_ms)
+    # (spreadbot, time_ms)
+    rt_spreadbot_set_upgrade_interval_ms: Callable[[Any, int], int]
+    # (spreadbot, time_ms)
+    rt_spreadbot_set_max_upgrade_interval_ms: Callable[[Any, int], int]
+    # (spreadbot, time_ms)
     rt_spreadbot_set_answer_timeout_ms: Callable[[Any, int], int]
-    # (spreadbot, interval_ms)
+    # (spreadbot, time_ms)
     rt_spreadbot_set_ping_interval_ms: Callable[[Any, int], int]
-    # (spreadbot, interval_ms)
+    # (spreadbot, time_ms)
     rt_spreadbot_set_poll_interval_ms: Callable[[Any, int], int]
-    # (spreadbot, timeout_ms)
+    # (spreadbot, time_ms)
     rt_spreadbot_set_poll_timeout_ms: Callable[[Any, int], int]
-    # (spreadbot, capacity, overflow)
-    rt_spreadbot_set_queue: Callable[[Any, int, int], int]
-    # (spreadbot, path)
-    rt_spreadbot_set_outbox: Callable[[Any, bytes | None], int]
+    # (spreadbot, count)
+    rt_spreadbot_set_queue_capacity: Callable[[Any, int], int]
     # (spreadbot, bytes)
     rt_spreadbot_set_max_message_bytes: Callable[[Any, int], int]
 

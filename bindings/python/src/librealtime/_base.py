@@ -20,6 +20,7 @@ from ._callbacks import attach, new_websocket
 from ._handle import Handle
 from ._inbox import Inbox
 from ._loader import lib
+from ._option_tables import WEBSOCKET_OPTIONS
 from ._options import Options
 from ._reconnect import WEBSOCKET, Attempt, Lost
 from ._response import Response, visible
@@ -81,7 +82,7 @@ class BaseConnection(Calling):
         # Whether the last piece that came, and the last that was taken, did not end its message.
         self._comes_midway = self._is_midway = False
         self._reader: object = None
-        self._max_size = limit(limits.max_size, "max_size")
+        self._max_size = limit(WEBSOCKET_OPTIONS.get("max_size", options.plain), "max_size")
         self._write_limit = limits.write_limit
         self._pings: list[Ping] = []
         # What is being handed to on_message.

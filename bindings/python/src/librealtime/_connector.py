@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ._awaiting import plain
 from ._backoff import Backoff
 from ._hints import called
 from ._network import Network, chosen_network
-from ._options import USER_AGENT, Deflate, HeadersLike, Limits, Options, Request, Timing
+from ._option_tables import WEBSOCKET_OPTIONS, WebSocketKeywords
+from ._options import USER_AGENT, Deflate, HeadersLike, Limits, Options, Request
 from ._reachability import Reachability
 from ._reconnect import OnLost, OnReconnect, ProcessException, Retries, process_exception
 from ._state import Handlers, OnMessage, OnMessages
 from ._values import StrPath, invalid
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Connector:
@@ -36,9 +40,6 @@ class Connector:
     :param cookies: names and values of the Cookie header. Default None.
     :param auth: user and password for a basic Authorization header. Default None.
     :param bearer_token: for an Authorization header. Default None.
-    :param max_redirects: how many are followed, 0 to 20; on the way to another origin credentials
-        are left behind. Default 5.
-    :param allow_insecure_redirects: whether one may lead from wss to ws. Default False.
 
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
@@ -46,20 +47,9 @@ class Connector:
     :param proxy: the URL of a proxy, or None for no proxy; goes before the network's. Default True:
         as the network says.
 
-    :param open_timeout: for everything until the connection is open. Default 10.
-    :param close_timeout: for the closing handshake. Default 10.
-    :param ping_interval: how often a ping is sent. Default 20.
-    :param ping_timeout: how long a ping may stay unanswered. Default 20.
-    :param idle_timeout: how long the peer may send no message; pongs do not count. Default None.
 
     :param compression: ``"deflate"`` (the default), a ``Deflate`` with its settings, or None.
     :param streaming: messages come in pieces, for ``recv_streaming``. Default False.
-    :param max_size: the largest message accepted, after decompression. Default 16 MiB.
-        While it comes it is in memory up to three times: as received, as given to the program, and
-        the one before it, which the program may still hold. A str that has characters outside of
-        the Basic Multilingual Plane takes four bytes for each.
-    :param max_header_size: the largest handshake answer accepted. Default 64 KiB.
-    :param max_frame_size: splits messages sent into frames of at most this size. Default None.
     :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
         messages may come on top. Default 256.
     :param max_queue_bytes: the same by their size. Default 1 MiB.
@@ -101,24 +91,13 @@ class Connector:
         cookies: Mapping[str, str] | None = None,
         auth: tuple[str, str] | None = None,
         bearer_token: str | None = None,
-        max_redirects: int = 5,
-        allow_insecure_redirects: bool = False,
         # The network.
         network: Network | None = None,
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
-        # Time limits.
-        open_timeout: float | None = 10,
-        close_timeout: float | None = 10,
-        ping_interval: float | None = 20,
-        ping_timeout: float | None = 20,
-        idle_timeout: float | None = None,
         # Messages.
         compression: str | Deflate | None = "deflate",
         streaming: bool = False,
-        max_size: int | None = 2**24,
-        max_header_size: int = 2**16,
-        max_frame_size: int | None = None,
         max_queue: int | None = 256,
         max_queue_bytes: int | None = 2**20,
         write_limit: int = 2**18,
@@ -129,6 +108,7 @@ class Connector:
         offline_queue: int = 0,
         reconnect_delays: Backoff = Backoff(),  # noqa: B008
         process_exception: ProcessException = process_exception,
+        **options: Unpack[WebSocketKeywords],
     ) -> None:
         if [on_message, on_messages, streaming or None].count(None) < 2:
             raise invalid("on_message, on_messages and streaming exclude each other")
@@ -141,16 +121,14 @@ class Connector:
         self._handlers = Handlers(on_message, on_messages, on_lost, on_reconnect)
         request = Request(
             subprotocols, origin, additional_headers, user_agent_header, cookies, auth,
-            bearer_token, max_redirects, allow_insecure_redirects,
+            bearer_token,
         )  # fmt: skip
         limits = Limits(
-            max_size, max_header_size, max_frame_size, max_queue, max_queue_bytes, write_limit,
-            offline_queue,
+            max_queue, max_queue_bytes, write_limit, offline_queue,
         )  # fmt: skip
-        timing = Timing(open_timeout, close_timeout, ping_interval, ping_timeout, idle_timeout)
         route = chosen_network(network, ca_file, proxy)
         self._options = Options(
-            url, request, timing, limits, compression, bool(streaming), route, reconnect,
+            url, request, limits, options, compression, bool(streaming), route, reconnect,
             bool(reconnect_after_normal_close), reachability,
         )  # fmt: skip
         self._reconnect_delays = reconnect_delays
@@ -160,4 +138,4 @@ class Connector:
         return Retries(self._reconnect_delays, self._process_exception)
 
 
-called("connect", Connector)
+called("connect", Connector, WEBSOCKET_OPTIONS)

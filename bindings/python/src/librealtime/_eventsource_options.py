@@ -8,9 +8,10 @@ from typing import Optional
 
 from ._events import ServerSentEvent
 from ._handle import Handle
+from ._option_tables import EVENTSOURCE_OPTIONS
 from ._source_kind import Kind
 from ._source_options import HTTPSourceHandlers, HTTPSourceOptions
-from ._values import StrPath, encode, invalid, limit, number, path, text
+from ._values import StrPath, encode, invalid, number, path, text
 from .exceptions import check
 
 EventHandler = Callable[[ServerSentEvent], object]
@@ -53,7 +54,6 @@ class Ids:
     """Which id the first request sends, and where ids are kept."""
 
     last_event_id: str | None
-    id_query_param: str | None
     id_file: StrPath | None
     store_key: str | None
     # Whether there is an on_store, which a key is for as well.
@@ -62,9 +62,6 @@ class Ids:
     def apply(self, kind: Kind, source: Handle) -> None:
         if self.last_event_id is not None:
             check(kind.set_last_event_id(source, text(self.last_event_id, "last_event_id")))
-        if self.id_query_param is not None:
-            name = text(self.id_query_param, "id_query_param")
-            check(kind.set_id_query_parameter(source, name))
         if self.id_file is None and self.store_key is None:
             return
         if self.id_file is None and not self.has_callback:
@@ -78,24 +75,12 @@ class Ids:
 class Options(HTTPSourceOptions):
     """What an event source was given, the same for both faces."""
 
+    table = EVENTSOURCE_OPTIONS
+
     method: str
     content: str | bytes | None
     ids: Ids
-    # When it comes back; durations in seconds.
-    reconnect: bool
-    max_reconnects: int | None
-    reconnection_time: float
-    min_reconnection_time: float
-    max_delay: float
-    stable_time: float
     retry_statuses: Iterable[int]
-    # Time limits in seconds, sizes in bytes; None for none.
-    connect_timeout: float | None
-    response_timeout: float | None
-    idle_timeout: float | None
-    max_line_size: int | None
-    max_event_size: int | None
-    max_name_size: int | None
 
     def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
         super().apply(kind, source, loop)
@@ -104,19 +89,9 @@ class Options(HTTPSourceOptions):
             body = _body(self.content)
             check(kind.set_body(source, body, len(body)))
         self.ids.apply(kind, source)
-        check(kind.set_reconnect(source, bool(self.reconnect)))
-        count = min(limit(self.max_reconnects, "max_reconnects"), 2**32 - 1)
-        check(kind.set_max_reconnects(source, count))
-        self._apply_delays(
-            kind, source, "reconnection_time", "min_reconnection_time", "max_delay", "stable_time"
-        )
         for status in self.retry_statuses:
             wanted = number(status, "a status of retry_statuses", 400, 599)
             check(kind.add_retry_status(source, wanted))
-        self._apply_limits(kind, source, "connect_timeout", "response_timeout", "idle_timeout")
-        check(kind.set_max_line_bytes(source, limit(self.max_line_size, "max_line_size")))
-        check(kind.set_max_event_bytes(source, limit(self.max_event_size, "max_event_size")))
-        check(kind.set_max_name_bytes(source, limit(self.max_name_size, "max_name_size")))
 
 
 def _body(content: object) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ._eventsource_options import (
     Handlers,
@@ -15,10 +15,14 @@ from ._eventsource_options import (
 )
 from ._hints import called
 from ._network import Network, chosen_network
+from ._option_tables import EVENTSOURCE_OPTIONS, EventSourceKeywords
 from ._options import HeadersLike
 from ._reachability import Reachability
 from ._source_options import Credentials, HeaderProvider, OnError, OnOpen, OnRequest
 from ._values import StrPath
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Parameters:
@@ -48,13 +52,9 @@ class Parameters:
         an attempt: returns headers (Proxy-Authorization for the proxy), with which the request is
         sent again, or None, which is fatal. In asyncio it may be a coroutine function. Default
         None.
-    :param max_redirects: how many are followed, 0 to 20; on the way to another origin headers are
-        left behind. Default 20.
-    :param allow_insecure_redirects: whether one may lead from https to http. Default False.
     :param safe_headers: names of headers that go along to another origin. Default ().
 
     :param last_event_id: what the first request sends, whatever the id file says. Default None.
-    :param id_query_param: a query parameter that the id is sent as, too. Default None.
     :param id_file: a file that keeps the last id between runs, for any number of event sources and
         processes: an id is kept when its handlers have returned, coroutines too, or the next event
         is asked for, so that a crash repeats events and loses none; of several tasks or threads
@@ -66,23 +66,10 @@ class Parameters:
     :param on_store: called with the key and the id that is to be kept, at most once a second and
         at the end.
 
-    :param reconnect: whether it comes back; without, iteration ends with the stream. Default True.
-    :param max_reconnects: how many in a row may end before they are stable. Default None.
-    :param reconnection_time: before a reconnect until the server sets another. Default 3.
-    :param min_reconnection_time: the shortest that the server can set. Default 0.5.
-    :param max_delay: the longest delay, to which failures in a row grow. Default 30.
-    :param stable_time: how long a stream must last before failures are counted anew, unless the
-        server ends it in order after an event. Default 10.
     :param retry_statuses: HTTP statuses that it comes back from; ``RESILIENT`` has those that pass.
         Default ().
 
-    :param connect_timeout: to a ready connection. Default 15.
-    :param response_timeout: from the request to the answer's head. Default 30.
-    :param idle_timeout: how long nothing may come, comments included. Default None: a dead link is
-        noticed by the network's `tcp_keep_alive`.
 
-    :param compression: asks for compressed streams. Default True.
-    :param http2: offers HTTP/2 over TLS; never through a proxy. Default True.
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
         network's. Default None.
@@ -90,10 +77,6 @@ class Parameters:
         as the network says.
     :param reachability: a ``Reachability``: while it is offline no attempt is made and none is
         counted. Default None: as the kernel tells.
-    :param max_line_size: the longest line; above it: a fatal error. Default 64 MiB.
-    :param max_event_size: the most data of one event; above it: a fatal error. Default 64 MiB.
-    :param max_name_size: the longest id, or type of an event; above it: a fatal error. Default
-        64 KiB.
     :param max_queue: how many events may wait to be taken before receiving pauses. Default 1024.
     :param max_queue_bytes: the same by their size. Default 8 MiB.
     """
@@ -120,57 +103,34 @@ class Parameters:
         bearer_token: str | None = None,
         header_provider: HeaderProvider = None,
         credentials: Credentials = None,
-        max_redirects: int = 20,
-        allow_insecure_redirects: bool = False,
         safe_headers: Iterable[str] = (),
         # Ids.
         last_event_id: str | None = None,
-        id_query_param: str | None = None,
         id_file: StrPath | None = None,
         store_key: str | None = None,
         on_store: OnStore = None,
         # Coming back.
-        reconnect: bool = True,
-        max_reconnects: int | None = None,
-        reconnection_time: float = 3,
-        min_reconnection_time: float = 0.5,
-        max_delay: float = 30,
-        stable_time: float = 10,
         retry_statuses: Iterable[int] = (),
-        # Time limits.
-        connect_timeout: float | None = 15,
-        response_timeout: float | None = 30,
-        idle_timeout: float | None = None,
-        # The network and limits.
-        compression: bool = True,
-        http2: bool = True,
+        # The network.
         network: Network | None = None,
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
         reachability: Reachability | None = None,
-        max_line_size: int | None = 2**26,
-        max_event_size: int | None = 2**26,
-        max_name_size: int | None = 2**16,
         max_queue: int | None = 1024,
         max_queue_bytes: int | None = 2**23,
+        **options: Unpack[EventSourceKeywords],
     ) -> None:
-        options = Options(
-            url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
-            reachability, max_queue, max_queue_bytes,
-            auth, bearer_token, allow_insecure_redirects, safe_headers, http2,
-            method, content,
-            Ids(last_event_id, id_query_param, id_file, store_key, on_store is not None),
-            reconnect, max_reconnects, reconnection_time, min_reconnection_time, max_delay,
-            stable_time, retry_statuses,
-            connect_timeout, response_timeout, idle_timeout,
-            max_line_size, max_event_size, max_name_size,
+        given = Options(
+            url, headers, options, chosen_network(network, ca_file, proxy), reachability,
+            max_queue, max_queue_bytes, auth, bearer_token, safe_headers, method, content,
+            Ids(last_event_id, id_file, store_key, on_store is not None), retry_statuses,
         )  # fmt: skip
         handlers = Handlers(on_open, on_error, on_message, on_request, header_provider, credentials,
                             on_any, on_comment, on_store)  # fmt: skip
-        self._make(options, handlers)
+        self._make(given, handlers)
 
     def _make(self, options: Options, handlers: Handlers) -> None:
         raise NotImplementedError
 
 
-called("EventSource", Parameters)
+called("EventSource", Parameters, EVENTSOURCE_OPTIONS)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Callable, Literal, Optional
+from typing import TYPE_CHECKING, Any, Callable, Literal, Optional
 
 from ._abi import rt_longpoll_cursor
 from ._handle import Handle
 from ._hints import called
 from ._network import Network, chosen_network
+from ._option_tables import LONGPOLL_OPTIONS, LongPollKeywords
 from ._options import HeadersLike
 from ._reachability import Reachability
 from ._source_kind import Kind
@@ -23,8 +24,11 @@ from ._source_options import (
     OnOpen,
     OnRequest,
 )
-from ._values import StrPath, invalid, limit, text
+from ._values import StrPath, invalid, text
 from .exceptions import check
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Cursor = Literal["validators", "header_id", "query_id", "none"]
 
@@ -73,16 +77,11 @@ Handlers = HTTPSourceHandlers[PollMessage]
 class Options(HTTPSourceOptions):
     """What a long poll was given, the same for both faces."""
 
+    table = LONGPOLL_OPTIONS
+
     cursor: str
     id_query_param: str
     last_event_id: str
-    interval: float
-    poll_timeout: float | None
-    min_hold: float
-    connect_timeout: float | None
-    max_delay: float
-    fail_when_gone: bool
-    max_size: int | None
 
     def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
         super().apply(kind, source, loop)
@@ -92,10 +91,6 @@ class Options(HTTPSourceOptions):
         parameter = text(self.id_query_param, "id_query_param")
         check(kind.set_cursor(source, _CURSORS[self.cursor], parameter))
         check(kind.set_last_event_id(source, text(self.last_event_id, "last_event_id")))
-        self._apply_limits(kind, source, "poll_timeout", "connect_timeout")
-        self._apply_delays(kind, source, "interval", "min_hold", "max_delay")
-        check(kind.set_fail_when_gone(source, bool(self.fail_when_gone)))
-        check(kind.set_max_body_bytes(source, limit(self.max_size, "max_size")))
 
 
 class Parameters:
@@ -120,9 +115,6 @@ class Parameters:
     :param credentials: called with the status when the server answers 401, or the proxy 407, once
         a poll: returns headers (Proxy-Authorization for the proxy), with which the request is sent
         again, or None, which is fatal. In asyncio it may be a coroutine function. Default None.
-    :param max_redirects: how many are followed, 0 to 20; on the way to another origin headers are
-        left behind. Default 20.
-    :param allow_insecure_redirects: whether one may lead from https to http. Default False.
     :param safe_headers: names of headers that go along to another origin. Default ().
 
     :param cursor: how polls say what they have seen: ``"validators"`` (the default), the latest
@@ -131,24 +123,7 @@ class Parameters:
     :param id_query_param: the name of that parameter. Default ``"last_event_id"``.
     :param last_event_id: begins behind the message with this id. Default ``""``.
 
-    :param interval: between the starts of two polls that the server answers before `min_hold` with
-        nothing, or with a message that leaves the cursor where it was or moves it back to where
-        one of the last eight polls started. Without a cursor (``"none"``, or the server names
-        none) the next poll starts at once after up to 20 messages in a row that come before
-        `min_hold`, or five that are the same; after further ones it waits, until a poll was held.
-        After messages that move the cursor on, the next poll starts at once, for the first 1,000
-        polls, and then up to 100 times a second. Default 15.
-    :param poll_timeout: how long a poll may be held before the next is made, and how long an answer
-        may stand still. Default 60.
-    :param min_hold: a poll that was held for so long is followed by the next at once. Default 1.
-    :param connect_timeout: to a ready connection. Default 15.
-    :param max_delay: the longest delay after an attempt that failed; a server's Retry-After goes
-        before it where it is longer, up to five minutes. Default 30.
-    :param fail_when_gone: whether 410 is fatal, instead of an error after which polls begin anew.
-        Default False.
 
-    :param compression: asks for compressed answers. Default True.
-    :param http2: offers HTTP/2 over TLS; never through a proxy. Default True.
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
         network's. Default None.
@@ -156,7 +131,6 @@ class Parameters:
         as the network says.
     :param reachability: a ``Reachability``: while it is offline no poll is made and none is
         counted. Default None: as the kernel tells.
-    :param max_size: the largest answer, decoded; above it: a fatal error. Default 64 MiB.
     :param max_queue: how many messages may wait to be taken before no poll is made. Default 1024.
     :param max_queue_bytes: the same by their size. Default 8 MiB.
     """
@@ -179,43 +153,30 @@ class Parameters:
         bearer_token: str | None = None,
         header_provider: HeaderProvider = None,
         credentials: Credentials = None,
-        max_redirects: int = 20,
-        allow_insecure_redirects: bool = False,
         safe_headers: Iterable[str] = (),
         # How far it has come.
         cursor: Cursor = "validators",
         id_query_param: str = "last_event_id",
         last_event_id: str = "",
-        # Time.
-        interval: float = 15,
-        poll_timeout: float | None = 60,
-        min_hold: float = 1,
-        connect_timeout: float | None = 15,
-        max_delay: float = 30,
-        fail_when_gone: bool = False,
-        # The network and limits.
-        compression: bool = True,
-        http2: bool = True,
+        # The network.
         network: Network | None = None,
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
         reachability: Reachability | None = None,
-        max_size: int | None = 2**26,
         max_queue: int | None = 1024,
         max_queue_bytes: int | None = 2**23,
+        **options: Unpack[LongPollKeywords],
     ) -> None:
-        options = Options(
-            url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
-            reachability, max_queue, max_queue_bytes,
-            auth, bearer_token, allow_insecure_redirects, safe_headers, http2,
+        given = Options(
+            url, headers, options, chosen_network(network, ca_file, proxy), reachability,
+            max_queue, max_queue_bytes, auth, bearer_token, safe_headers,
             cursor, id_query_param, last_event_id,
-            interval, poll_timeout, min_hold, connect_timeout, max_delay, fail_when_gone, max_size,
         )  # fmt: skip
         handlers = Handlers(on_open, on_error, on_message, on_request, header_provider, credentials)
-        self._make(options, handlers)
+        self._make(given, handlers)
 
     def _make(self, options: Options, handlers: Handlers) -> None:
         raise NotImplementedError
 
 
-called("LongPoll", Parameters)
+called("LongPoll", Parameters, LONGPOLL_OPTIONS)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Union
+from typing import Any, Union
 
 from ._abi import VERSION, rt_status
 from ._backoff import Backoff
 from ._handle import Handle
 from ._loader import lib
 from ._network import Network
+from ._option_tables import WEBSOCKET_OPTIONS
 from ._reachability import Reachability, on_loop
 from ._reconnect import header
-from ._values import invalid, limit, number, pairs, strings, text, time_limit, user_and_password
+from ._values import invalid, number, pairs, strings, text, user_and_password
 from .exceptions import check
 
 HeadersLike = Union[Mapping[str, str], Iterable["tuple[str, str]"]]
@@ -80,8 +81,6 @@ class Request:
     cookies: Mapping[str, str] | None
     auth: tuple[str, str] | None
     bearer_token: str | None
-    max_redirects: int
-    allow_insecure_redirects: bool
 
     def apply(self, websocket: Handle) -> None:
         for subprotocol in strings(self.subprotocols or (), "subprotocols"):
@@ -97,10 +96,6 @@ class Request:
         if self.cookies:
             check(lib.rt_websocket_set_cookie(websocket, cookie_header(self.cookies)))
         self._apply_credentials(websocket)
-        redirects = number(self.max_redirects, "max_redirects", 0, 20)
-        check(lib.rt_websocket_set_max_redirects(websocket, redirects))
-        if self.allow_insecure_redirects:
-            check(lib.rt_websocket_set_allow_insecure_redirects(websocket, True))
 
     def _apply_credentials(self, websocket: Handle) -> None:
         if self.auth is not None and self.bearer_token is not None:
@@ -134,44 +129,15 @@ def checked_cookies(cookies: Mapping[str, str]) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True)
-class Timing:
-    """Time limits in seconds; None for none."""
-
-    open_timeout: float | None
-    close_timeout: float | None
-    ping_interval: float | None
-    ping_timeout: float | None
-    idle_timeout: float | None
-
-    def apply(self, websocket: Handle) -> None:
-        for setter, value, name in (
-            (lib.rt_websocket_set_open_timeout_ms, self.open_timeout, "open_timeout"),
-            (lib.rt_websocket_set_close_timeout_ms, self.close_timeout, "close_timeout"),
-            (lib.rt_websocket_set_ping_interval_ms, self.ping_interval, "ping_interval"),
-            (lib.rt_websocket_set_pong_timeout_ms, self.ping_timeout, "ping_timeout"),
-            (lib.rt_websocket_set_idle_timeout_ms, self.idle_timeout, "idle_timeout"),
-        ):
-            check(setter(websocket, time_limit(value, name)))
-
-
-@dataclass(frozen=True)
 class Limits:
     """Sizes in bytes, counts of messages; None for no limit."""
 
-    max_size: int | None
-    max_header_size: int
-    max_frame_size: int | None
     max_queue: int | None
     max_queue_bytes: int | None
     write_limit: int
     offline_queue: int
 
     def apply(self, websocket: Handle) -> None:
-        check(lib.rt_websocket_set_max_message_bytes(websocket, limit(self.max_size, "max_size")))
-        size = number(self.max_header_size, "max_header_size", 1024)
-        check(lib.rt_websocket_set_max_header_bytes(websocket, size))
-        frame = limit(self.max_frame_size, "max_frame_size")
-        check(lib.rt_websocket_set_max_frame_bytes(websocket, frame))
         mark = number(self.write_limit, "write_limit", 0)
         check(lib.rt_websocket_set_send_high_water_bytes(websocket, mark))
         # What waits is bounded by write_limit here: send waits, send_nowait refuses.
@@ -187,8 +153,8 @@ class Options:
 
     url: str
     request: Request
-    timing: Timing
     limits: Limits
+    plain: Mapping[str, Any]
     compression: str | Deflate | None
     streaming: bool
     network: Network | None
@@ -199,8 +165,8 @@ class Options:
     def apply(self, websocket: Handle, loop: Handle) -> None:
         """Sets everything on a connection that was not started, on its loop."""
         self.request.apply(websocket)
-        self.timing.apply(websocket)
         self.limits.apply(websocket)
+        WEBSOCKET_OPTIONS.apply(websocket, self.plain)
         if self.compression is None:
             check(lib.rt_websocket_set_compression(websocket, False))
         elif isinstance(self.compression, Deflate):

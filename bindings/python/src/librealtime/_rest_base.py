@@ -1,10 +1,10 @@
-"""What both faces of the REST client share."""
+"""What both faces of the REST_OPTIONS client share."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _rest_callbacks as c
 from ._abi import rt_credentials, rt_status
@@ -13,6 +13,7 @@ from ._handle import Handle, new
 from ._hints import called
 from ._loader import lib
 from ._network import Network, chosen_network
+from ._option_tables import REST_OPTIONS, RESTKeywords
 from ._options import HeadersLike
 from ._reachability import Reachability
 from ._registry import Registration
@@ -28,6 +29,9 @@ from ._rest_options import (
 )
 from ._values import StrPath, strings, text, without_userinfo
 from .exceptions import InvalidState, RealtimeError, check
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class BaseRESTClient(Calling):
@@ -60,15 +64,6 @@ class BaseRESTClient(Calling):
         best with an Authorization of its own, and with ``ordered=False``: it would wait behind an
         ordered one that was refused. Refused itself, it waits as the others do, until its deadline.
         Default None.
-    :param timeout: for one attempt, from name resolution to the last byte; while a body is sent,
-        and while a streamed answer comes, for the time without a byte. Default 5; None for no
-        limit.
-    :param connect_timeout: to a connection that is ready. Default None: only ``timeout`` counts.
-    :param deadline: for all attempts and delays together; time without a network does not count.
-        A streamed answer that has begun may take longer: only a deadline that is given with its
-        request limits it.
-        Default 30; None for no limit.
-    :param attempts: how often a request is tried in all. Default 3.
     :param base_delay: before the second attempt, of which a random half to whole is waited.
         Default 1.
     :param delay_factor: by how much each further delay is longer. Default 2.
@@ -76,26 +71,11 @@ class BaseRESTClient(Calling):
     :param jitter: ``"equal"`` (the default), ``"full"``, ``"decorrelated"`` or ``"none"``.
     :param max_retry_after: the longest Retry-After that is waited for; an answer that asks for more
         is given at once. Default 60; None for no limit but ``deadline``.
-    :param queue_capacity: how many requests may wait for the network, or behind an ordered one.
-        Default 100.
     :param queue_overflow: ``"reject_new"`` (the default): the next raises ``QueueFull``; or
         ``"drop_oldest"``: the one that has waited longest does.
-    :param queue_ttl: how long a request may wait to begin. Default None: no limit.
     :param ordered: whether requests are sent one after the other. Default None: all but GET and
         HEAD.
-    :param idempotency_keys: gives each POST and PATCH an Idempotency-Key, a random UUID that is the
-        same in all attempts. Default False.
-    :param retry_unsafe: repeats any request after a connection that broke. Default False.
-    :param max_redirects: 0 to 20. Default 20; on the way to another origin credentials are left
-        behind.
-    :param allow_insecure_redirects: from https to http. Default False.
     :param safe_headers: names of headers that another origin may see, too. Default none.
-    :param max_body_size: of an answer that is kept whole. Default 64 MiB; None for no limit.
-    :param max_per_host: connections to one origin at a time. Over HTTP/2 exchanges share them: up
-        to 100 are under way. Default 6.
-    :param compression: offers content codings (gzip, deflate, and br and zstd where libbrotlidec
-        and libzstd are installed), and decodes answers. Default True.
-    :param http2: offers HTTP/2 over TLS; never through a proxy. Default True.
     :param network: how connections are made. Default ``Network()``.
     :param ca_file: short for ``Network(ca_file=…)``.
     :param proxy: short for ``Network(proxy=…)``.
@@ -122,35 +102,21 @@ class BaseRESTClient(Calling):
         bearer_token: str | None = None,
         credentials: CredentialSource = None,
         # Attempts.
-        timeout: float | None = 5,
-        connect_timeout: float | None = None,
-        deadline: float | None = 30,
-        attempts: int = 3,
         base_delay: float = 1,
         delay_factor: float = 2,
         max_delay: float = 30,
         jitter: Literal["none", "equal", "full", "decorrelated"] = "equal",
         max_retry_after: float | None = 60,
-        idempotency_keys: bool = False,
-        retry_unsafe: bool = False,
         # The queue.
-        queue_capacity: int = 100,
         queue_overflow: Overflow = "reject_new",
-        queue_ttl: float | None = None,
         ordered: bool | None = None,
-        # HTTP.
-        max_redirects: int = 20,
-        allow_insecure_redirects: bool = False,
         safe_headers: Iterable[str] = (),
-        max_body_size: int | None = 2**26,
-        max_per_host: int = 6,
-        compression: bool = True,
-        http2: bool = True,
         # The network.
         network: Network | None = None,
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
         reachability: Reachability | None = None,
+        **options: Unpack[RESTKeywords],
     ) -> None:
         self._handle: Handle | None = None
         self._is_closed = False
@@ -159,11 +125,8 @@ class BaseRESTClient(Calling):
         origins = strings(credential_origins, "credential_origins")
         self._options = ClientOptions(
             base_url, headers, params, cookies, origins, auth, bearer_token,
-            timeout, connect_timeout, deadline, attempts, base_delay, delay_factor, max_delay,
-            jitter, max_retry_after, queue_capacity, queue_overflow, queue_ttl, ordered,
-            idempotency_keys, retry_unsafe, max_redirects, allow_insecure_redirects, safe_headers,
-            max_body_size, max_per_host, compression, http2,
-            chosen_network(network, ca_file, proxy), reachability,
+            base_delay, delay_factor, max_delay, jitter, max_retry_after, queue_overflow, ordered,
+            safe_headers, options, chosen_network(network, ca_file, proxy), reachability,
         )  # fmt: skip
         self._prepare()
 
@@ -312,4 +275,4 @@ class BaseRESTClient(Calling):
         return call
 
 
-called("RESTClient", BaseRESTClient)
+called("RESTClient", BaseRESTClient, REST_OPTIONS)

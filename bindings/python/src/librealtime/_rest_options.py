@@ -16,6 +16,7 @@ from ._headers import header_pairs, laid_over, with_credentials
 from ._hints import OF_REQUESTS, hint
 from ._loader import lib
 from ._network import Network
+from ._option_tables import REST_OPTIONS
 from ._options import HeadersLike, checked_cookies, cookie_header
 from ._origin import is_trusted
 from ._reachability import Reachability, on_loop
@@ -61,28 +62,15 @@ class ClientOptions:
     credential_origins: list[str]
     auth: tuple[str, str] | None
     bearer_token: str | None
-    timeout: float | None
-    connect_timeout: float | None
-    deadline: float | None
-    attempts: int
     base_delay: float
     delay_factor: float
     max_delay: float
     jitter: str
     max_retry_after: float | None
-    queue_capacity: int
     queue_overflow: str
-    queue_ttl: float | None
     ordered: bool | None
-    idempotency_keys: bool
-    retry_unsafe: bool
-    max_redirects: int
-    allow_insecure_redirects: bool
     safe_headers: Iterable[str]
-    max_body_size: int | None
-    max_per_host: int
-    compression: bool
-    http2: bool
+    plain: Mapping[str, Any]
     network: Network | None
     reachability: Reachability | None
 
@@ -101,37 +89,19 @@ class ClientOptions:
             check(lib.rt_rest_set_bearer_token(rest, _token(self.bearer_token)))
         self._apply_times(rest)
         self._apply_queue(rest)
-        check(lib.rt_rest_set_idempotency_keys(rest, bool(self.idempotency_keys)))
-        check(lib.rt_rest_set_retry_unsafe(rest, bool(self.retry_unsafe)))
-        redirects = number(self.max_redirects, "max_redirects", 0, 20)
-        check(lib.rt_rest_set_max_redirects(rest, redirects))
-        check(lib.rt_rest_set_allow_insecure_redirects(rest, bool(self.allow_insecure_redirects)))
+        REST_OPTIONS.apply(rest, self.plain)
         for origin in self.credential_origins:
             status = rt_status.ERROR_INVALID_URL
             check(lib.rt_rest_add_credential_origin(rest, text(origin, "an origin", status)))
         for name in strings(self.safe_headers, "safe_headers"):
             status = rt_status.ERROR_INVALID_HEADER
             check(lib.rt_rest_add_safe_header(rest, text(name, "a safe header", status)))
-        size = limit(self.max_body_size, "max_body_size")
-        check(lib.rt_rest_set_max_body_bytes(rest, size))
-        count = number(self.max_per_host, "max_per_host", 1, 1000)
-        check(lib.rt_rest_set_max_per_host(rest, count))
-        check(lib.rt_rest_set_compression(rest, bool(self.compression)))
-        check(lib.rt_rest_set_http2(rest, bool(self.http2)))
         if self.network is not None:
             check(lib.rt_rest_set_network(rest, self.network.make()))
         if self.reachability is not None:
             check(lib.rt_rest_set_reachability(rest, on_loop(self.reachability, loop)))
 
     def _apply_times(self, rest: Handle) -> None:
-        check(lib.rt_rest_set_attempts(rest, number(self.attempts, "attempts", 1, 1000)))
-        for setter, value, name in (
-            (lib.rt_rest_set_attempt_timeout_ms, self.timeout, "timeout"),
-            (lib.rt_rest_set_connect_timeout_ms, self.connect_timeout, "connect_timeout"),
-            (lib.rt_rest_set_deadline_ms, self.deadline, "deadline"),
-            (lib.rt_rest_set_queue_ttl_ms, self.queue_ttl, "queue_ttl"),
-        ):
-            check(setter(rest, time_limit(value, name)))
         for setter, value, name in (
             (lib.rt_rest_set_base_delay_ms, self.base_delay, "base_delay"),
             (lib.rt_rest_set_max_delay_ms, self.max_delay, "max_delay"),
@@ -146,8 +116,6 @@ class ClientOptions:
         check(lib.rt_rest_set_jitter(rest, _named(self.jitter, _JITTERS, "jitter")))
 
     def _apply_queue(self, rest: Handle) -> None:
-        capacity = number(self.queue_capacity, "queue_capacity", 0, 2**31)
-        check(lib.rt_rest_set_queue_capacity(rest, capacity))
         overflow = _named(self.queue_overflow, _OVERFLOWS, "queue_overflow")
         check(lib.rt_rest_set_queue_overflow(rest, overflow))
         check(lib.rt_rest_set_order(rest, _named(self.ordered, _ORDERS, "ordered")))

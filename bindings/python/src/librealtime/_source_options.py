@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Generic, Optional, TypeVar, Union
+from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
 
 from ._abi import rt_eventsource_state, rt_status
 from ._awaiting import check_functions, plain
 from ._handle import Handle
 from ._headers import Pairs, header_pairs, with_credentials
 from ._network import Network
+from ._option_kinds import Table
 from ._options import HeadersLike
 from ._reachability import Reachability, on_loop
 from ._reconnect import Attempt
 from ._source_kind import Kind
-from ._values import limit, milliseconds, number, strings, text, time_limit
+from ._values import limit, strings, text
 from .exceptions import RealtimeError, check
 
 T = TypeVar("T")
@@ -95,10 +96,12 @@ class HTTPSourceHandlers(SourceHandlers[T]):
 class SourceOptions:
     """What a source was given, the same for both faces."""
 
+    #: Those that are plain values.
+    table: ClassVar[Table]
+
     url: str
     headers: HeadersLike | None
-    max_redirects: int
-    compression: bool
+    plain: Mapping[str, Any]
     network: Network | None
     reachability: Reachability | None
     max_queue: int | None
@@ -113,25 +116,11 @@ class SourceOptions:
 
     def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
         """Sets everything but the headers on a source that was not started."""
-        redirects = number(self.max_redirects, "max_redirects", 0, 20)
-        check(kind.set_max_redirects(source, redirects))
-        check(kind.set_compression(source, bool(self.compression)))
+        self.table.apply(source, self.plain)
         if self.network is not None:
             check(kind.set_network(source, self.network.make()))
         if self.reachability is not None:
             check(kind.set_reachability(source, on_loop(self.reachability, loop)))
-
-    def _apply_limits(self, kind: Kind, source: Handle, *names: str) -> None:
-        """Time limits in seconds; None for none."""
-        for name in names:
-            set_limit = getattr(kind, f"set_{name}_ms")
-            check(set_limit(source, time_limit(getattr(self, name), name)))
-
-    def _apply_delays(self, kind: Kind, source: Handle, *names: str) -> None:
-        """Durations in seconds, 0 among them; None is refused."""
-        for name in names:
-            set_delay = getattr(kind, f"set_{name}_ms")
-            check(set_delay(source, milliseconds(getattr(self, name), name, least=0)))
 
 
 @dataclass(frozen=True)
@@ -140,18 +129,13 @@ class HTTPSourceOptions(SourceOptions):
 
     auth: tuple[str, str] | None
     bearer_token: str | None
-    allow_insecure_redirects: bool
     safe_headers: Iterable[str]
-    http2: bool
 
     def pairs(self) -> Pairs:
         return with_credentials(self.headers, self.auth, self.bearer_token)
 
     def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
         super().apply(kind, source, loop)
-        insecure = bool(self.allow_insecure_redirects)
-        check(kind.set_allow_insecure_redirects(source, insecure))
         for name in strings(self.safe_headers, "safe_headers"):
             safe = text(name, "a safe header", rt_status.ERROR_INVALID_HEADER)
             check(kind.add_safe_header(source, safe))
-        check(kind.set_http2(source, bool(self.http2)))

@@ -13,20 +13,11 @@ from ._abi import rt_spreadbot_phase, rt_spreadbot_state, rt_spreadbot_transport
 from ._handle import Handle
 from ._headers import Pairs
 from ._log import set_log_level
+from ._option_tables import SPREADBOT_OPTIONS
 from ._rest_options import _OVERFLOWS, _named
 from ._source_kind import Kind
 from ._source_options import ErrorEvent, SourceHandlers, SourceOptions
-from ._values import (
-    StrPath,
-    invalid,
-    limit,
-    milliseconds,
-    number,
-    path,
-    strings,
-    text,
-    time_limit,
-)
+from ._values import StrPath, invalid, path, strings, text
 from .exceptions import RealtimeError, check
 
 T = TypeVar("T")
@@ -144,10 +135,7 @@ class Config:
     access_token: str
     refresh_token: str
     base64_credentials: str
-    token_query_param: str | None
-    queue_capacity: int
     queue_overflow: str
-    http2: bool
     log: bool
     outbox: StrPath | None
 
@@ -158,13 +146,8 @@ class Config:
             credentials = text(self.base64_credentials, "base64_credentials", status)
             check(kind.set_auth(spreadbot, url, credentials))
         set_tokens(kind, spreadbot, self.access_token, self.refresh_token)
-        if self.token_query_param is not None:
-            name = text(self.token_query_param, "token_query_param")
-            check(kind.set_token_query_parameter(spreadbot, name))
-        capacity = number(self.queue_capacity, "queue_capacity", 0, 2**31)
         overflow = _named(self.queue_overflow, _OVERFLOWS, "queue_overflow")
-        check(kind.set_queue(spreadbot, capacity, overflow))
-        check(kind.set_http2(spreadbot, bool(self.http2)))
+        check(kind.set_queue_overflow(spreadbot, overflow))
         if self.outbox is not None:
             check(kind.set_outbox(spreadbot, path(self.outbox, "outbox")))
         if self.log:
@@ -191,45 +174,19 @@ def write_log() -> None:
 class Options(SourceOptions):
     """What a Spreadbot connection was given, the same for both faces."""
 
+    table = SPREADBOT_OPTIONS
+
     config: Config
     transports: Iterable[Transport] = ("websocket", "sse", "poll")
     transport_urls: Mapping[Transport, str] | None = None
     send_url: str | None = None
-    id_query_param: str | None = None
     last_event_id: str = ""
-    max_reconnects: int = 3
-    max_rounds: int | None = 1
-    # Durations in seconds; None for none.
-    max_delay: float = 30
-    stable_time: float = 10
-    upgrade_interval: float | None = 300
-    max_upgrade_interval: float = 3600
-    connect_timeout: float | None = 10
-    answer_timeout: float | None = 5
-    ping_interval: float | None = 20
-    poll_interval: float = 15
-    poll_timeout: float | None = 60
-    max_size: int | None = 2**24
 
     def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
         super().apply(kind, source, loop)
         self.config.apply(kind, source)
         self._apply_legs(kind, source)
-        if self.id_query_param is not None:
-            name = text(self.id_query_param, "id_query_param")
-            check(kind.set_id_query_parameter(source, name))
         check(kind.set_last_event_id(source, text(self.last_event_id, "last_event_id")))
-        count = number(self.max_reconnects, "max_reconnects", 0, 2**32 - 1)
-        check(kind.set_max_reconnects(source, count))
-        rounds = 0 if self.max_rounds is None else self.max_rounds
-        check(kind.set_max_rounds(source, number(rounds, "max_rounds", 0, 2**32 - 1)))
-        self._apply_delays(kind, source, "max_delay", "stable_time", "poll_interval")
-        interval = time_limit(self.upgrade_interval, "upgrade_interval")
-        longest = milliseconds(self.max_upgrade_interval, "max_upgrade_interval")
-        check(kind.set_upgrade_interval_ms(source, interval, longest))
-        limits = ("connect_timeout", "answer_timeout", "ping_interval", "poll_timeout")
-        self._apply_limits(kind, source, *limits)
-        check(kind.set_max_message_bytes(source, limit(self.max_size, "max_size")))
 
     def _apply_legs(self, kind: Kind, source: Handle) -> None:
         names = strings(self.transports, "transports")

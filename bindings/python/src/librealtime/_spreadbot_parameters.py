@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ._hints import called
 from ._network import Network, chosen_network
+from ._option_tables import SPREADBOT_OPTIONS, SpreadbotKeywords
 from ._options import HeadersLike
 from ._reachability import Reachability
 from ._rest_options import Overflow
@@ -24,6 +25,9 @@ from ._spreadbot_options import (
     keywords,
 )
 from ._values import StrPath
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Self = TypeVar("Self", bound="Parameters")
 
@@ -60,34 +64,12 @@ class Parameters:
     :param transport_urls: whole URLs of legs, in the place of base URL and path. Default none.
     :param send_url: where sends are posted while there is no WebSocket. Default None: to base URL
         and path.
-    :param token_query_param: a query parameter that the access token is sent as, too. Default None.
-    :param id_query_param: a query parameter that the last id is sent as, too. Default None.
     :param last_event_id: begins behind the message with this id. Default ``""``.
     :param headers: of every request and handshake: a mapping or pairs. Default None.
     :param log: sends the library's log to the logger ``librealtime``, from INFO on, and to standard
         error where the program has set up no logging. Default False.
 
-    :param max_reconnects: attempts in a row on one leg after one that failed, before the next leg.
-        Default 3.
-    :param max_rounds: how often in a row all legs may fail before the connection ends with
-        :exc:`ReconnectsExhausted`; None or 0 for no limit. Each further round begins with the
-        first leg, after a delay that grows up to *max_delay*; *on_error* gets the same exception
-        with ``fatal`` False and the delay. Default 1.
-    :param max_delay: the longest delay between them, and between rounds, which begin at 0.5 to 1 s
-        and double. Default 30.
-    :param stable_time: how long a connection must hold to count as one, without a message. Default
-        10.
-    :param upgrade_interval: when the WebSocket is tried again from a lower leg; it doubles up to
-        ``max_upgrade_interval``. None for never. Default 300.
-    :param max_upgrade_interval: default 3600.
-    :param connect_timeout: to a connection that stands. Default 10.
-    :param answer_timeout: from there to the head of the answer, by WebSocket and SSE: then the next
-        leg is tried. Default 5.
-    :param ping_interval: between the pings that keep a WebSocket alive. Default 20.
-    :param poll_interval: between polls that a server answers at once with nothing new. Default 15.
-    :param poll_timeout: how long a poll may be held. Default 60.
 
-    :param queue_capacity: sends that may wait for a connection. Default 100.
     :param queue_overflow: ``"reject_new"`` (the default): the next one raises ``QueueFull``; or
         ``"drop_oldest"``: the one that has waited longest does.
     :param outbox: a file that keeps sends until the server has them: one whose call has begun to
@@ -96,9 +78,6 @@ class Parameters:
         twice, a POST with the same Idempotency-Key. Cancelling a wait withdraws nothing, and what
         was sent before anything was established is refused. It holds 10,000 sends, and 64 MiB:
         the next one raises ``QueueFull``. Default None: they are kept in memory.
-    :param max_redirects: 0 to 20. Default 20.
-    :param compression: offers permessage-deflate, and asks for compressed answers. Default True.
-    :param http2: offers HTTP/2 over TLS, to all but the WebSocket. Default True.
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
         network's. Default None.
@@ -106,8 +85,6 @@ class Parameters:
         as the network says.
     :param reachability: a ``Reachability``: while it is offline no attempt is made and none is
         counted. Default None: as the kernel tells.
-    :param max_size: the largest message, and the largest answer to a poll. Default 16 MiB, which
-        those as JSON never exceed.
     :param max_queue: how many messages may wait to be taken before receiving pauses. Default 1024.
         A WebSocket confirms a send behind what it sent before: while receiving pauses, a send by
         the task that takes the messages, or with nobody to take them, raises ``BufferFull``. A
@@ -137,50 +114,29 @@ class Parameters:
         transports: Iterable[Transport] = ("websocket", "sse", "poll"),
         transport_urls: Mapping[Transport, str] | None = None,
         send_url: str | None = None,
-        token_query_param: str | None = None,
-        id_query_param: str | None = None,
         last_event_id: str = "",
         headers: HeadersLike | None = None,
         log: bool = False,
-        # Attempts.
-        max_reconnects: int = 3,
-        max_rounds: int | None = 1,
-        max_delay: float = 30,
-        stable_time: float = 10,
-        upgrade_interval: float | None = 300,
-        max_upgrade_interval: float = 3600,
-        connect_timeout: float | None = 10,
-        answer_timeout: float | None = 5,
-        ping_interval: float | None = 20,
-        poll_interval: float = 15,
-        poll_timeout: float | None = 60,
         # The network and limits.
-        queue_capacity: int = 100,
         queue_overflow: Overflow = "reject_new",
         outbox: StrPath | None = None,
-        max_redirects: int = 20,
-        compression: bool = True,
-        http2: bool = True,
         network: Network | None = None,
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
         reachability: Reachability | None = None,
-        max_size: int | None = 2**24,
         max_queue: int | None = 1024,
         max_queue_bytes: int | None = 2**23,
+        **options: Unpack[SpreadbotKeywords],
     ) -> None:
-        options = Options(
-            base_url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
-            reachability, max_queue, max_queue_bytes,
+        given = Options(
+            base_url, headers, options, chosen_network(network, ca_file, proxy), reachability,
+            max_queue, max_queue_bytes,
             Config(base_url, auth_url, access_token, refresh_token, base64_credentials,
-                   token_query_param, queue_capacity, queue_overflow, http2, log, outbox),
-            transports, transport_urls, send_url, id_query_param, last_event_id,
-            max_reconnects, max_rounds, max_delay, stable_time, upgrade_interval,
-            max_upgrade_interval, connect_timeout, answer_timeout, ping_interval, poll_interval,
-            poll_timeout, max_size,
+                   queue_overflow, log, outbox),
+            transports, transport_urls, send_url, last_event_id,
         )  # fmt: skip
         handlers = Handlers(on_open, on_error, on_message, on_transport, on_tokens, on_disconnected)
-        self._make(options, handlers)
+        self._make(given, handlers)
 
     @classmethod
     def from_config(cls: type[Self], config: Mapping[str, Any], **options: Any) -> Self:
@@ -197,4 +153,4 @@ class Parameters:
         raise NotImplementedError
 
 
-called("Spreadbot", Parameters)
+called("Spreadbot", Parameters, SPREADBOT_OPTIONS)

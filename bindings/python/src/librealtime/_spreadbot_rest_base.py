@@ -11,6 +11,7 @@ from ._handle import Handle, new
 from ._hints import called
 from ._loader import lib
 from ._network import Network, chosen_network
+from ._option_kinds import Table
 from ._options import HeadersLike
 from ._reachability import Reachability
 from ._registry import Registration
@@ -95,11 +96,17 @@ class BaseSpreadbotREST(BaseRESTClient):
         self._on_tokens = on_tokens
         # What `post_data` sends by the outbox.
         self._sends = Sends(is_durable=True)
+        plain = {
+            "queue_capacity": queue_capacity,
+            "max_redirects": max_redirects,
+            "compression": compression,
+            "http2": http2,
+        }
         self._setup = Options(
-            base_url, headers, max_redirects, compression, chosen_network(network, ca_file, proxy),
-            reachability, None, None,
-            Config(base_url, auth_url, access_token, refresh_token, base64_credentials, None,
-                   queue_capacity, queue_overflow, http2, log, outbox),
+            base_url, headers, plain, chosen_network(network, ca_file, proxy), reachability,
+            None, None,
+            Config(base_url, auth_url, access_token, refresh_token, base64_credentials,
+                   queue_overflow, log, outbox),
         )  # fmt: skip
         super().__init__(base_url)
 
@@ -210,7 +217,7 @@ class BaseSpreadbotREST(BaseRESTClient):
             self._call(self._on_tokens, access_token, refresh_token)
 
 
-called("SpreadbotREST", BaseSpreadbotREST)
+called("SpreadbotREST", BaseSpreadbotREST, Table("spreadbot"))
 
 
 def sharing(spreadbot: Handle) -> Handle:

@@ -1,0 +1,16 @@
+/// What a peer may make us hold.
+package struct MessageLimits: Sendable, Equatable {
+    /// The largest message that is received, after decompression. A larger one fails the connection
+    /// with close code 1009.
+    /// - Option: max_message_bytes, bytes, python max_size = 16 << 20
+    package var messageBytes = 64 << 20
+    /// The largest answer to the opening handshake, status line and headers.
+    /// - Option: max_header_bytes, bytes 1024..., python max_header_size
+    package var headerBytes = 64 << 10
+    /// How many times its size on the wire a compressed message may grow, checked above 64 KiB. A
+    /// message that grows more fails the connection with close code 1009. Deflate reaches 1,032.
+    /// - Option: max_inflate_ratio, count 0..., unlimited, parameter ratio, python elsewhere
+    package var inflateRatio = 0
+
+    package init() {}
+}

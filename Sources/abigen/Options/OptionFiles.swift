@@ -1,0 +1,71 @@
+import Foundation
+
+/// The files that options are printed to.
+enum OptionFiles {
+    static let folders = ["Sources/Session", "Sources/Wire"]
+
+    static func files(under root: URL) throws -> [Output.File] {
+        let objects = try OptionSource(files: sources(under: root)).objects()
+        var files: [Output.File] = []
+        for object in objects {
+            let stem = object.configuration.replacing("Configuration", with: "Options")
+            files.append(
+                Output.File(
+                    path: "Sources/RealtimeABI/\(stem)+Plain.swift",
+                    text: SetterPrinter.print(object)))
+            files.append(try region(of: object, under: root))
+        }
+        return files + [
+            Output.File(
+                path: "Sources/Realtime/PlainOptions.swift",
+                text: SwiftOptionsPrinter.applying(objects)),
+            Output.File(
+                path: "bindings/python/src/librealtime/_option_tables.py",
+                text: PythonOptionsPrinter.print(objects)),
+            Output.File(path: "docs/options.md", text: OptionPagePrinter.print(objects)),
+        ]
+    }
+
+    private static func sources(under root: URL) throws -> [(path: String, lines: [String])] {
+        var found: [(path: String, lines: [String])] = []
+        for folder in folders {
+            let start = root.appendingPathComponent(folder)
+            let names = FileManager.default.enumerator(atPath: start.path)
+            while let name = names?.nextObject() as? String {
+                guard name.hasSuffix(".swift") else { continue }
+                let url = start.appendingPathComponent(name)
+                let text = try String(contentsOf: url, encoding: .utf8)
+                guard text.contains("/// - Option") || text.contains("/// - Object: ") else {
+                    continue
+                }
+                found.append(("\(folder)/\(name)", text.components(separatedBy: "\n")))
+            }
+        }
+        return found.sorted { $0.path < $1.path }
+    }
+
+    /// The file of Realtime with a region for the object's options, with the region printed anew.
+    private static func region(of object: OptionObject, under root: URL) throws -> Output.File {
+        let folder = "Sources/Realtime"
+        let opening = SwiftOptionsPrinter.opening(object)
+        for name in try FileManager.default.contentsOfDirectory(
+            atPath: root.appendingPathComponent(folder).path
+        ).sorted() where name.hasSuffix(".swift") {
+            let path = "\(folder)/\(name)"
+            let text = try String(
+                contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+            var lines = text.components(separatedBy: "\n")
+            guard
+                let first = lines.firstIndex(where: { $0.hasSuffix(opening) }),
+                let last = lines[first...].firstIndex(where: {
+                    $0.hasSuffix(SwiftOptionsPrinter.closing)
+                })
+            else { continue }
+            let indent = String(lines[first].prefix { $0 == " " })
+            lines.replaceSubrange(
+                (first + 1)..<last, with: SwiftOptionsPrinter.properties(object, indent: indent))
+            return Output.File(path: path, text: lines.joined(separator: "\n"))
+        }
+        throw Failure.message("no file of \(folder) has the line '\(opening)'")
+    }
+}

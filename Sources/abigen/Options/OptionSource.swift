@@ -1,0 +1,240 @@
+import Foundation
+
+/// An option, read from the stored property that holds it.
+struct Option: Equatable {
+    /// As C spells it, without a unit: `poll_timeout`.
+    var name: String
+    var kind: OptionKind
+    /// From the configuration to the property: `redirects.maximum`.
+    var path: String
+    /// What it does, in words for all languages; other options are named in backticks.
+    var prose: String
+    var initial: OptionDefault
+    var since = "0.1"
+    /// What C calls the parameter of the setter.
+    var parameter: String?
+    var swiftName: String
+    /// nil for one that Python has elsewhere.
+    var pythonName: String?
+    var pythonInitial: OptionDefault
+    /// Taken once, at the start: callbacks cannot change it.
+    var isOnce = false
+    /// 0 is no limit.
+    var isUnlimitedByZero = false
+}
+
+/// An object with options: a configuration of Session's, and what each language makes of it.
+struct OptionObject {
+    /// The chapter of C: `longpoll`.
+    var chapter: String
+    var configuration: String
+    /// Swift's struct of options: `LongPoll.Options`.
+    var swiftType: String
+    var file: String
+    /// "start", as C's documentation says when options are set; nil for at any time.
+    var isSetBefore: String?
+    var options: [Option]
+}
+
+/// Reads options from annotated stored properties:
+///
+///     /// How long a poll may be held.
+///     /// - Option: poll_timeout, limit
+///     package var pollTimeout: Duration = .seconds(60)
+///
+/// A property with `- Options: TYPE` has those of that type as its own; a struct with
+/// `- Object: CHAPTER, SWIFT TYPE` is a configuration. HACKING.md lists the words.
+struct OptionSource {
+    struct Group: Equatable {
+        var property: String
+        var type: String
+        var only: [String]?
+        var initial: [String: String]
+    }
+
+    enum Entry: Equatable {
+        case option(Option)
+        case group(Group)
+    }
+
+    private struct Found {
+        var file: String
+        var object: [String]?
+        var entries: [Entry] = []
+    }
+
+    private var types: [String: Found] = [:]
+
+    nonisolated(unsafe) private static let typeDeclaration =
+        /^ *(?:package |public |private )?(?:struct|extension|enum|final class|class) ([\w.]+)/
+    /// Name, type and default.
+    nonisolated(unsafe) private static let storedProperty =
+        /^(?:package|public) (?:private\(set\) )?var (\w+)(?:: ([^={]+?))?(?: = (.+?))?(?: \{)?$/
+
+    init(files: [(path: String, lines: [String])]) throws {
+        for file in files { try read(file.path, file.lines) }
+    }
+
+    /// The objects, in the order of their chapters' names.
+    func objects() throws -> [OptionObject] {
+        try types.compactMap { name, found -> OptionObject? in
+            guard let words = found.object else { return nil }
+            guard words.count == 2 || words.count == 3 else {
+                throw Failure.message(
+                    "\(found.file): '- Object:' has a chapter, a Swift type, and maybe 'before …'")
+            }
+            return OptionObject(
+                chapter: words[0], configuration: name, swiftType: words[1], file: found.file,
+                isSetBefore: words.count == 3 ? String(words[2].dropFirst("before ".count)) : nil,
+                options: try options(of: name))
+        }.sorted { $0.chapter < $1.chapter }
+    }
+
+    private func options(of type: String) throws -> [Option] {
+        guard let found = types[type] else {
+            throw Failure.message("no options of \(type) are found in Session and Wire")
+        }
+        return try found.entries.flatMap { entry -> [Option] in
+            switch entry {
+            case .option(let option): return [option]
+            case .group(let group):
+                return try options(of: group.type).compactMap { option in
+                    if let only = group.only, !only.contains(option.name) { return nil }
+                    var option = option
+                    option.path = "\(group.property).\(option.path)"
+                    if let source = group.initial[option.name] {
+                        let initial = try OptionDefault(source)
+                        if option.pythonInitial == option.initial { option.pythonInitial = initial }
+                        option.initial = initial
+                    }
+                    return option
+                }
+            }
+        }
+    }
+
+    // MARK: One file
+
+    private mutating func read(_ file: String, _ lines: [String]) throws {
+        var nesting: [(name: String, indent: Int)] = []
+        var comment: [String] = []
+        for (index, line) in lines.enumerated() {
+            let text = line.trimmingCharacters(in: .whitespaces)
+            let indent = line.prefix { $0 == " " }.count
+            if text.hasPrefix("///") {
+                comment.append(
+                    String(text.dropFirst(3)).trimmingCharacters(in: .whitespaces))
+                continue
+            }
+            defer { comment = [] }
+            let place = Place(file: file, line: index + 1)
+            if !text.hasSuffix("}"),
+                let match = line.firstMatch(
+                    of:
+                        OptionSource.typeDeclaration
+                )
+            {
+                nesting.append((String(match.1), indent))
+                try begin(nesting.map(\.name).joined(separator: "."), file, comment)
+            } else if text == "}", let last = nesting.last, last.indent == indent {
+                nesting.removeLast()
+            } else if !nesting.isEmpty {
+                let type = nesting.map(\.name).joined(separator: ".")
+                if let entry = try entry(comment, text, place) {
+                    types[type, default: Found(file: file)].entries.append(entry)
+                }
+            }
+        }
+    }
+
+    private mutating func begin(_ type: String, _ file: String, _ comment: [String]) throws {
+        guard let words = OptionSource.annotation("Object", in: comment) else { return }
+        types[type, default: Found(file: file)].object = words
+    }
+
+    /// The words behind `- NAME:`, which are separated by commas.
+    private static func annotation(_ name: String, in comment: [String]) -> [String]? {
+        let mark = "- \(name): "
+        guard let start = comment.firstIndex(where: { $0.hasPrefix(mark) }) else { return nil }
+        var text = String(comment[start].dropFirst(mark.count))
+        for line in comment[(start + 1)...] where !line.isEmpty { text += " " + line }
+        return text.components(separatedBy: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    private func entry(_ comment: [String], _ text: String, _ place: Place) throws -> Entry? {
+        let option = OptionSource.annotation("Option", in: comment)
+        let group = OptionSource.annotation("Options", in: comment)
+        guard option != nil || group != nil else { return nil }
+        guard
+            let match = text.firstMatch(
+                of:
+                    OptionSource.storedProperty
+            )
+        else {
+            throw Failure.message("\(place): an option is a stored property of one line")
+        }
+        do {
+            if let group { return .group(try self.group(String(match.1), group)) }
+            let prose = comment.prefix { !$0.hasPrefix("- ") }.joined(separator: " ")
+            return .option(
+                try self.option(
+                    option ?? [], String(match.1), prose, match.3.map { String($0) } ?? "nil"))
+        } catch {
+            throw Failure.message("\(place): \(error)")
+        }
+    }
+
+    private func group(_ property: String, _ words: [String]) throws -> Group {
+        var group = Group(property: property, type: words[0], only: nil, initial: [:])
+        for word in words.dropFirst() {
+            if word.hasPrefix("only ") {
+                group.only = word.split(separator: " ").dropFirst().map { String($0) }
+            } else {
+                let parts = word.components(separatedBy: " = ")
+                guard parts.count == 2 else {
+                    throw Failure.message("'\(word)' is neither 'only …' nor 'option = default'")
+                }
+                group.initial[parts[0]] = parts[1]
+            }
+        }
+        return group
+    }
+
+    private func option(
+        _ words: [String], _ property: String, _ prose: String, _ source: String
+    ) throws -> Option {
+        guard words.count >= 2 else { throw Failure.message("an option has a name and a kind") }
+        let initial = try OptionDefault(source)
+        var option = Option(
+            name: words[0], kind: try OptionKind(words[1].components(separatedBy: " ")),
+            path: property, prose: prose.trimmingCharacters(in: .whitespaces), initial: initial,
+            swiftName: words[0].camelCased, pythonName: words[0], pythonInitial: initial)
+        if case .bytes(nil) = option.kind { option.isUnlimitedByZero = true }
+        if option.kind == .limit { option.isUnlimitedByZero = true }
+        for word in words.dropFirst(2) {
+            let parts = word.split(separator: " ", maxSplits: 1).map { String($0) }
+            switch (parts.first, parts.count) {
+            case ("once", 1): option.isOnce = true
+            case ("unlimited", 1): option.isUnlimitedByZero = true
+            case ("since", 2): option.since = parts[1]
+            case ("parameter", 2): option.parameter = parts[1]
+            case ("swift", 2): option.swiftName = parts[1]
+            case ("python", 2) where parts[1].contains(" = "):
+                let pair = parts[1].components(separatedBy: " = ")
+                option.pythonName = pair[0]
+                option.pythonInitial = try OptionDefault(pair[1])
+            case ("python", 2): option.pythonName = parts[1] == "elsewhere" ? nil : parts[1]
+            default: throw Failure.message("'\(word)' is no word for an option")
+            }
+        }
+        return option
+    }
+}
+
+extension String {
+    /// `poll_timeout` becomes `pollTimeout`.
+    var camelCased: String {
+        let parts = split(separator: "_")
+        return String(parts.first ?? "") + parts.dropFirst().map(\.capitalized).joined()
+    }
+}
