@@ -224,7 +224,7 @@ struct RESTRetryTests {
 
     @Test func anAnswerThatIsNotTheLastIsNotDelivered() throws {
         let client = RESTClientModel()
-        let id = try client.submit { try? $0.setAttempts(2) }
+        let id = try client.submit { $0.attempts = 2 }
         _ = client.done()
         #expect(client.head(id, 503) == .discard)
         // Its body trickles for longer than the wait: it is dropped.
@@ -266,7 +266,7 @@ struct RESTRetryTests {
     }
 
     @Test func nobodyGoesOutWithWhatWasRefused() throws {
-        let client = RESTClientModel { try? $0.setPerHost(1) }
+        let client = RESTClientModel { $0.perHost = 1 }
         client.session.renewsCredentials = true
         client.session.setCredential("Bearer old")
         let first = try client.submit()
@@ -350,7 +350,7 @@ struct RESTRetryTests {
     }
 
     @Test func oneAnswerThatThereAreNoneIsForAllThatWait() throws {
-        let client = RESTClientModel { try? $0.setPerHost(1) }
+        let client = RESTClientModel { $0.perHost = 1 }
         client.session.renewsCredentials = true
         for _ in 0..<3 { _ = try client.submit() }
         #expect(client.done() == ["start 1 GET http://h/"])

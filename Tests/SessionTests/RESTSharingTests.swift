@@ -5,7 +5,7 @@ import Wire
 /// `max_per_host` counts connections, which exchanges of HTTP/2 share.
 @Suite struct RESTSharingTests {
     private func model(perHost: Int = 2, requests: Int) throws -> RESTClientModel {
-        let model = RESTClientModel { try? $0.setPerHost(perHost) }
+        let model = RESTClientModel { $0.perHost = perHost }
         for _ in 0..<requests { _ = try model.submit() }
         return model
     }

@@ -46,7 +46,7 @@ struct RESTPlan {
         renews = random.chance(50)
         configuration.queueCapacity = random.pick([0, 1, 3, 100])
         configuration.overflow = random.chance(50) ? .dropOldest : .rejectNew
-        try? configuration.setPerHost(random.pick([1, 2, 6]))
+        configuration.perHost = random.pick([1, 2, 6])
         if isGentle { configuration.queueCapacity = 1000 }
         let count = random.pick([1, 5, 20, 60])
         let span = random.pick([0, 1000, 60_000])
@@ -79,7 +79,7 @@ struct RESTPlan {
 
     private func request(_ random: inout Random, _ span: Int) -> Request {
         var policy = RESTPolicy()
-        try? policy.setAttempts(random.pick([1, 2, 3, 3, 5]))
+        policy.attempts = random.pick([1, 2, 3, 3, 5])
         try? policy.backoff.setInitial(random.milliseconds(0...3000))
         try? policy.backoff.setFactor(random.pick([1, 2, 2, 5]))
         try? policy.backoff.setMaximum(random.milliseconds(0...10_000))

@@ -88,7 +88,7 @@ class Count(Option):
 
     def encode(self, value: Any) -> int:
         if self.least is None:
-            return min(limit(value, self.name), self.most)
+            return 0 if value is None else number(value, self.name, 1, self.most)
         return number(value, self.name, self.least, self.most)
 
 
