@@ -184,16 +184,17 @@ static bool set_number(
       {"send_high_water_bytes", rt_websocket_set_send_high_water_bytes},
       {"send_limit_bytes", rt_websocket_set_send_limit_bytes},
       {"compression_min_bytes", rt_websocket_set_compression_min_bytes},
-      {"offline_queue", rt_websocket_set_offline_queue},
   };
   static const struct {
     const char *name;
-    rt_status (*set)(rt_websocket *, int32_t);
-  } numbers[] = {
+    rt_status (*set)(rt_websocket *, uint32_t);
+  } counts[] = {
       {"compression_level", rt_websocket_set_compression_level},
       {"client_max_window_bits", rt_websocket_set_client_max_window_bits},
       {"server_max_window_bits", rt_websocket_set_server_max_window_bits},
+      {"max_inflate_ratio", rt_websocket_set_max_inflate_ratio},
       {"max_redirects", rt_websocket_set_max_redirects},
+      {"offline_queue", rt_websocket_set_offline_queue},
   };
   static const struct {
     const char *name;
@@ -209,11 +210,9 @@ static bool set_number(
     if (strcmp(name, table[i].name) == 0) return *out = table[i].set(websocket, number), true;
   LOOK_UP(times, value)
   LOOK_UP(sizes, (size_t)value)
-  LOOK_UP(numbers, (int32_t)value)
+  LOOK_UP(counts, (uint32_t)value)
   LOOK_UP(flags, value != 0)
 #undef LOOK_UP
-  if (strcmp(name, "max_inflate_ratio") == 0)
-    return *out = rt_websocket_set_max_inflate_ratio(websocket, (uint32_t)value), true;
   return false;
 }
 
