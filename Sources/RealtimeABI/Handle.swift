@@ -113,7 +113,7 @@ final class BackoffHandle: Handle {
     func next() throws(RealtimeError) -> Int64 {
         var current = counter ?? Backoff(configuration)
         defer { counter = current }
-        let delay = current.failed(now: Loop.now(), random: randomFraction())
+        let delay = current.failed(random: randomFraction())
         guard let delay else {
             throw RealtimeError(
                 .notFound, "no attempt is left of \(configuration.attemptLimit) (max_attempts)")

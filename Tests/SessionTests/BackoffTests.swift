@@ -11,7 +11,7 @@ private func delays(
     var configuration = BackoffConfiguration()
     try configure(&configuration)
     var backoff = Backoff(configuration)
-    return (0..<count).map { _ in backoff.failed(now: at(0), random: random) }
+    return (0..<count).map { _ in backoff.failed(random: random) }
 }
 
 @Suite struct BackoffTests {
@@ -45,18 +45,15 @@ private func delays(
         }
     }
 
-    @Test func attemptsAreLimitedAndCountedAnewAfterAStableTime() {
+    @Test func attemptsAreLimited() {
         var configuration = BackoffConfiguration()
         configuration.attemptLimit = 2
         var backoff = Backoff(configuration)
-        #expect(backoff.failed(now: at(0), random: 0) != nil)
-        // Short: it does not count.
-        backoff.succeeded(now: at(1))
-        #expect(backoff.failed(now: at(10), random: 0) != nil)
-        #expect(backoff.failed(now: at(20), random: 0) == nil)
-        backoff.succeeded(now: at(30))
-        #expect(backoff.failed(now: at(40), random: 0) == .milliseconds(500))
-        #expect(backoff.failures == 1)
+        #expect(backoff.failed(random: 0) == .milliseconds(500))
+        #expect(backoff.failed(random: 0) == .seconds(1))
+        #expect(backoff.failed(random: 0) == nil)
+        backoff.reset()
+        #expect(backoff.failed(random: 0) == .milliseconds(500))
     }
 
     @Test func badValuesAreRefused() {

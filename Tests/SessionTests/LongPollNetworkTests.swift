@@ -9,8 +9,9 @@ import Wire
     @Test func theNetworksReturnEndsABackoff() throws {
         var poller = try Poller()
         for _ in 0..<6 { _ = try poller.answer(503) }
-        poller.session.setOnline(false, now: poller.now, random: 0)
         #expect(poller.wait == .seconds(15))
+        poller.session.setOnline(false, now: poller.now, random: 0)
+        #expect(poller.wait == nil)
         poller.session.setOnline(true, now: poller.now, random: 0.25)
         #expect(poller.wait == .milliseconds(250))
         _ = try poller.answer(204)

@@ -315,34 +315,3 @@ private func view(_ name: String) throws -> NetworkView {
         }
     }
 }
-
-@Suite struct RetryWaitTests {
-    private func at(_ milliseconds: UInt64) -> Instant {
-        Instant(nanoseconds: milliseconds * 1_000_000)
-    }
-
-    private func sets(
-        _ isReachable: Bool, _ milliseconds: UInt64, _ random: Double, _ wait: inout RetryWait
-    ) -> Bool {
-        wait.setReachable(isReachable, now: at(milliseconds), random: random)
-    }
-
-    @Test func theNetworkEndsAWaitOfWhateverLength() {
-        var wait = RetryWait(.seconds(300), now: at(0))
-        #expect(wait.due == at(300_000))
-        #expect(!sets(true, 10, 0.5, &wait))
-        #expect(wait.due == at(300_000))
-        #expect(sets(false, 20, 0.5, &wait))
-        #expect(wait.due == nil)
-        #expect(!sets(false, 30, 0.5, &wait))
-        #expect(sets(true, 40, 0.5, &wait))
-        #expect(wait.due == at(540))
-    }
-
-    @Test func itMayBeginWithoutANetwork() {
-        var wait = RetryWait(nil, now: at(0))
-        #expect(wait.due == nil)
-        #expect(sets(true, 7, 0, &wait))
-        #expect(wait.due == at(7))
-    }
-}

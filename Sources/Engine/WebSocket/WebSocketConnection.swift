@@ -91,7 +91,7 @@ package final class WebSocketConnection: @unchecked Sendable {
         case handshaking(Transport, Handshaking)
         case refused(Transport, Refused)
         case open(Transport)
-        case waiting(RetryWait, attempt: Int)
+        case waiting(attempt: Int)
         case over
     }
 

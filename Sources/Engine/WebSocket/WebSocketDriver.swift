@@ -282,7 +282,7 @@ extension WebSocketConnection {
         let wanted: Instant?
         switch phase {
         case .idle, .over: wanted = nil
-        case .waiting(let wait, _): wanted = wait.due
+        case .waiting: wanted = reconnection?.wakeUp
         case .refused(_, let refused):
             wanted = openDeadline.map { min($0, refused.deadline) } ?? refused.deadline
         case .connecting, .handshaking: wanted = openDeadline
@@ -343,7 +343,7 @@ extension WebSocketConnection: TimerTarget {
         case .idle, .over: return
         case .connecting, .handshaking: failOpening()
         case .refused: failRefused()
-        case .waiting(_, let attempt): waitReached(attempt)
+        case .waiting(let attempt): waitReached(attempt)
         case .open: sessionTimeReached(now)
         }
         settle()

@@ -27,14 +27,14 @@ extension WebSocketConnection {
             now: now, wallClock: Loop.wallClock(), random: randomFraction())
         switch decision {
         case nil, .giveUp: return false
-        case .retry(let delay, let attempt): wait(how, delay, attempt, now)
-        case .waitForNetwork(let attempt): wait(how, nil, attempt, now)
+        case .retry(let delay, let attempt): wait(how, delay, attempt)
+        case .waitForNetwork(let attempt): wait(how, nil, attempt)
         }
         return true
     }
 
-    private func wait(_ how: Ending, _ delay: Duration?, _ attempt: Int, _ now: Instant) {
-        phase = .waiting(RetryWait(delay, now: now), attempt: attempt)
+    private func wait(_ how: Ending, _ delay: Duration?, _ attempt: Int) {
+        phase = .waiting(attempt: attempt)
         ending = how
         setState(.waiting)
         scheduleTurn()
@@ -139,11 +139,9 @@ extension WebSocketConnection {
 
 extension WebSocketConnection: ReachabilityObserver {
     func reachabilityChanged() {
-        guard case .waiting(var wait, let attempt) = phase else { return }
-        let isChanged = wait.setReachable(
+        guard case .waiting = phase else { return }
+        let isChanged = reconnection?.setOnline(
             isReachable(), now: Loop.now(), random: randomFraction())
-        guard isChanged else { return }
-        phase = .waiting(wait, attempt: attempt)
-        updateTimer()
+        if isChanged ?? false { updateTimer() }
     }
 }

@@ -119,6 +119,16 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         retryStatuses.insert(status)
     }
 
+    /// C9.
+    /// - Parameter reconnectionTime: the server's wish, or the one here.
+    func backoff(from reconnectionTime: Duration) -> BackoffConfiguration {
+        var backoff = BackoffConfiguration(
+            initial: reconnectionTime, maximum: maxDelay, isAboveInitial: true)
+        backoff.attemptLimit = maxReconnects
+        backoff.stableTime = stableTime
+        return backoff
+    }
+
     /// What an id is stored under (C14).
     package var key: String {
         if let storeKey { return storeKey }

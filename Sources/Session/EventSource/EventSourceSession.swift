@@ -34,10 +34,9 @@ package struct EventSourceSession: HTTPSourceSession {
     private enum Phase: Equatable {
         case idle
         case connecting(since: Instant)
-        case open(since: Instant)
-        case waiting(until: Instant)
-        /// The next attempt is due, and there is no network.
-        case offline
+        case open
+        /// For the time of the next attempt, or for the network.
+        case waiting
         /// The caller fetches credentials.
         case authorizing
         case closed
@@ -51,15 +50,8 @@ package struct EventSourceSession: HTTPSourceSession {
     package var lastEventID: String
     /// The server's wish, or the configured one.
     private var reconnectionTime: Duration
-    /// The ceiling whatever the server answers and the delays are.
-    private var pacer = RequestPacer(burst: 50, interval: .milliseconds(250))
-    /// Attempts in a row that ended before they were stable.
-    private var failures = 0
+    private var attempts: Attempts
     private var hasDispatched = false
-    private var askedForCredentials = false
-    private var isOnline = true
-    /// The server asked to be left alone until then: a network that comes back does not change it.
-    private var notBefore = Instant(nanoseconds: 0)
     /// What its `retry` field asked for.
     private var askedDelay = Duration.zero
     private var lastByteAt = Instant(nanoseconds: 0)
@@ -71,6 +63,9 @@ package struct EventSourceSession: HTTPSourceSession {
         self.configuration = configuration
         self.lastEventID = lastEventID
         reconnectionTime = configuration.reconnectionTime
+        attempts = Attempts(
+            configuration.backoff(from: reconnectionTime),
+            ceiling: RequestPacer(burst: 50, interval: .milliseconds(250)))
         request = HTTPRequest(configuration.method, configuration.url)
     }
 
@@ -78,17 +73,12 @@ package struct EventSourceSession: HTTPSourceSession {
         switch phase {
         case .open: .open
         case .closed: .closed
-        case .idle, .connecting, .waiting, .offline, .authorizing: .connecting
+        case .idle, .connecting, .waiting, .authorizing: .connecting
         }
     }
 
     /// Whether an attempt waits for its time, or for the network.
-    package var isWaiting: Bool {
-        switch phase {
-        case .waiting, .offline: true
-        case .idle, .connecting, .open, .authorizing, .closed: false
-        }
-    }
+    package var isWaiting: Bool { phase == .waiting }
 
     /// Where the stream comes from, after redirects (HTML §9.2.6).
     package var origin: String { request.url.origin }
@@ -99,35 +89,32 @@ package struct EventSourceSession: HTTPSourceSession {
 
     /// The first attempt is due at once, or as soon as there is a network.
     package mutating func start(now: Instant) {
-        notBefore = now
-        phase = isOnline ? .waiting(until: now) : .offline
+        attempts.restart(now: now)
+        phase = .waiting
     }
 
     // MARK: One attempt
 
     /// The number of the attempt that is due: 1 for the first, and for the first after a stable
     /// one.
-    package var attempt: Int { failures + 1 }
+    package var attempt: Int { attempts.failures + 1 }
 
     /// Whether the attempt that is due can be made: what its handler changed may be out of reach,
     /// and then it waits for the network.
-    package mutating func mayBegin() -> Bool {
-        if !isOnline { phase = .offline }
-        return isOnline
-    }
+    package func mayBegin() -> Bool { attempts.isOnline }
 
     /// Begins an attempt, from the first URL (C8).
     /// - Parameter configuration: the caller may have changed it.
     package mutating func beginAttempt(_ configuration: EventSourceConfiguration, now: Instant) {
         self.configuration = configuration
         hasDispatched = false
-        askedForCredentials = false
+        attempts.begin()
         connect(now)
     }
 
     private mutating func connect(_ now: Instant) {
         redirects = Redirects()
-        pacer.sent(now: now)
+        attempts.sent(now: now)
         phase = .connecting(since: now)
         makeRequest()
     }
@@ -169,7 +156,7 @@ package struct EventSourceSession: HTTPSourceSession {
         let origin = configuration.url
         do throws(RealtimeError) {
             if try redirects.follow(head, &request, from: origin, configuration.redirects) {
-                pacer.sent(now: now)
+                attempts.sent(now: now)
                 phase = .connecting(since: now)
                 return .again
             }
@@ -187,21 +174,21 @@ package struct EventSourceSession: HTTPSourceSession {
                         "\(name) answered with the content type \(given), text/event-stream is"
                             + " expected", head))
             }
-            phase = .open(since: now)
+            phase = .open
+            attempts.opened(now: now)
             lastByteAt = now
             return .open
         case 204:
             return .failed(
                 fail(.noContent, "\(name) answered 204: it wants no more requests", head))
-        case 401 where canAuthorize && !askedForCredentials,
-            407 where canAuthorize && !askedForCredentials:
-            askedForCredentials = true
+        case 401 where canAuthorize && attempts.mayAskForCredentials(),
+            407 where canAuthorize && attempts.mayAskForCredentials():
             phase = .authorizing
             return .unauthorized
         case let status where configuration.retryStatuses.contains(status):
-            let asked = min(retryAfter(head, wallClock: wallClock) ?? .zero, .seconds(300))
+            let asked = Attempts.asked(by: head, wallClock: wallClock)
             return .failed(
-                end(refusal(head), status: status, now: now, random: random, least: asked))
+                end(refusal(head), status: status, now: now, random: random, asked: asked))
         default:
             return .failed(fail(refusal(head), status: head.status))
         }
@@ -258,11 +245,11 @@ package struct EventSourceSession: HTTPSourceSession {
             failure?.error
             ?? RealtimeError(.closed, "\(name) ended the stream")
         // One that ended the stream itself meant this wait; one that was lost did not.
-        let least = failure == nil ? askedDelay : .zero
+        let asked = failure == nil ? askedDelay : .zero
         // The server answers polls: an event, then the end.
         let isPoll = failure == nil && hasDispatched
         var told = end(
-            error, status: error.proxyRefusal, now: now, random: random, least: least,
+            error, status: error.proxyRefusal, now: now, random: random, asked: asked,
             isPoll: isPoll)
         told.precedesRequest = failure?.precedesRequest ?? false
         return told
@@ -272,7 +259,7 @@ package struct EventSourceSession: HTTPSourceSession {
     package mutating func fail(_ error: RealtimeError, status: Int = 0) -> HTTPSourceFailure {
         phase = .closed
         return HTTPSourceFailure(
-            error: error, status: status, retryIn: nil, attempt: failures, isFatal: true)
+            error: error, status: status, retryIn: nil, attempt: attempts.failures, isFatal: true)
     }
 
     private mutating func fail(
@@ -283,54 +270,31 @@ package struct EventSourceSession: HTTPSourceSession {
             status: head.status)
     }
 
-    /// C10, by time alone: a server that sends one event and drops the connection is not stable.
-    private func wasStable(_ now: Instant) -> Bool {
-        guard case .open(let since) = phase else { return false }
-        return now - since >= configuration.stableTime
-    }
-
     /// C9 and C10.
     private mutating func end(
-        _ error: RealtimeError, status: Int, now: Instant, random: Double, least: Duration,
+        _ error: RealtimeError, status: Int, now: Instant, random: Double, asked: Duration,
         isPoll: Bool = false
     ) -> HTTPSourceFailure {
-        if isPoll || wasStable(now) {
-            failures = 0
-        } else if isOnline {
-            failures += 1
-        }
+        attempts.configure(configuration.backoff(from: reconnectionTime))
+        // By time alone: a server that sends one event and drops the connection is not stable.
+        let hasServed = attempts.closed(now: now) || isPoll
+        let next = attempts.ended(
+            hasServed ? .served : .failure, asked: asked, now: now, random: random)
         guard configuration.reconnects else { return fail(error, status: status) }
-        if configuration.maxReconnects > 0, failures > configuration.maxReconnects {
+        phase = .waiting
+        switch next {
+        case .retry(let delay):
+            return HTTPSourceFailure(
+                error: error, status: status, retryIn: delay, attempt: attempt)
+        case .waitForNetwork:
+            return HTTPSourceFailure(error: error, status: status, attempt: attempt)
+        case .exhausted:
             return fail(
                 RealtimeError(
                     .reconnectsExhausted,
                     "\(configuration.maxReconnects) reconnects in a row did not hold"
                         + " (max_reconnects); the last: \(error.message)"), status: status)
         }
-        notBefore = now + least
-        guard isOnline else {
-            phase = .offline
-            return HTTPSourceFailure(
-                error: error, status: status, retryIn: nil, attempt: attempt, isFatal: false)
-        }
-        let due = max(now + max(delay(random), least), pacer.earliest)
-        phase = .waiting(until: due)
-        return HTTPSourceFailure(
-            error: error, status: status, retryIn: due - now, attempt: attempt, isFatal: false)
-    }
-
-    private func delay(_ random: Double) -> Duration {
-        let base = Double(reconnectionTime.clampedNanoseconds)
-        guard failures > 1 else { return .nanoseconds(Int64(base * (1 + 0.2 * random))) }
-        let cap = max(Double(configuration.maxDelay.clampedNanoseconds), base)
-        var delay = max(base, 250e6)
-        var step = 1
-        while step < failures, delay < cap {
-            delay *= 2
-            step += 1
-        }
-        delay = min(delay, cap)
-        return .nanoseconds(Int64(max(base, delay / 2 + random * delay / 2)))
     }
 
     // MARK: Time
@@ -342,8 +306,8 @@ package struct EventSourceSession: HTTPSourceSession {
         case .open:
             configuration.idleTimeout > .zero && !isPaused
                 ? lastByteAt + configuration.idleTimeout : nil
-        case .waiting(let until): until
-        case .idle, .offline, .authorizing, .closed: nil
+        case .waiting: attempts.wakeUp
+        case .idle, .authorizing, .closed: nil
         }
     }
 
@@ -364,13 +328,8 @@ package struct EventSourceSession: HTTPSourceSession {
                 timedOut("did not answer within", configuration.responseTimeout, now, random))
         case .open:
             return .failed(timedOut("sent nothing for", configuration.idleTimeout, now, random))
-        case .waiting:
-            guard isOnline else {
-                phase = .offline
-                return .nothing
-            }
-            return .begin
-        case .idle, .offline, .authorizing, .closed: return .nothing
+        case .waiting: return .begin
+        case .idle, .authorizing, .closed: return .nothing
         }
     }
 
@@ -379,25 +338,20 @@ package struct EventSourceSession: HTTPSourceSession {
     ) -> HTTPSourceFailure {
         end(
             RealtimeError(.timeout, "\(name) \(what) \(limit.readable)"), status: 0, now: now,
-            random: random, least: .zero)
+            random: random, asked: .zero)
     }
 
     // MARK: The network and the user
 
     /// Whether the server can be reached at all has changed (C13).
     package mutating func setOnline(_ online: Bool, now: Instant, random: Double) {
-        let comesBack = online && !isOnline
-        isOnline = online
-        guard comesBack, isWaiting else { return }
-        let soon = now + .nanoseconds(Int64(random * 1e9))
-        phase = .waiting(until: max(notBefore, soon, pacer.earliest))
+        attempts.setOnline(online, now: now, random: random)
     }
 
     /// What is there was dropped; the next attempt is due at once, and nothing counts (C13).
     package mutating func restart(now: Instant) {
         // Credentials that are being fetched are waited for: their answer makes a request anyway.
         guard phase != .closed, phase != .idle, phase != .authorizing else { return }
-        if wasStable(now) { failures = 0 }
         start(now: now)
     }
 

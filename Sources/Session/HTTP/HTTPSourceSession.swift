@@ -10,7 +10,7 @@ package protocol HTTPSourceSession: Sendable {
     var attempt: Int { get }
     /// Whether the attempt that is due can be made: what its handler changed may be out of reach,
     /// and then it waits for the network.
-    mutating func mayBegin() -> Bool
+    func mayBegin() -> Bool
     /// Begins an attempt, from the first URL.
     /// - Parameter configuration: the caller may have changed it.
     mutating func beginAttempt(_ configuration: Configuration, now: Instant)

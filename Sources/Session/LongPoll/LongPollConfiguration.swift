@@ -64,6 +64,9 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     /// - Options: HTTPOptions
     package var http = HTTPOptions()
 
+    /// L6.
+    var delays: BackoffConfiguration { BackoffConfiguration(maximum: maxDelay) }
+
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)
     }

@@ -52,8 +52,8 @@ package struct LongPollSession: HTTPSourceSession {
         /// The caller has the body, which came whole after the server had held the poll for so
         /// long.
         case delivering(start: Instant, held: Duration)
-        case waiting(until: Instant)
-        case offline
+        /// For the time of the next poll, or for the network.
+        case waiting
         case authorizing
         case closed
     }
@@ -64,31 +64,25 @@ package struct LongPollSession: HTTPSourceSession {
     package private(set) var request: HTTPRequest
     private var cursor: LongPollCursor
     private var head: ResponseHead?
-    private var askedForCredentials = false
-    private var isOnline = true
-    /// The server asked to be left alone until then: a network that comes back does not change it.
-    private var notBefore = Instant(nanoseconds: 0)
-    /// Attempts in a row that failed.
-    private var failures = 0
+    private var attempts: Attempts
     /// Empty answers of 200 in a row that came at once (L8).
     private var hastyAnswers = 0
     private var burst = LongPollBurst()
     private var isGood = false
     private var messageIDInside: String?
     private var bodyBytes = 0
+    private var name: String { request.url.displayName }
+
     /// The ceiling for a server that moves the cursor with each answer. A backlog of messages is
     /// read without a pause up to the burst. Above it, a poll each 10 ms is more than a server in
     /// another city can answer, and leaves a processor idle.
-    private var pacer = RequestPacer(burst: 1000, interval: .milliseconds(10))
-    private var name: String { request.url.displayName }
-
-    /// What a server may ask to wait, as for event sources.
-    private static let longestAsked = Duration.seconds(300)
+    private static let ceiling = RequestPacer(burst: 1000, interval: .milliseconds(10))
     /// What is read of a body that nobody wants, so that the connection can be used again.
     private static let wasteBytes = 64 << 10
 
     package init(_ configuration: LongPollConfiguration) throws(RealtimeError) {
         self.configuration = configuration
+        attempts = Attempts(configuration.delays, ceiling: LongPollSession.ceiling)
         cursor = try LongPollCursor(
             id: configuration.lastEventID ?? "", configuration.cursorMode)
         request = HTTPRequest("GET", configuration.url)
@@ -103,28 +97,25 @@ package struct LongPollSession: HTTPSourceSession {
     package var lastEventID: String { cursor.id }
 
     /// The number of the attempt that is due: 1 unless the last one failed.
-    package var attempt: Int { failures + 1 }
+    package var attempt: Int { attempts.failures + 1 }
 
     /// The first poll is due at once, or as soon as there is a network.
     package mutating func start(now: Instant) {
-        notBefore = now
-        phase = isOnline ? .waiting(until: now) : .offline
+        attempts.restart(now: now)
+        phase = .waiting
     }
 
     // MARK: One poll
 
     /// Whether the poll that is due can be made: what its handler changed may be out of reach, and
     /// then it waits for the network.
-    package mutating func mayBegin() -> Bool {
-        if !isOnline { phase = .offline }
-        return isOnline
-    }
+    package func mayBegin() -> Bool { attempts.isOnline }
 
     /// Begins a poll, from the first URL.
     /// - Parameter configuration: the caller may have changed it.
     package mutating func beginAttempt(_ configuration: LongPollConfiguration, now: Instant) {
         self.configuration = configuration
-        askedForCredentials = false
+        attempts.begin()
         makeRequest(now)
     }
 
@@ -132,7 +123,7 @@ package struct LongPollSession: HTTPSourceSession {
     private mutating func makeRequest(_ now: Instant) {
         redirects = Redirects()
         head = nil
-        pacer.sent(now: now)
+        attempts.sent(now: now)
         phase = .polling(begun: now, start: nil)
         request = HTTPRequest("GET", configuration.url, fields: configuration.fields)
         // An event stream is what an Accept that names one would bring.
@@ -157,15 +148,16 @@ package struct LongPollSession: HTTPSourceSession {
         do throws(RealtimeError) {
             let origin = configuration.url
             if try redirects.follow(head, &request, from: origin, configuration.redirects) {
-                pacer.sent(now: now)
+                attempts.sent(now: now)
                 phase = .polling(begun: begun, start: nil)
                 return .again
             }
         } catch {
             return .failed(fail(error, status: head.status))
         }
-        if head.status == 401 || head.status == 407, canAuthorize, !askedForCredentials {
-            askedForCredentials = true
+        if head.status == 401 || head.status == 407, canAuthorize,
+            attempts.mayAskForCredentials()
+        {
             phase = .authorizing
             return .unauthorized
         }
@@ -239,11 +231,11 @@ package struct LongPollSession: HTTPSourceSession {
                 phase = .delivering(start: start, held: now - start)
                 return .message
             }
-            failures = 0
+            attempts.forgetFailures()
             cursor.move(to: head, configuration.cursorMode)
             cameEmpty(start, held: now - start, now)
         case 204, 304, 408:
-            failures = 0
+            attempts.forgetFailures()
             isGood = true
             pollAgain(start, held: now - start, now)
         case 504 where !isHasty(now - start) || !configuration.countsGatewayTimeouts:
@@ -264,11 +256,9 @@ package struct LongPollSession: HTTPSourceSession {
                         .gone, "\(name) answered 410: what was polled is gone",
                         response: HTTPResponse(head, body: [])), status: 410))
         case 429, 500, 502, 503, 504:
-            let asked = retryAfter(head, wallClock: wallClock) ?? .zero
+            let asked = Attempts.asked(by: head, wallClock: wallClock)
             return .failed(
-                retry(
-                    refusal(head), status: head.status, now: now, random: random,
-                    least: min(asked, LongPollSession.longestAsked)))
+                retry(refusal(head), status: head.status, now: now, random: random, asked: asked))
         default: return .failed(fail(refusal(head), status: head.status))
         }
         return .nothing
@@ -289,7 +279,7 @@ package struct LongPollSession: HTTPSourceSession {
         let before = cursor
         // Also when it was closed meanwhile: another run begins behind it.
         if let head { cursor.move(to: head, configuration.cursorMode) }
-        failures = 0
+        attempts.forgetFailures()
         if let id = messageIDInside { cursor.move(to: id) }
         messageIDInside = nil
         head = nil
@@ -302,8 +292,7 @@ package struct LongPollSession: HTTPSourceSession {
             ? burst.delivered(from: before, to: cursor, configuration, wasHeld: !isHasty(held))
             : burst.delivered(wasHeld: !isHasty(held))
         if isPaced { return pollAgain(begun, held: held, now) }
-        notBefore = now
-        if isOnline { wait(until: now) } else { phase = .offline }
+        wait(until: now)
     }
 
     /// Whether requests say what has been seen. A server may also know it by itself: by a cookie,
@@ -336,7 +325,8 @@ package struct LongPollSession: HTTPSourceSession {
 
     /// Schedules the next poll, within the ceiling on requests.
     private mutating func wait(until due: Instant) {
-        phase = .waiting(until: max(due, pacer.earliest))
+        attempts.schedule(at: due)
+        phase = .waiting
     }
 
     private func refusal(_ head: ResponseHead) -> RealtimeError {
@@ -350,29 +340,25 @@ package struct LongPollSession: HTTPSourceSession {
     /// It ends for good.
     package mutating func fail(_ error: RealtimeError, status: Int = 0) -> HTTPSourceFailure {
         phase = .closed
-        return HTTPSourceFailure(error: error, status: status, attempt: failures, isFatal: true)
+        return HTTPSourceFailure(
+            error: error, status: status, attempt: attempts.failures, isFatal: true)
     }
 
     /// L6: equal(min(max_delay, 1000 · 2^n)), or what the server asks for.
     private mutating func retry(
         _ error: RealtimeError, status: Int = 0, now: Instant, random: Double,
-        least: Duration = .zero
+        asked: Duration = .zero
     ) -> HTTPSourceFailure {
         isGood = false
-        notBefore = now + least
-        guard isOnline else {
-            phase = .offline
+        attempts.configure(configuration.delays)
+        phase = .waiting
+        switch attempts.ended(asked: asked, now: now, random: random) {
+        case .retry(let delay):
+            return HTTPSourceFailure(
+                error: error, status: status, retryIn: delay, attempt: attempt)
+        case .waitForNetwork, .exhausted:
             return HTTPSourceFailure(error: error, status: status, attempt: attempt)
         }
-        let cap = Double(configuration.maxDelay.clampedNanoseconds)
-        var delay = min(1e9, cap)
-        for _ in 0..<min(failures, 63) where delay < cap { delay = min(cap, delay * 2) }
-        failures += 1
-        let spread = Duration.nanoseconds(Int64(delay / 2 + random * delay / 2))
-        let due = max(now + max(spread, least), pacer.earliest)
-        phase = .waiting(until: due)
-        return HTTPSourceFailure(
-            error: error, status: status, retryIn: due - now, attempt: attempt)
     }
 
     // MARK: Time
@@ -384,8 +370,8 @@ package struct LongPollSession: HTTPSourceSession {
                 ? (start ?? begun) + configuration.pollTimeout : nil
         case .reading(_, let last):
             configuration.pollTimeout > .zero ? last + configuration.pollTimeout : nil
-        case .waiting(let until): until
-        case .idle, .delivering, .offline, .authorizing, .closed: nil
+        case .waiting: attempts.wakeUp
+        case .idle, .delivering, .authorizing, .closed: nil
         }
     }
 
@@ -403,7 +389,7 @@ package struct LongPollSession: HTTPSourceSession {
                 return .nothing
             }
             // Without a byte: nothing new (L5), as from a server that has nothing to say.
-            failures = 0
+            attempts.forgetFailures()
             isGood = true
             pollAgain(start, held: now - start, now)
             return .held
@@ -412,13 +398,8 @@ package struct LongPollSession: HTTPSourceSession {
             let error = RealtimeError(
                 .timeout, "\(name) stopped in the middle of its answer for \(limit.readable)")
             return .failed(retry(error, now: now, random: random))
-        case .waiting:
-            guard isOnline else {
-                phase = .offline
-                return .nothing
-            }
-            return .begin
-        case .idle, .delivering, .offline, .authorizing, .closed: return .nothing
+        case .waiting: return .begin
+        case .idle, .delivering, .authorizing, .closed: return .nothing
         }
     }
 
@@ -426,16 +407,7 @@ package struct LongPollSession: HTTPSourceSession {
 
     /// Whether the server can be reached at all has changed (R9).
     package mutating func setOnline(_ online: Bool, now: Instant, random: Double) {
-        let comesBack = online && !isOnline
-        isOnline = online
-        guard comesBack else { return }
-        let soon = max(notBefore, now + .nanoseconds(Int64(random * 1e9)), pacer.earliest)
-        switch phase {
-        case .offline: phase = .waiting(until: soon)
-        // What was waited for is what the network brought about.
-        case .waiting(let until) where failures > 0: phase = .waiting(until: min(until, soon))
-        case .idle, .polling, .reading, .delivering, .waiting, .authorizing, .closed: return
-        }
+        attempts.setOnline(online, now: now, random: random)
     }
 
     /// What is there was dropped; the next poll is due at once.

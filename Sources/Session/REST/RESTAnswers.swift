@@ -49,7 +49,8 @@ extension RESTSession {
         }
         guard entry.canSendBody else { return nil }
         switch head.status {
-        case 401 where renewsCredentials && entry.usesCredential && !entry.wasAuthorized:
+        case 401
+        where renewsCredentials && entry.usesCredential && entry.retries.mayAskForCredentials():
             return .authorize
         case 421 where !entry.wasMisdirected:
             entry.wasMisdirected = true
@@ -67,7 +68,8 @@ extension RESTSession {
     ) -> Duration? {
         let asked = entry.retryAfter ?? .zero
         guard entry.attempts < entry.policy.attempts, asked <= entry.policy.retryAfterLimit,
-            let delay = entry.backoff.failed(now: now, random: random(), least: asked)
+            case .retry(let delay) = entry.retries.ended(
+                asked: asked, now: now, random: random())
         else { return nil }
         if let deadline = entry.deadline, now + delay >= deadline { return nil }
         return delay
@@ -151,7 +153,6 @@ extension RESTSession {
                 // Someone else's question was answered meanwhile.
                 entry.isReplay = true
                 entry.attemptEnd = nil
-                entry.wasAuthorized = true
                 return start(entry, now)
             }
             if let denial, denial.generation == entry.generation, entry.id <= denial.last {
@@ -251,7 +252,6 @@ extension RESTSession {
                 finish(entry, denied(entry, cause), now: now)
                 continue
             }
-            entry.wasAuthorized = true
             entry.isReplay = true
             requeue(entry, now)
         }

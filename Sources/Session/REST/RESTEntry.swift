@@ -41,7 +41,8 @@ final class RESTEntry: @unchecked Sendable {
 
     @exclusivity(unchecked) var state = State.queued
     @exclusivity(unchecked) var redirects = Redirects()
-    @exclusivity(unchecked) var backoff: Backoff
+    /// Those that failed; those that were made are `attempts`.
+    @exclusivity(unchecked) var retries: Attempts
     /// When its time in the queue is over.
     let expiry: Instant?
     /// When the deadline is reached; nil without one, or while it stands still, as it does without
@@ -72,7 +73,6 @@ final class RESTEntry: @unchecked Sendable {
     // Each of these is done once.
     @exclusivity(unchecked) var wasMisdirected = false
     @exclusivity(unchecked) var wasStale = false
-    @exclusivity(unchecked) var wasAuthorized = false
 
     /// It has no Authorization of its own, and is where the client's may be shown.
     @exclusivity(unchecked) var usesCredential: Bool
@@ -93,7 +93,7 @@ final class RESTEntry: @unchecked Sendable {
         bodyIsUsed = request.rewinds
         isOrdered = request.policy.orders(request.http.method)
         self.line = line
-        backoff = Backoff(request.policy.backoff)
+        retries = Attempts(request.policy.backoff)
         expiry =
             request.policy.queueTime > .zero ? now + request.policy.queueTime : nil
         timeLeft = request.policy.deadline

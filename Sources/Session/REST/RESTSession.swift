@@ -189,8 +189,7 @@ package struct RESTSession: Sendable {
             let reachable = isReachable(lines[place].url)
             guard reachable != lines[place].isReachable else { continue }
             lines[place].isReachable = reachable
-            lines[place].resumeAt =
-                reachable ? now + .nanoseconds(Int64(random * 1_000_000_000)) : nil
+            lines[place].resumeAt = reachable ? now + .onceOnline(random: random) : nil
         }
         for entry in entries.values {
             entry.runClock(lines[entry.line].isReachable, now: now)

@@ -44,6 +44,6 @@ extension Duration {
     /// a machine's connections, or of a site's, come at once.
     /// - Parameter random: uniform in [0, 1).
     package static func onceOnline(random: Double) -> Duration {
-        .milliseconds(Int64(random * 1000))
+        .nanoseconds(Int64(random * 1e9))
     }
 }

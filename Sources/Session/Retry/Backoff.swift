@@ -24,8 +24,20 @@ package struct BackoffConfiguration: Sendable, Equatable {
     package var attemptLimit = 0
     /// How long a success must last before the count begins anew.
     package var stableTime = Duration.seconds(10)
+    /// No delay is shorter than the initial one, whose own is spread above it by up to a fifth;
+    /// those that grow begin with at least 250 ms (docs/eventsource.md, C9). There is no jitter.
+    package private(set) var isAboveInitial = false
 
     package init() {}
+
+    /// With delays as options have them, which may be longer than a backoff's own.
+    package init(
+        initial: Duration = .seconds(1), maximum: Duration, isAboveInitial: Bool = false
+    ) {
+        self.initial = initial
+        self.maximum = maximum
+        self.isAboveInitial = isAboveInitial
+    }
 
     package mutating func setInitial(_ delay: Duration) throws(RealtimeError) {
         initial = try BackoffConfiguration.checked(delay, "the initial delay")
@@ -57,71 +69,66 @@ package struct BackoffConfiguration: Sendable, Equatable {
     }
 }
 
-/// Counts attempts and says how long to wait before the next.
+/// Counts failures in a row, and says how long to wait after each.
 package struct Backoff: Sendable {
-    private let configuration: BackoffConfiguration
-    /// Attempts that failed in a row.
+    package var configuration: BackoffConfiguration
     package private(set) var failures = 0
-    private var previous: Duration
-    private var openedAt: Instant?
+    private var previous: Double
 
     package init(_ configuration: BackoffConfiguration) {
         self.configuration = configuration
-        previous = configuration.initial
+        previous = nanoseconds(configuration.initial)
     }
 
-    /// An attempt succeeded: once that has lasted, failures before it no longer count.
-    package mutating func succeeded(now: Instant) { openedAt = now }
-
-    /// An attempt failed, or what it had reached ended.
-    /// - Parameters:
-    ///   - random: uniform in [0, 1).
-    ///   - least: what the server asked for, if it did.
+    /// Another failure.
+    /// - Parameter random: uniform in [0, 1).
     /// - Returns: the delay before the next attempt; nil when there is to be none.
-    package mutating func failed(
-        now: Instant, random: Double, least: Duration = .zero
-    ) -> Duration? {
-        _ = interrupted(now: now)
-        if configuration.attemptLimit > 0, failures >= configuration.attemptLimit { return nil }
+    package mutating func failed(random: Double) -> Duration? {
         failures += 1
-        previous = delay(random)
-        return max(previous, least)
+        if configuration.attemptLimit > 0, failures > configuration.attemptLimit { return nil }
+        return delay(random: random)
     }
 
-    /// What an attempt had reached ended, or it failed, without counting as a failure.
-    /// - Returns: how many failed in a row before it.
-    package mutating func interrupted(now: Instant) -> Int {
-        if let openedAt, now - openedAt >= configuration.stableTime { reset() }
-        openedAt = nil
-        return failures
+    /// The delay behind the failures there were; without one, as behind the first.
+    package mutating func delay(random: Double) -> Duration {
+        previous = configuration.isAboveInitial ? aboveInitial(random) : spread(random)
+        return .nanoseconds(Int64(previous))
     }
 
     package mutating func reset() {
         failures = 0
-        previous = configuration.initial
+        previous = nanoseconds(configuration.initial)
     }
 
-    private func delay(_ random: Double) -> Duration {
-        let maximum = seconds(configuration.maximum)
-        let initial = min(seconds(configuration.initial), maximum)
+    private func spread(_ random: Double) -> Double {
+        let maximum = nanoseconds(configuration.maximum)
+        let initial = min(nanoseconds(configuration.initial), maximum)
+        let delay = grown(from: initial, to: maximum)
+        return switch configuration.jitter {
+        case .none: delay
+        case .equal: delay / 2 + random * delay / 2
+        case .full: random * delay
+        case .decorrelated: min(maximum, initial + random * (3 * previous - initial))
+        }
+    }
+
+    private func aboveInitial(_ random: Double) -> Double {
+        let initial = nanoseconds(configuration.initial)
+        guard failures > 1 else { return initial * (1 + 0.2 * random) }
+        let delay = grown(
+            from: max(initial, 250e6), to: max(initial, nanoseconds(configuration.maximum)))
+        return max(initial, delay / 2 + random * delay / 2)
+    }
+
+    private func grown(from initial: Double, to maximum: Double) -> Double {
         var delay = initial
         var step = 1
         while step < failures, delay < maximum, delay > 0, configuration.factor > 1 {
-            delay = min(delay * configuration.factor, maximum)
+            delay *= configuration.factor
             step += 1
         }
-        let spread =
-            switch configuration.jitter {
-            case .none: delay
-            case .equal: delay / 2 + random * delay / 2
-            case .full: random * delay
-            case .decorrelated:
-                min(maximum, initial + random * (3 * seconds(previous) - initial))
-            }
-        return .nanoseconds(Int64(spread * 1e9))
-    }
-
-    private func seconds(_ duration: Duration) -> Double {
-        Double(duration.clampedNanoseconds) / 1e9
+        return min(delay, maximum)
     }
 }
+
+private func nanoseconds(_ duration: Duration) -> Double { Double(duration.clampedNanoseconds) }

@@ -105,6 +105,13 @@ package struct SpreadbotConfiguration: Sendable {
     /// - Option: max_message_bytes, bytes, python max_size = 16 << 20
     package var maxMessageBytes = 64 << 20
 
+    /// B10.
+    var delays: BackoffConfiguration {
+        var delays = BackoffConfiguration(maximum: maxDelay)
+        delays.stableTime = stableTime
+        return delays
+    }
+
     package init(base: String) throws(RealtimeError) {
         self.base = try HTTPURL(parsing: base, as: .http)
         guard !self.base.target.utf8.contains(UInt8(ascii: "?")) else {

@@ -4,7 +4,8 @@ package import Wire
 extension SpreadbotSession {
     package mutating func opened(_ number: UInt64, now: Instant) {
         guard stage == .dialing(number), let transport else { return }
-        stage = .open(number, since: now)
+        stage = .open(number)
+        attempts.opened(now: now)
         if toldTransport != transport {
             toldTransport = transport
             act(.transport(transport))
@@ -24,11 +25,11 @@ extension SpreadbotSession {
     /// - Parameter id: its own; nil for a message without one.
     /// - Returns: whether it is to be delivered; the cursor stands behind it then.
     package mutating func received(_ number: UInt64, id: UnsafeRawBufferPointer?) -> Bool {
-        guard case .open(number, _) = stage else { return false }
+        guard case .open(number) = stage else { return false }
         if !gotMessage {
             gotMessage = true
-            failures = 0
-            failedRounds = 0
+            attempts.forgetFailures()
+            failedRounds.reset()
             rungs[rung].shortLives = 0
         }
         return cursor.accepts(id)
@@ -36,19 +37,20 @@ extension SpreadbotSession {
 
     /// The cursor stands behind an id that came without a message, or with several.
     package mutating func moved(_ number: UInt64, to id: UnsafeRawBufferPointer) {
-        guard case .open(number, _) = stage, !id.isEmpty else { return }
+        guard case .open(number) = stage, !id.isEmpty else { return }
         cursor.move(to: id)
     }
 
     /// The leg that is open comes to its end: one that held has all counts begin anew.
     /// - Returns: whether it held.
-    mutating func settle(since openedAt: Instant, _ now: Instant) -> Bool {
-        guard gotMessage || now - openedAt >= configuration.stableTime else { return false }
-        failures = 0
-        failedRounds = 0
+    mutating func settle(_ now: Instant) -> Bool {
+        let isStable = attempts.closed(now: now)
+        guard gotMessage || isStable else { return false }
+        attempts.forgetFailures()
+        failedRounds.reset()
         rungs[rung].shortLives = 0
         // A server that accepts and then refuses must not be asked for ever.
-        if now - openedAt >= configuration.stableTime { wasRefreshed = false }
+        if isStable { wasRefreshed = false }
         return true
     }
 
@@ -69,19 +71,15 @@ extension SpreadbotSession {
         wallClock: Int64, random: Double
     ) {
         if stage == .closing(number) { return closed(number, isClean: false, written: written) }
-        var openedAt: Instant?
-        switch stage {
-        case .dialing(number): break
-        case .open(number, let since): openedAt = since
-        default: return
-        }
+        let wasOpen = stage == .open(number)
+        guard wasOpen || stage == .dialing(number) else { return }
         guard let transport else { return }
         dropProbe()
         rungs[rung].lastError = end.error
-        if let openedAt, !settle(since: openedAt, now) { rungs[rung].shortLives += 1 }
+        if wasOpen, !settle(now) { rungs[rung].shortLives += 1 }
         loseFrames(written)
         let outcome = SpreadbotOutcome(
-            end, of: transport, wasOpen: openedAt != nil, isLast: rung == rungs.count - 1,
+            end, of: transport, wasOpen: wasOpen, isLast: rung == rungs.count - 1,
             goesElsewhere: configuration.goesElsewhere(transport))
         // Tokens that were fresh at an attempt that ended otherwise may have expired since.
         if outcome != .unauthorized { wasRefreshed = false }
@@ -89,7 +87,7 @@ extension SpreadbotSession {
         switch outcome {
         case .unauthorized: reauthorize(failure, end, now, wallClock, random)
         case .refused: self.end(end.error, failure)
-        case .unsupported where isOnline:
+        case .unsupported where attempts.isOnline:
             nextRung(now, failure, asked: asked(end, wallClock), random: random)
         case .unsupported, .unreachable, .dropped:
             retryOrWait(failure, end, now, wallClock, random)
@@ -102,8 +100,8 @@ extension SpreadbotSession {
         _ failure: Failure, _ end: SpreadbotLegEnd, _ now: Instant, _ wallClock: Int64,
         _ random: Double
     ) {
-        if isOnline { return retry(failure, end, now, wallClock, random) }
-        stage = .offline
+        if attempts.isOnline { return retry(failure, end, now, wallClock, random) }
+        stage = .waiting
         act(.failed(failure))
     }
 
@@ -113,44 +111,30 @@ extension SpreadbotSession {
         _ random: Double
     ) {
         var failure = failure
+        var isLeft = attempts.failures < configuration.maxReconnects
         if rungs[rung].shortLives >= SpreadbotSession.mostShortLives {
             rungs[rung].shortLives = 0
             rungs[rung].unsupportedUntil =
                 configuration.upgradeInterval > .zero
                 ? now + configuration.upgradeInterval : Instant(nanoseconds: .max)
-            failures = configuration.maxReconnects
+            isLeft = false
         }
         let asked = asked(end, wallClock)
-        guard failures < configuration.maxReconnects else {
-            return nextRung(now, failure, asked: asked, random: random)
-        }
-        failures += 1
-        let delay = delay(failures, random, asked: asked)
+        guard isLeft,
+            case .retry(let delay) = attempts.ended(asked: asked, now: now, random: random)
+        else { return nextRung(now, failure, asked: asked, random: random) }
         failure.retryIn = delay
-        failure.attempt = failures
-        stage = .backoff(until: now + delay)
+        failure.attempt = attempts.failures
+        stage = .waiting
         act(.failed(failure))
     }
 
     /// The server's Retry-After.
-    private func asked(_ end: SpreadbotLegEnd, _ wallClock: Int64) -> Duration? {
-        end.error.response.flatMap { retryAfter($0, wallClock: wallClock) }
+    private func asked(_ end: SpreadbotLegEnd, _ wallClock: Int64) -> Duration {
+        Attempts.asked(by: end.error.response, wallClock: wallClock)
     }
 
     /// Connections on one leg that each end at once and without a message, before it counts as one
     /// that does not work.
     private static let mostShortLives = 3
-    /// What a server may ask to wait.
-    private static let longestAsked = Duration.seconds(300)
-
-    /// equal(min(maxDelay, 1000 · 2^(k−1))), or what the server asks for when that is longer.
-    func delay(_ count: Int, _ random: Double, asked: Duration?) -> Duration {
-        let cap = Double(configuration.maxDelay.clampedNanoseconds)
-        var delay = min(1e9, cap)
-        for _ in 1..<max(2, min(count, 63)) where count > 1 && delay < cap {
-            delay = min(cap, delay * 2)
-        }
-        let own = Duration.nanoseconds(Int64(delay / 2 + random * delay / 2))
-        return max(own, min(asked ?? .zero, SpreadbotSession.longestAsked))
-    }
 }

@@ -50,7 +50,7 @@ extension SpreadbotSession {
             if let last = sends.nextConfirmation() { act(.confirm(last)) }
         }
         // Without a network they wait here, where they are counted and may be cancelled.
-        guard isOnline, postRetry.due == nil else { return }
+        guard attempts.isOnline, postRetry.attempts.wakeUp == nil else { return }
         let isClosing = if case .closing = stage { true } else { false }
         guard !isClosing else { return }
         let (isIdle, isWebSocket, path) = (stage == .idle, isWebSocketOpen, path)
@@ -84,7 +84,7 @@ extension SpreadbotSession {
     /// The end of a send: told, if it was not before.
     mutating func finish(_ send: SpreadbotSend, _ error: RealtimeError?) {
         // The delay before another attempt was this one's.
-        if postRetry.number == send.number { postRetry = PostRetry() }
+        if postRetry.number == send.number { postRetry = PostRetry(configuration) }
         act(send.isTold ? .forget(send) : .sent(send, error))
     }
 
@@ -99,20 +99,20 @@ extension SpreadbotSession {
         mayPass: Bool, now: Instant, random: Double
     ) {
         guard let send = sends.posting, send.id == id else { return }
-        if let error, mayPass, send.isDurable {
+        if let error, mayPass, send.isDurable,
+            case .retry(let delay) = postRetry.attempts.ended(
+                asked: Attempts.capped(retryAfter), now: now, random: random)
+        {
             sends.postAgain()
             postRetry.number = send.number
-            postRetry.failures += 1
-            let delay = delay(postRetry.failures, random, asked: retryAfter)
-            postRetry.due = now + delay
             act(
                 .failed(
                     Failure(
                         error: error, transport: nil, status: status, retryIn: delay,
-                        attempt: postRetry.failures)))
+                        attempt: postRetry.attempts.failures)))
         } else {
             _ = sends.posted()
-            postRetry.failures = 0
+            postRetry.attempts.forgetFailures()
             finish(send, error)
         }
         pump()

@@ -92,10 +92,10 @@ package struct SpreadbotSession: Sendable {
     enum Stage: Equatable {
         case idle
         case dialing(UInt64)
-        case open(UInt64, since: Instant)
-        case backoff(until: Instant)
+        case open(UInt64)
+        /// For the time of the next attempt, or for the network.
+        case waiting
         case authorizing
-        case offline
         /// The WebSocket's closing handshake, by the application's wish.
         case closing(UInt64)
     }
@@ -117,14 +117,14 @@ package struct SpreadbotSession: Sendable {
     private var actions: [Action] = []
     private var firstAction = 0
     private var lastNumber: UInt64 = 0
-    var isOnline = true
 
     /// The leg in use, an index of `configuration.transports`.
     var rung = 0
     var rungs: [Rung]
-    var failures = 0
+    /// Those on it.
+    var attempts: Attempts
     /// Rounds over the whole ladder that failed in a row.
-    var failedRounds = 0
+    var failedRounds: Backoff
     var attachedCursor = ""
     var attachedGeneration: UInt64 = 0
     var gotMessage = false
@@ -132,14 +132,15 @@ package struct SpreadbotSession: Sendable {
     var wasRefreshed = false
     var toldTransport: SpreadbotTransport?
     var upgrade = SpreadbotUpgrade()
-    var postRetry = PostRetry()
+    var postRetry: PostRetry
 
     /// When a durable send is posted again.
     struct PostRetry: Sendable {
         /// The number of that send.
         var number: UInt64 = 0
-        var failures = 0
-        var due: Instant?
+        var attempts: Attempts
+
+        init(_ configuration: SpreadbotConfiguration) { attempts = Attempts(configuration.delays) }
     }
 
     package init(_ configuration: SpreadbotConfiguration) {
@@ -147,6 +148,9 @@ package struct SpreadbotSession: Sendable {
         tokens = SpreadbotTokens(configuration)
         cursor = SpreadbotCursor(id: configuration.lastEventID)
         rungs = configuration.transports.map { _ in Rung() }
+        attempts = Attempts(configuration.delays)
+        failedRounds = Backoff(configuration.delays)
+        postRetry = PostRetry(configuration)
     }
 
     // MARK: What it is
@@ -155,7 +159,7 @@ package struct SpreadbotSession: Sendable {
         switch stage {
         case .idle, .closing: .disconnected
         case .open: .connected
-        case .dialing, .backoff, .authorizing, .offline: .connecting
+        case .dialing, .waiting, .authorizing: .connecting
         }
     }
 
@@ -163,9 +167,8 @@ package struct SpreadbotSession: Sendable {
         switch stage {
         case .idle, .closing, .open: .none
         case .dialing: .dialing
-        case .backoff: .backoff
+        case .waiting: attempts.isOnline ? .backoff : .offline
         case .authorizing: .auth
-        case .offline: .offline
         }
     }
 
@@ -184,7 +187,7 @@ package struct SpreadbotSession: Sendable {
     /// Whether a leg, or a probe, of this number is still wanted.
     package func isCurrent(_ number: UInt64) -> Bool {
         switch stage {
-        case .dialing(number), .open(number, _), .closing(number): true
+        case .dialing(number), .open(number), .closing(number): true
         default: upgrade.probe == number
         }
     }
@@ -207,7 +210,7 @@ package struct SpreadbotSession: Sendable {
         }
         wasRefreshed = false
         upgrade.reset(configuration)
-        failedRounds = 0
+        failedRounds.reset()
         backToTop()
         dial(now)
         pump()
@@ -217,12 +220,12 @@ package struct SpreadbotSession: Sendable {
     package mutating func disconnect(now: Instant) {
         switch stage {
         case .idle, .closing: return
-        case .open(let number, _) where transport == .webSocket:
+        case .open(let number) where transport == .webSocket:
             dropProbe()
             stage = .closing(number)
             act(.close(number))
             giveUpWaiting(closedByUser)
-        case .open, .dialing, .backoff, .authorizing, .offline: end(nil)
+        case .open, .dialing, .waiting, .authorizing: end(nil)
         }
     }
 
@@ -244,17 +247,17 @@ package struct SpreadbotSession: Sendable {
     /// Makes the first leg the next one to try, and forgets what is known of each leg.
     mutating func backToTop() {
         rung = 0
-        failures = 0
+        attempts.forgetFailures()
         for index in rungs.indices { rungs[index] = Rung() }
     }
 
     /// Leaves this leg for the next one. After the last leg the round has failed: the application
     /// gets one `reconnectsExhausted`, and not the failure of that leg too.
     mutating func nextRung(
-        _ now: Instant, _ failure: Failure, asked: Duration?, random: Double
+        _ now: Instant, _ failure: Failure, asked: Duration, random: Double
     ) {
         rung += 1
-        failures = 0
+        attempts.forgetFailures()
         skipUnsupported(now)
         guard rung < rungs.count else {
             return endRound(now, failure, asked: asked, random: random)
@@ -267,16 +270,17 @@ package struct SpreadbotSession: Sendable {
 
     /// All legs have failed: another round over the ladder follows after a delay, or the end.
     private mutating func endRound(
-        _ now: Instant, _ failure: Failure, asked: Duration?, random: Double
+        _ now: Instant, _ failure: Failure, asked: Duration, random: Double
     ) {
-        failedRounds += 1
         let error = exhausted(failure.error)
-        guard configuration.maxRounds == 0 || failedRounds < configuration.maxRounds else {
+        let own = failedRounds.failed(random: random) ?? .zero
+        guard configuration.maxRounds == 0 || failedRounds.failures < configuration.maxRounds else {
             return end(error, failure)
         }
-        let delay = delay(failedRounds, random, asked: asked)
+        let delay = max(own, asked)
         backToTop()
-        stage = .backoff(until: now + delay)
+        attempts.schedule(at: now + delay)
+        stage = .waiting
         act(
             .failed(
                 Failure(
@@ -291,10 +295,7 @@ package struct SpreadbotSession: Sendable {
     }
 
     mutating func dial(_ now: Instant) {
-        guard isOnline else {
-            stage = .offline
-            return
-        }
+        guard attempts.isOnline else { return stage = .waiting }
         skipUnsupported(now)
         guard rung < rungs.count else { return end(exhausted(nil)) }
         if tokens.canRefresh, tokens.expireSoon(now) {
@@ -308,6 +309,7 @@ package struct SpreadbotSession: Sendable {
         attachedGeneration = tokens.generation
         gotMessage = false
         cursor.attached()
+        attempts.begin()
         stage = .dialing(attempt.number)
         act(.attach(attempt))
     }
@@ -366,9 +368,9 @@ package struct SpreadbotSession: Sendable {
     mutating func dropLeg() {
         dropProbe()
         switch stage {
-        case .dialing(let number), .open(let number, _), .closing(let number):
+        case .dialing(let number), .open(let number), .closing(let number):
             act(.detach(number))
-        case .idle, .backoff, .authorizing, .offline: break
+        case .idle, .waiting, .authorizing: break
         }
         stage = .idle
     }
@@ -377,18 +379,18 @@ package struct SpreadbotSession: Sendable {
 
     package var wakeUp: Instant? {
         var times: [Instant] = []
-        if case .backoff(let until) = stage { times.append(until) }
+        if stage == .waiting, let due = attempts.wakeUp { times.append(due) }
         if case .open = stage, let due = upgrade.due { times.append(due) }
-        if let due = postRetry.due { times.append(due) }
+        if let due = postRetry.attempts.wakeUp { times.append(due) }
         return times.min()
     }
 
     package mutating func timeReached(_ now: Instant) {
-        if let due = postRetry.due, due <= now {
-            postRetry.due = nil
+        if let due = postRetry.attempts.wakeUp, due <= now {
+            postRetry.attempts.begin()
             pump()
         }
-        if case .backoff(let until) = stage, until <= now {
+        if stage == .waiting, let due = attempts.wakeUp, due <= now {
             dial(now)
         } else if case .open = stage, let due = upgrade.due, due <= now {
             upgrade.disarm()
@@ -398,18 +400,15 @@ package struct SpreadbotSession: Sendable {
 
     /// Whether the server can be reached has changed, or the way there (B11, B12).
     package mutating func networkChanged(isOnline: Bool, now: Instant, random: Double) {
-        let comesBack = isOnline && !self.isOnline
-        self.isOnline = isOnline
-        let soon = now + .nanoseconds(Int64(random * 1e9))
-        switch stage {
-        case .offline where comesBack:
-            failedRounds = 0
+        let comesBack = isOnline && !attempts.isOnline
+        if comesBack, stage == .waiting {
+            failedRounds.reset()
             backToTop()
-            stage = .backoff(until: soon)
-        case .backoff where !isOnline: stage = .offline
-        case .open where isOnline: upgrade.bringForward(soon)
-        default: break
+            // Whatever was waited for, it was by another way to the network.
+            attempts.restart(now: now)
         }
+        attempts.setOnline(isOnline, now: now, random: random)
+        if case .open = stage, isOnline { upgrade.bringForward(now + .onceOnline(random: random)) }
         if comesBack { pump() }
     }
 

@@ -64,14 +64,14 @@ extension SpreadbotSession {
         guard upgrade.probe == number else { return }
         dropProbe()
         upgrade.refusedGeneration = nil
-        guard case .open(let leg, let since) = stage,
+        guard case .open(let leg) = stage,
             let top = configuration.transports.firstIndex(of: .webSocket), top < rung
         else { return }
-        if settle(since: since, now) { wasRefreshed = false }
+        if settle(now) { wasRefreshed = false }
         act(.detach(leg))
         rungs[top].unsupportedUntil = nil
         rung = top
-        failures = 0
+        attempts.forgetFailures()
         dial(now)
     }
 

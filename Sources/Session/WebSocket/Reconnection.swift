@@ -12,7 +12,7 @@ package final class Reconnection {
         case waitForNetwork(attempt: Int)
     }
 
-    private var backoff: Backoff
+    private var attempts: Attempts
     private let comesBackAfterNormalClose: Bool
 
     /// Answers of a server that another attempt may change (RFC 9110 §15.5, §15.6, RFC 6585 §4);
@@ -25,16 +25,13 @@ package final class Reconnection {
         .messageTooBig, .extensionRequired,
     ]
 
-    /// What a server may ask to wait.
-    private static let longestAsked = Duration.seconds(300)
-
     /// - Parameter afterNormalClose: whether to reconnect after close code 1000, too.
     package init(_ configuration: BackoffConfiguration, afterNormalClose: Bool = false) {
-        backoff = Backoff(configuration)
+        attempts = Attempts(configuration)
         comesBackAfterNormalClose = afterNormalClose
     }
 
-    package func opened(now: Instant) { backoff.succeeded(now: now) }
+    package func opened(now: Instant) { attempts.opened(now: now) }
 
     /// - Parameters:
     ///   - code: of the peer's close frame; nil without one.
@@ -48,12 +45,21 @@ package final class Reconnection {
     ) -> Decision {
         if let code, isFinal(code) { return .giveUp }
         if let error, Reconnection.isFinal(error) { return .giveUp }
-        if !isReachable { return .waitForNetwork(attempt: backoff.interrupted(now: now)) }
-        let asked = error?.response.flatMap { retryAfter($0, wallClock: wallClock) } ?? .zero
-        let delay = backoff.failed(
-            now: now, random: random, least: min(asked, Reconnection.longestAsked))
-        guard let delay else { return .giveUp }
-        return .retry(after: delay, attempt: backoff.failures)
+        attempts.setOnline(isReachable, now: now, random: random)
+        let asked = Attempts.asked(by: error?.response, wallClock: wallClock)
+        return switch attempts.ended(asked: asked, now: now, random: random) {
+        case .exhausted: .giveUp
+        case .retry(let delay): .retry(after: delay, attempt: attempts.failures)
+        case .waitForNetwork: .waitForNetwork(attempt: attempts.failures)
+        }
+    }
+
+    /// When the next attempt is due; nil without a network.
+    package var wakeUp: Instant? { attempts.wakeUp }
+
+    /// As `Attempts.setOnline`.
+    package func setOnline(_ online: Bool, now: Instant, random: Double) -> Bool {
+        attempts.setOnline(online, now: now, random: random)
     }
 
     private func isFinal(_ code: CloseCode) -> Bool {

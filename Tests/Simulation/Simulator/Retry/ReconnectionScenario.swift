@@ -35,6 +35,8 @@ private final class ReconnectionRun {
     private var attempts = 0
     /// Failures in a row, by our own count.
     private var failures = 0
+    /// What the server asked for.
+    private var notBefore = Instant(nanoseconds: 0)
     /// The last delay, in seconds.
     private var previous = 0.0
     private(set) var isOver = false
@@ -130,7 +132,8 @@ private final class ReconnectionRun {
             world.require(!isReachable, "waits for a network that is there")
             world.require(least != nil, "waits to try again what can never do")
             world.require(number == failures, "counts \(number), it is \(failures)")
-            return wait(RetryWait(nil, now: world.now))
+            notBefore = world.now + (least ?? .zero)
+            return wait(isOnline: false)
         }
         world.require(isReachable || least == nil, "tries without a network")
         let isExhausted = options.attemptLimit > 0 && failures >= options.attemptLimit
@@ -144,32 +147,35 @@ private final class ReconnectionRun {
         failures += 1
         world.require(number == failures, "calls it attempt \(number), it is \(failures)")
         check(delay, least)
-        wait(RetryWait(delay, now: world.now))
+        notBefore = world.now + least
+        wait(isOnline: true)
     }
 
     /// The network comes and goes meanwhile, a few times at most; when it is there again, the
-    /// attempt follows within a second, and while it is not, none is made.
-    private func wait(_ wait: RetryWait, flaps: Int = 0) {
-        var wait = wait
+    /// attempt follows within a second, or when the server wants it, and while it is not, none is
+    /// made.
+    private func wait(isOnline: Bool, flaps: Int = 0) {
+        let before = reconnection.wakeUp
+        world.require(isOnline == (before != nil), "due at \(String(describing: before))")
         let change = world.now + random.milliseconds(0...60_000)
-        if let due = wait.due, due <= change || flaps >= 3 {
-            world.after(due - world.now) { [self] in attempt() }
+        if let before, before <= change || flaps >= 3 {
+            world.after(before - world.now) { [self] in attempt() }
             return
         }
         world.after(change - world.now) { [self] in
-            let isReachable = wait.due == nil
-            world.count(isReachable ? "the network came back" : "the network went while waiting")
+            world.count(isOnline ? "the network went while waiting" : "the network came back")
             let uniform = Double(random.next() >> 11) * 0x1p-53
             world.require(
-                !wait.setReachable(!isReachable, now: world.now, random: uniform),
+                !reconnection.setOnline(isOnline, now: world.now, random: uniform),
                 "the same again is no change")
             world.require(
-                wait.setReachable(isReachable, now: world.now, random: uniform), "no change")
-            let isRight =
-                isReachable
-                ? wait.due.map { $0 - world.now < .seconds(1) } ?? false : wait.due == nil
-            world.require(isRight, "due at \(String(describing: wait.due)), it is \(world.now)")
-            self.wait(wait, flaps: flaps + 1)
+                reconnection.setOnline(!isOnline, now: world.now, random: uniform), "no change")
+            if !isOnline, let due = reconnection.wakeUp {
+                world.require(due >= notBefore, "due before the server wants it")
+                let latest = max(world.now + .seconds(1), notBefore)
+                world.require(due <= latest, "due at \(due), it is \(world.now)")
+            }
+            wait(isOnline: !isOnline, flaps: flaps + 1)
         }
     }
 

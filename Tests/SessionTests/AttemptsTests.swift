@@ -1,0 +1,130 @@
+import Session
+import Testing
+import Wire
+
+private func at(_ milliseconds: UInt64) -> Instant {
+    Instant(nanoseconds: milliseconds * 1_000_000)
+}
+
+@Suite final class AttemptsTests {
+    private var attempts: Attempts
+
+    init() {
+        var configuration = BackoffConfiguration()
+        configuration.jitter = .none
+        attempts = Attempts(configuration)
+    }
+
+    private func ends(
+        _ end: Attempts.End = .failure, at milliseconds: UInt64, asked: Duration = .zero
+    ) -> Attempts.Next {
+        attempts.ended(end, asked: asked, now: at(milliseconds), random: 0)
+    }
+
+    private func fails(at milliseconds: UInt64, asked: Duration = .zero) -> Attempts.Next {
+        attempts.begin()
+        return ends(at: milliseconds, asked: asked)
+    }
+
+    @discardableResult
+    private func goes(
+        online: Bool, at milliseconds: UInt64, random: Double = 0
+    ) -> Bool {
+        attempts.setOnline(online, now: at(milliseconds), random: random)
+    }
+
+    private func asks() -> Bool { attempts.mayAskForCredentials() }
+
+    @Test func failuresAreForgottenAfterAStableTime() {
+        #expect(fails(at: 0) == .retry(after: .seconds(1)))
+        attempts.begin()
+        attempts.opened(now: at(1000))
+        // Short: it does not count.
+        #expect(ends(at: 10_999) == .retry(after: .seconds(2)))
+        attempts.begin()
+        attempts.opened(now: at(20_000))
+        #expect(ends(at: 30_000) == .retry(after: .seconds(1)))
+        #expect(attempts.failures == 1)
+        attempts.begin()
+        attempts.opened(now: at(40_000))
+        #expect(ends(.served, at: 40_001) == .retry(after: .seconds(1)))
+        #expect(attempts.failures == 0)
+    }
+
+    /// What stood long ago and has ended is not stable by the time that passes then.
+    @Test func whatEndedDoesNotBecomeStable() {
+        _ = fails(at: 0)
+        attempts.opened(now: at(1000))
+        let wasStable = attempts.closed(now: at(2000))
+        #expect(!wasStable)
+        #expect(ends(at: 60_000) == .retry(after: .seconds(2)))
+    }
+
+    @Test func aReturningNetworkEndsAWaitOfWhateverLength() {
+        for _ in 0..<5 { _ = fails(at: 0) }
+        #expect(attempts.wakeUp == at(16_000))
+        #expect(!goes(online: true, at: 10, random: 0.5))
+        #expect(attempts.wakeUp == at(16_000))
+        #expect(goes(online: false, at: 20, random: 0.5))
+        #expect(attempts.wakeUp == nil)
+        #expect(!goes(online: false, at: 30, random: 0.5))
+        #expect(goes(online: true, at: 40, random: 0.5))
+        #expect(attempts.wakeUp == at(540))
+        // One that would have ended sooner still does.
+        #expect(goes(online: false, at: 100))
+        #expect(goes(online: true, at: 200, random: 0.5))
+        #expect(attempts.wakeUp == at(540))
+    }
+
+    @Test func whatTheServerAskedForHoldsWhateverTheNetworkDoes() {
+        #expect(fails(at: 0, asked: .seconds(60)) == .retry(after: .seconds(60)))
+        goes(online: false, at: 10)
+        goes(online: true, at: 20)
+        #expect(attempts.wakeUp == at(60_000))
+        attempts.restart(now: at(30))
+        #expect(attempts.wakeUp == at(30))
+    }
+
+    @Test func withoutANetworkNothingIsCounted() {
+        goes(online: false, at: 0)
+        #expect(fails(at: 0) == .waitForNetwork)
+        #expect(attempts.failures == 0)
+        #expect(attempts.wakeUp == nil)
+        goes(online: true, at: 7)
+        #expect(attempts.wakeUp == at(7))
+    }
+
+    @Test func whatTheProtocolSchedulesIsNotEarlierWithTheNetwork() {
+        attempts.schedule(at: at(15_000))
+        goes(online: false, at: 10)
+        goes(online: true, at: 20)
+        #expect(attempts.wakeUp == at(15_000))
+    }
+
+    @Test func theCeilingDelaysWhatIsDue() {
+        var configuration = BackoffConfiguration(initial: .zero, maximum: .zero)
+        configuration.jitter = .none
+        attempts = Attempts(
+            configuration, ceiling: RequestPacer(burst: 1, interval: .milliseconds(250)))
+        attempts.begin()
+        attempts.sent(now: at(0))
+        #expect(ends(at: 10) == .retry(after: .milliseconds(240)))
+        attempts.schedule(at: at(20))
+        #expect(attempts.wakeUp == at(250))
+    }
+
+    @Test func credentialsAreAskedForOnceInAnAttempt() {
+        #expect(asks())
+        #expect(!asks())
+        attempts.begin()
+        #expect(asks())
+    }
+
+    @Test func noServerIsWaitedForLongerThanFiveMinutes() {
+        for (text, seconds) in [("7", 7), ("301", 300), ("never", 0)] {
+            let field = HeaderField(name: "Retry-After", value: text)
+            let head = ResponseHead(status: 503, fields: [field])
+            #expect(Attempts.asked(by: head, wallClock: 0) == .seconds(seconds))
+        }
+    }
+}
