@@ -36,7 +36,8 @@ autobahn: build ## All 517 cases of the Autobahn test suite, through C and throu
 	$(PYTHON) Tests/Integration/autobahn --face python
 
 hops: build ## Spreadbot over 40 legs and 200 messages, SEEDS=n FROM=m, five seconds each
-	$(PYTHON) Tests/Integration/hops --seeds $(or $(SEEDS),20) --from $(or $(FROM),1)
+	$(PYTHON) -m pytest -q -n 2 Tests/Integration/spreadbot_nchan_tests.py \
+		--seeds $(or $(SEEDS),20) --from $(or $(FROM),1)
 
 hostile: build ## Every attack of Tests/Hostile in its long form, 15 minutes; ONLY=word for some
 	$(PYTHON) Tests/Hostile/run --long $(if $(ONLY),--only $(ONLY))
@@ -66,9 +67,9 @@ random-calls: build ## Random calls of the whole C interface, SECONDS=600, SEED=
 soak: build ## 10,000 connections for MINUTES (default 3): messages, drops, churn; nothing may grow
 	$(PYTHON) Tests/Soak/run $(or $(MINUTES),3)
 
-check-interop: build ## Servers and proxies of others (apt, pip); ONLY=pattern
+check-interop: build ## Servers and proxies of others (apt, pip); ONLY=word
 	Tests/Interop/install
-	$(PYTHON) Tests/Interop/run $(if $(ONLY),--only '$(ONLY)')
+	$(PYTHON) -m pytest -q -r s Tests/Interop $(if $(ONLY),-k '$(ONLY)')
 
 wheel: build ## dist/*.whl with the library inside
 	$(PYTHON) bindings/python/build_wheel $(SO)

@@ -1,6 +1,5 @@
 """What the command-line tool receives over HTTP."""
 
-import functools
 import signal
 import tempfile
 import threading
@@ -17,31 +16,8 @@ from command_line import (
     running,
     says,
 )
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, expect
 from servers import Peer, Servers
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    tool = Tool(build)
-    for test in (
-        events,
-        events_as_json,
-        events_are_chosen,
-        types_that_look_alike,
-        events_that_cannot_be_had,
-        events_interrupted,
-        ids_are_kept,
-        polls,
-        polls_as_json,
-        polls_that_cannot_be,
-        polls_interrupted,
-        a_proxy_that_wants_credentials,
-        a_proxy_that_refuses,
-        a_server_that_plays_proxy,
-    ):
-        name = "tool: " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, tool, servers))
-
 
 # Events
 
@@ -52,14 +28,14 @@ STREAM = (
 BODY = "id: 1\ndata: one\n\n: note\nevent: tick\ndata: a\ndata: b\n\nid: 3\ndata: three\n\n"
 
 
-def events(tool: Tool, servers: Servers) -> None:
+def test_events(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says(*STREAM, body=BODY)))
     result = tool.run("sse", url, "--no-reconnect")
     expect(result.stdout == "one\na\nb\nthree\n", repr(result.stdout))
     expect("connected to http://127.0.0.1" in result.stderr, result.stderr)
 
 
-def events_as_json(tool: Tool, servers: Servers) -> None:
+def test_events_as_json(tool: Tool, servers: Servers) -> None:
     ids: list[str] = []
 
     async def script(peer: Peer) -> None:
@@ -75,13 +51,13 @@ def events_as_json(tool: Tool, servers: Servers) -> None:
     expect(ids == ["0", "3"], f"{ids}")
 
 
-def events_are_chosen(tool: Tool, servers: Servers) -> None:
+def test_events_are_chosen(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says(*STREAM, body="retry: 1\n" + BODY)))
     result = tool.run("sse", url, "--event", "tick", "--event", "tock", "--count", "2")
     expect(result.stdout == "a\nb\n" * 2, repr(result.stdout))
 
 
-def types_that_look_alike(tool: Tool, servers: Servers) -> None:
+def test_types_that_look_alike(tool: Tool, servers: Servers) -> None:
     """They are compared by their bytes."""
     body = "event: e\u0301\ndata: two scalars\n\nevent: \u00e9\ndata: one\n\n"
     url = http(servers.script(says(*STREAM, body=body)))
@@ -89,7 +65,7 @@ def types_that_look_alike(tool: Tool, servers: Servers) -> None:
     expect(result.stdout == "one\n", repr(result.stdout))
 
 
-def events_that_cannot_be_had(tool: Tool, servers: Servers) -> None:
+def test_events_that_cannot_be_had(tool: Tool, servers: Servers) -> None:
     for answer, culprit in (
         (("HTTP/1.1 404 Not Found", "Content-Length: 0"), "404"),
         (("HTTP/1.1 204 No Content",), "204"),
@@ -99,7 +75,7 @@ def events_that_cannot_be_had(tool: Tool, servers: Servers) -> None:
         expect(culprit in said, said)
 
 
-def events_interrupted(tool: Tool, servers: Servers) -> None:
+def test_events_interrupted(tool: Tool, servers: Servers) -> None:
     gone = threading.Event()
 
     async def script(peer: Peer) -> None:
@@ -116,7 +92,7 @@ def events_interrupted(tool: Tool, servers: Servers) -> None:
     expect(gone.wait(PATIENCE_S), "the connection is still there")
 
 
-def ids_are_kept(tool: Tool, servers: Servers) -> None:
+def test_ids_are_kept(tool: Tool, servers: Servers) -> None:
     """Between runs, however they end."""
     ids: list[str] = []
 
@@ -172,14 +148,14 @@ class Board:
         await peer.send("\r\n".join([*head, "", ""]).encode() + body)
 
 
-def polls(tool: Tool, servers: Servers) -> None:
+def test_polls(tool: Tool, servers: Servers) -> None:
     board = Board("ü".encode(), b"two", b"three")
     result = tool.run("poll", http(servers.script(board)), "--count", "2")
     expect(result.stdout == "ü\ntwo\n", repr(result.stdout))
     expect(board.polls[:2] == [("*/*", ""), ("*/*", "1")], f"{board.polls}")
 
 
-def polls_as_json(tool: Tool, servers: Servers) -> None:
+def test_polls_as_json(tool: Tool, servers: Servers) -> None:
     board = Board(b"one", b"\xff")
     url = http(servers.script(board))
     lines = tool.json("poll", url, "--count", "2", "--cursor", "header", "--last-event-id", "0:0")
@@ -190,7 +166,7 @@ def polls_as_json(tool: Tool, servers: Servers) -> None:
     expect([seen for _, seen in board.polls] == ["0:0", "784111777:1"], f"{board.polls}")
 
 
-def polls_that_cannot_be(tool: Tool, servers: Servers) -> None:
+def test_polls_that_cannot_be(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says("HTTP/1.1 403 Forbidden", "Content-Length: 0")))
     said = tool.run("poll", url, status=REFUSED).stderr
     expect("403" in said and "127.0.0.1" in said, said)
@@ -200,7 +176,7 @@ def polls_that_cannot_be(tool: Tool, servers: Servers) -> None:
     expect("nonsense" in said, said)
 
 
-def polls_interrupted(tool: Tool, servers: Servers) -> None:
+def test_polls_interrupted(tool: Tool, servers: Servers) -> None:
     board = Board(b"one")
     with running(tool, "poll", http(servers.script(board))) as process:
         expect(line_of(process) == "one", "no message")
@@ -209,7 +185,7 @@ def polls_interrupted(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
-def a_proxy_that_wants_credentials(tool: Tool, servers: Servers) -> None:
+def test_a_proxy_that_wants_credentials(tool: Tool, servers: Servers) -> None:
     """It is named, and not the server."""
     refusal = ("HTTP/1.1 407 No", 'Proxy-Authenticate: Basic realm="a"', "Content-Length: 0")
     proxy = http(servers.script(says(*refusal)))
@@ -228,7 +204,7 @@ def a_proxy_that_wants_credentials(tool: Tool, servers: Servers) -> None:
         expect("refresh" not in said and proxy.split("/")[2] in said, said)
 
 
-def a_proxy_that_refuses(tool: Tool, servers: Servers) -> None:
+def test_a_proxy_that_refuses(tool: Tool, servers: Servers) -> None:
     """It opens no tunnel: no server has answered."""
     proxy = http(servers.script(says("HTTP/1.1 403 No", "Content-Length: 0")))
     for command in (
@@ -241,7 +217,7 @@ def a_proxy_that_refuses(tool: Tool, servers: Servers) -> None:
         expect("answered 403 to CONNECT" in said and "Check the proxy's URL" in said, said)
 
 
-def a_server_that_plays_proxy(tool: Tool, servers: Servers) -> None:
+def test_a_server_that_plays_proxy(tool: Tool, servers: Servers) -> None:
     """Without a proxy, a 407 is an answer like any other."""
     url = servers.script(says("HTTP/1.1 407 No", "Content-Length: 0"))
     for command in (

@@ -1,29 +1,14 @@
 """`realtime ws`: how standard input becomes messages, and what follows its end."""
 
-import functools
 import signal
 import tempfile
 
 from command_line import DONE, INTERRUPTED, USAGE, Tool, ends, line_of, running
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, expect
 from servers import Peer, Servers, frame
 
 
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    tool = Tool(build)
-    for test in (
-        all_is_sent_before_it_closes,
-        what_the_server_still_sends_comes_before_it_closes,
-        a_close_waits_for_the_server,
-        an_input_that_has_ended_is_told,
-        bytes_that_are_no_text,
-        bytes_go_as_they_are,
-    ):
-        name = "tool: " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, tool, servers))
-
-
-def all_is_sent_before_it_closes(tool: Tool, servers: Servers) -> None:
+def test_all_is_sent_before_it_closes(tool: Tool, servers: Servers) -> None:
     received: list[tuple[int, bytes]] = []
 
     async def script(peer: Peer) -> None:
@@ -39,14 +24,14 @@ def all_is_sent_before_it_closes(tool: Tool, servers: Servers) -> None:
     expect([payload for _, payload in received] == text.encode().split(), "not what was sent")
 
 
-def what_the_server_still_sends_comes_before_it_closes(tool: Tool, servers: Servers) -> None:
+def test_what_the_server_still_sends_comes_before_it_closes(tool: Tool, servers: Servers) -> None:
     """A server that has seen a close frame answers nothing any more."""
     text = "".join(f"{number} {'x' * 1000}\n" for number in range(3000))
     result = tool.run("ws", servers.echo(), "--close", text=text)
     expect(result.stdout == text, f"{len(result.stdout)} of {len(text)} characters")
 
 
-def a_close_waits_for_the_server(tool: Tool, servers: Servers) -> None:
+def test_a_close_waits_for_the_server(tool: Tool, servers: Servers) -> None:
     """However long it takes to read: until it has answered a ping behind everything."""
     received: list[int] = []
 
@@ -66,7 +51,7 @@ def a_close_waits_for_the_server(tool: Tool, servers: Servers) -> None:
     expect(result.stdout == "late\n", repr(result.stdout))
 
 
-def an_input_that_has_ended_is_told(tool: Tool, servers: Servers) -> None:
+def test_an_input_that_has_ended_is_told(tool: Tool, servers: Servers) -> None:
     with running(tool, "ws", servers.echo()) as process:
         assert process.stdin is not None
         process.stdin.write(b"one\n")
@@ -80,14 +65,14 @@ def an_input_that_has_ended_is_told(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
-def bytes_that_are_no_text(tool: Tool, servers: Servers) -> None:
+def test_bytes_that_are_no_text(tool: Tool, servers: Servers) -> None:
     with running(tool, "ws", servers.echo()) as process:
         output, said = process.communicate(b"good\n\xff\xfe\n", PATIENCE_S)
         expect(b"line 2 of the input is not UTF-8" in said, repr(said))
         ends(process, USAGE)
 
 
-def bytes_go_as_they_are(tool: Tool, servers: Servers) -> None:
+def test_bytes_go_as_they_are(tool: Tool, servers: Servers) -> None:
     """A line end is a byte like any other, both ways."""
     kinds: set[int] = set()
 

@@ -1,6 +1,5 @@
 """`realtime listen`: the way messages come, each change of it, and how it ends."""
 
-import functools
 import signal
 
 from command_line import (
@@ -15,24 +14,8 @@ from command_line import (
     line_of,
     running,
 )
-from harness import Build, Suite, expect
+from harness import expect
 from servers import Peer, Servers
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    tool = Tool(build)
-    for test in (
-        the_legs_are_told,
-        tokens_are_refreshed,
-        lines_are_sent,
-        a_line_that_is_refused_is_told,
-        what_is_fatal,
-        a_server_that_was_never_reached,
-        an_outage_is_outlived,
-        an_interrupted_one_closes,
-    ):
-        name = "tool: listen: " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, tool, servers))
 
 
 async def ends_with(peer: Peer, status: str, body: str = "", *headers: str) -> None:
@@ -46,7 +29,7 @@ async def streams(peer: Peer, body: str) -> None:
     await peer.read_to_end()
 
 
-def the_legs_are_told(tool: Tool, servers: Servers) -> None:
+def test_the_legs_are_told(tool: Tool, servers: Servers) -> None:
     """No WebSocket here: events come, and each has its id."""
 
     async def script(peer: Peer) -> None:
@@ -72,7 +55,7 @@ def the_legs_are_told(tool: Tool, servers: Servers) -> None:
     expect("connected by Server-Sent Events" in result.stderr, result.stderr)
 
 
-def tokens_are_refreshed(tool: Tool, servers: Servers) -> None:
+def test_tokens_are_refreshed(tool: Tool, servers: Servers) -> None:
     async def server(peer: Peer) -> None:
         if b"POST /token" in peer.request:
             good = peer.header("Authorization") == "Basic Yzpz"
@@ -96,7 +79,7 @@ def tokens_are_refreshed(tool: Tool, servers: Servers) -> None:
     expect("401" in said and "stale" not in said, said)
 
 
-def lines_are_sent(tool: Tool, servers: Servers) -> None:
+def test_lines_are_sent(tool: Tool, servers: Servers) -> None:
     url = http(servers.echo())
     with running(tool, "listen", url, "--send", "--json") as process:
         assert process.stdin is not None
@@ -110,7 +93,7 @@ def lines_are_sent(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
-def a_line_that_is_refused_is_told(tool: Tool, servers: Servers) -> None:
+def test_a_line_that_is_refused_is_told(tool: Tool, servers: Servers) -> None:
     """And the next one is sent all the same."""
 
     async def script(peer: Peer) -> None:
@@ -136,7 +119,7 @@ def a_line_that_is_refused_is_told(tool: Tool, servers: Servers) -> None:
     expect(arrived == [b"bad", b"good", b"bad"], f"{arrived}")
 
 
-def what_is_fatal(tool: Tool, servers: Servers) -> None:
+def test_what_is_fatal(tool: Tool, servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await ends_with(peer, "404 Not Found")
 
@@ -163,7 +146,7 @@ def what_is_fatal(tool: Tool, servers: Servers) -> None:
     expect(500 <= told[0]["delay_ms"] <= 1000, f"{told[0]}")
 
 
-def a_server_that_was_never_reached(tool: Tool, servers: Servers) -> None:
+def test_a_server_that_was_never_reached(tool: Tool, servers: Servers) -> None:
     """One round is enough, unless more are asked for."""
     said = tool.run("listen", "http://127.0.0.1:1/", "--transports", "poll", status=UNREACHABLE)
     last = said.stderr.splitlines()[-1]
@@ -176,7 +159,7 @@ def a_server_that_was_never_reached(tool: Tool, servers: Servers) -> None:
     expect("--ca-file" in said.stderr, said.stderr)
 
 
-def an_outage_is_outlived(tool: Tool, servers: Servers) -> None:
+def test_an_outage_is_outlived(tool: Tool, servers: Servers) -> None:
     """Of a server that was reached, without an option."""
     visits: list[str] = []
 
@@ -199,7 +182,7 @@ def an_outage_is_outlived(tool: Tool, servers: Servers) -> None:
     expect(visits == ["", "1", "1", "1"], f"{visits}")
 
 
-def an_interrupted_one_closes(tool: Tool, servers: Servers) -> None:
+def test_an_interrupted_one_closes(tool: Tool, servers: Servers) -> None:
     url = http(servers.echo())
     with running(tool, "listen", url) as process:
         expect("connected by WebSocket" in line_of(process, "stderr"), "no WebSocket")

@@ -2,7 +2,6 @@
 not."""
 
 import fcntl
-import functools
 import os
 import signal
 import subprocess
@@ -11,23 +10,8 @@ import termios
 import time
 
 from command_line import DONE, INTERRUPTED, OTHER, UNREAD, USAGE, Tool, ends, http, line_of, running
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, expect
 from servers import Peer, Servers, frame
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    tool = Tool(build)
-    for test in (
-        interrupted_with_a_reader_that_does_not_read,
-        reader_goes_away,
-        output_has_no_room,
-        output_that_does_not_block,
-        input_that_does_not_block,
-        what_the_parent_has_closed,
-        a_line_without_end,
-    ):
-        name = "tool: " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, tool, servers))
 
 
 def fills(process: subprocess.Popen[bytes], pipe: int) -> None:
@@ -47,7 +31,7 @@ def spent(process: subprocess.Popen[bytes]) -> float:
     return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
-def interrupted_with_a_reader_that_does_not_read(tool: Tool, servers: Servers) -> None:
+def test_interrupted_with_a_reader_that_does_not_read(tool: Tool, servers: Servers) -> None:
     """It is waited for no longer than for a closing handshake."""
 
     async def flood(peer: Peer) -> None:
@@ -62,7 +46,7 @@ def interrupted_with_a_reader_that_does_not_read(tool: Tool, servers: Servers) -
         ends(process, INTERRUPTED)
 
 
-def reader_goes_away(tool: Tool, servers: Servers) -> None:
+def test_reader_goes_away(tool: Tool, servers: Servers) -> None:
     async def flood(peer: Peer) -> None:
         await peer.send(peer.answer())
         while True:
@@ -78,7 +62,7 @@ def reader_goes_away(tool: Tool, servers: Servers) -> None:
         expect(said == b"realtime: connected\n", f"said {said!r}")
 
 
-def output_has_no_room(tool: Tool, servers: Servers) -> None:
+def test_output_has_no_room(tool: Tool, servers: Servers) -> None:
     with open("/dev/full", "wb") as full:
         process = tool.start("ws", servers.echo(), stdout=full)
         _, said = process.communicate(b"line\n", PATIENCE_S)
@@ -88,7 +72,7 @@ def output_has_no_room(tool: Tool, servers: Servers) -> None:
     expect(lines[1:] == [expected], f"said {lines}")
 
 
-def output_that_does_not_block(tool: Tool, servers: Servers) -> None:
+def test_output_that_does_not_block(tool: Tool, servers: Servers) -> None:
     """A parent has made it so, and reads slowly: that is waited for, and not asked again and
     again."""
     line = "x" * 4095
@@ -111,7 +95,7 @@ def output_that_does_not_block(tool: Tool, servers: Servers) -> None:
         ends(process, DONE)
 
 
-def input_that_does_not_block(tool: Tool, servers: Servers) -> None:
+def test_input_that_does_not_block(tool: Tool, servers: Servers) -> None:
     """Nor is it at its end when there is nothing yet."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
@@ -124,7 +108,7 @@ def input_that_does_not_block(tool: Tool, servers: Servers) -> None:
         ends(process, DONE)
 
 
-def what_the_parent_has_closed(tool: Tool, servers: Servers) -> None:
+def test_what_the_parent_has_closed(tool: Tool, servers: Servers) -> None:
     """Standard error is not needed, the others are."""
     url = servers.echo()
 
@@ -142,7 +126,7 @@ def what_the_parent_has_closed(tool: Tool, servers: Servers) -> None:
     expect("standard input cannot be read" in said, said)
 
 
-def a_line_without_end(tool: Tool, servers: Servers) -> None:
+def test_a_line_without_end(tool: Tool, servers: Servers) -> None:
     """It is not kept in memory for ever."""
     for arguments, status in (
         (["ws", servers.echo()], USAGE),
@@ -151,7 +135,7 @@ def a_line_without_end(tool: Tool, servers: Servers) -> None:
         with open("/dev/zero") as zeros, running(tool, *arguments, stdin=zeros) as process:
             said = ""
             while "line 1 of the input has more than 64 MiB" not in said:
-                said = line_of(process, "stderr")
+                said += line_of(process, "stderr")
             if status == INTERRUPTED:
                 process.send_signal(signal.SIGINT)
             ends(process, status)

@@ -1,7 +1,6 @@
 """Requests by the command-line tool."""
 
 import asyncio
-import functools
 import pathlib
 import signal
 import socket
@@ -23,38 +22,14 @@ from command_line import (
     running,
     says,
 )
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, expect
 from nchan import Nchan
 from servers import Peer, Servers, frame
 
 OK = "HTTP/1.1 200 OK"
 
 
-def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
-    tool = Tool(build)
-    suite.add("tool: all of it with Nchan", functools.partial(all_of_it, tool, nchan))
-    for test in (
-        answers_are_written,
-        answers_as_json,
-        answers_into_a_file,
-        nobody_reads_the_answer,
-        errors_are_told,
-        data_is_sent,
-        what_fails_is_tried_again,
-        requests_that_cannot_be,
-        time_runs_out,
-        an_answer_that_stands_still,
-        a_silent_port_for_tls,
-        requests_interrupted,
-        answers_on_a_terminal,
-        messages_have_no_control,
-        long_transfers_are_shown,
-    ):
-        name = "tool: " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, tool, servers))
-
-
-def all_of_it(tool: Tool, nchan: Nchan) -> None:
+def test_all_of_it(tool: Tool, nchan: Nchan) -> None:
     """What is posted comes by every transport, and one cursor serves them."""
     lines = ["one", "zwei ü", "three"]
     trust = ["--ca-file", str(nchan.ca_file)]
@@ -94,7 +69,7 @@ class Recorder:
         await peer.send(head.encode() + b"done")
 
 
-def answers_are_written(tool: Tool, servers: Servers) -> None:
+def test_answers_are_written(tool: Tool, servers: Servers) -> None:
     data = bytes(range(256)) * 5000
     head = f"{OK}\r\nContent-Length: {len(data)}\r\nX-Some: thing\r\n\r\n".encode()
 
@@ -111,7 +86,7 @@ def answers_are_written(tool: Tool, servers: Servers) -> None:
         expect(output == data and b"X-Some: thing\n" in said and b"200 OK" in said, repr(said))
 
 
-def answers_as_json(tool: Tool, servers: Servers) -> None:
+def test_answers_as_json(tool: Tool, servers: Servers) -> None:
     fields = ("Set-Cookie: a=b", "Set-Cookie: c=d", "Content-Length: 5")
     url = http(servers.script(says(OK, *fields, body='"ü"\n')))
     (line,) = tool.json("get", url + "path?q=1")
@@ -125,7 +100,7 @@ def answers_as_json(tool: Tool, servers: Servers) -> None:
     expect(line["status"] == 404 and line["data"] == "none", f"{line}")
 
 
-def answers_into_a_file(tool: Tool, servers: Servers) -> None:
+def test_answers_into_a_file(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says(OK, "Content-Length: 5", body="hello")))
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "body")
@@ -143,7 +118,7 @@ def answers_into_a_file(tool: Tool, servers: Servers) -> None:
         expect("no/body" in said and "No such file" in said, said)
 
 
-def nobody_reads_the_answer(tool: Tool, servers: Servers) -> None:
+def test_nobody_reads_the_answer(tool: Tool, servers: Servers) -> None:
     size = 8 << 20
     url = http(servers.script(says(OK, f"Content-Length: {size}", body="x" * size)))
     with running(tool, "get", url) as process:
@@ -161,7 +136,7 @@ def nobody_reads_the_answer(tool: Tool, servers: Servers) -> None:
         ends(process, OTHER)
 
 
-def errors_are_told(tool: Tool, servers: Servers) -> None:
+def test_errors_are_told(tool: Tool, servers: Servers) -> None:
     url = http(servers.script(says("HTTP/1.1 404 Not Found", "Content-Length: 4", body="none")))
     result = tool.run("get", url + "a?token=secret", status=REFUSED)
     expect(result.stdout == "none" and "404 Not Found" in result.stderr, result.stderr)
@@ -170,7 +145,7 @@ def errors_are_told(tool: Tool, servers: Servers) -> None:
     expect("127.0.0.1:1" in said and "whether the server runs" in said, said)
 
 
-def data_is_sent(tool: Tool, servers: Servers) -> None:
+def test_data_is_sent(tool: Tool, servers: Servers) -> None:
     server = Recorder()
     url = http(servers.script(server))
     expect(tool.run("post", url + "a?b=c", "--data", "ü").stdout == "done", "no answer")
@@ -193,7 +168,7 @@ def data_is_sent(tool: Tool, servers: Servers) -> None:
     expect([bool(key) for key in server.keys] == [False] * 3 + [True, False], "keys")
 
 
-def what_fails_is_tried_again(tool: Tool, servers: Servers) -> None:
+def test_what_fails_is_tried_again(tool: Tool, servers: Servers) -> None:
     server = Recorder(503, 503)
     expect(tool.run("get", http(servers.script(server))).stdout == "done", "no answer")
     expect(len(server.requests) == 3, f"{server.requests}")
@@ -206,7 +181,7 @@ def what_fails_is_tried_again(tool: Tool, servers: Servers) -> None:
     expect(len(server.requests) == 1, f"{server.requests}")
 
 
-def requests_that_cannot_be(tool: Tool, _: Servers) -> None:
+def test_requests_that_cannot_be(tool: Tool) -> None:
     for arguments, culprit in (
         (["get", "http://127.0.0.1/", "--data", "x"], "sends no body"),
         (["post", "http://127.0.0.1/", "--data", "x", "--data-file", "y"], "--data-file"),
@@ -220,7 +195,7 @@ def requests_that_cannot_be(tool: Tool, _: Servers) -> None:
     expect("/no/file" in said, said)
 
 
-def time_runs_out(tool: Tool, servers: Servers) -> None:
+def test_time_runs_out(tool: Tool, servers: Servers) -> None:
     async def silent(peer: Peer) -> None:
         await peer.read_to_end()
 
@@ -229,7 +204,7 @@ def time_runs_out(tool: Tool, servers: Servers) -> None:
     expect("127.0.0.1" in said and "See --max-time." in said, said)
 
 
-def an_answer_that_stands_still(tool: Tool, servers: Servers) -> None:
+def test_an_answer_that_stands_still(tool: Tool, servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(f"{OK}\r\nContent-Length: 9\r\n\r\nbegin".encode())
         await peer.read_to_end()
@@ -244,7 +219,7 @@ def an_answer_that_stands_still(tool: Tool, servers: Servers) -> None:
     expect("--idle-timeout" in said, said)
 
 
-def a_silent_port_for_tls(tool: Tool, _: Servers) -> None:
+def test_a_silent_port_for_tls(tool: Tool) -> None:
     """TCP connects, and nothing answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -259,7 +234,7 @@ def a_silent_port_for_tls(tool: Tool, _: Servers) -> None:
             expect("firewall" not in said, said)
 
 
-def requests_interrupted(tool: Tool, servers: Servers) -> None:
+def test_requests_interrupted(tool: Tool, servers: Servers) -> None:
     came = threading.Event()
 
     async def script(peer: Peer) -> None:
@@ -275,7 +250,7 @@ def requests_interrupted(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
-def answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
+def test_answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
     for body, shown in (
         ("a\x1b[2Jb", "a\\u{1b}[2Jb\r\n"),
         ("\0", "\\u{0}\r\n"),
@@ -296,7 +271,7 @@ def answers_on_a_terminal(tool: Tool, servers: Servers) -> None:
         screen.expect("2 bytes")
 
 
-def messages_have_no_control(tool: Tool, servers: Servers) -> None:
+def test_messages_have_no_control(tool: Tool, servers: Servers) -> None:
     """Nor where they are written to a file, which a terminal may show later."""
     status, header = "HTTP/1.1 404 \x1b[2Jno\x07", "X-Evil: \x1b]0;own\x07"
     url = http(servers.script(says(status, header, "Content-Length: 5", body="\x1b[31m")))
@@ -315,7 +290,7 @@ def messages_have_no_control(tool: Tool, servers: Servers) -> None:
     expect(not {"\x1b", "\x07"} & set(said), repr(said))
 
 
-def long_transfers_are_shown(tool: Tool, servers: Servers) -> None:
+def test_long_transfers_are_shown(tool: Tool, servers: Servers) -> None:
     """On a terminal, when the body goes elsewhere; and the line is taken away at the end."""
     piece = bytes(100_000)
     more = servers.event()

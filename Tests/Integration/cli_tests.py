@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import functools
 import json
 import re
 import signal
@@ -29,35 +28,8 @@ from command_line import (
     running,
     says,
 )
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, expect
 from servers import Peer, Servers, frame
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    tool = Tool(build)
-    for test in (
-        help_tells_the_exit_codes,
-        arguments_that_cannot_be,
-        lines_go_there_and_back,
-        input_ends_before_the_messages_do,
-        json_lines,
-        what_the_request_says,
-        refusals,
-        nobody_listens,
-        tls_is_checked,
-        peer_closes,
-        it_comes_back,
-        it_comes_back_after_a_normal_close,
-        round_trips,
-        interrupted,
-        interrupted_while_connecting,
-        interrupted_twice,
-        terminal,
-        terminal_interrupted,
-        terminal_is_not_given_control,
-    ):
-        name = "tool: " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, tool, servers))
 
 
 async def echo(peer: Peer) -> None:
@@ -72,7 +44,7 @@ async def echo(peer: Peer) -> None:
 # By itself
 
 
-def help_tells_the_exit_codes(tool: Tool, _: Servers) -> None:
+def test_help_tells_the_exit_codes(tool: Tool) -> None:
     text = tool.run("--help").stdout
     for name in ("NO_PROXY", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
         expect(name in text, text)
@@ -86,7 +58,7 @@ def help_tells_the_exit_codes(tool: Tool, _: Servers) -> None:
     expect(re.fullmatch(r"realtime \d+\.\d+\.\d+\n", tool.run("--version").stdout) is not None, "")
 
 
-def arguments_that_cannot_be(tool: Tool, _: Servers) -> None:
+def test_arguments_that_cannot_be(tool: Tool) -> None:
     for arguments, culprit in (
         (["ws"], "<url>"),
         (["ws", "nonsense"], "nonsense"),
@@ -119,14 +91,14 @@ def arguments_that_cannot_be(tool: Tool, _: Servers) -> None:
 # WebSocket, through pipes
 
 
-def lines_go_there_and_back(tool: Tool, servers: Servers) -> None:
+def test_lines_go_there_and_back(tool: Tool, servers: Servers) -> None:
     text = "one\n\n ü 🙂 \nlast"
     result = tool.run("ws", servers.echo(), "--count", "4", text=text)
     expect(result.stdout == text + "\n", repr(result.stdout))
     expect("connected" in result.stderr and "permessage-deflate" in result.stderr, result.stderr)
 
 
-def input_ends_before_the_messages_do(tool: Tool, servers: Servers) -> None:
+def test_input_ends_before_the_messages_do(tool: Tool, servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer())
         opcode, payload = await peer.read_frame()
@@ -138,7 +110,7 @@ def input_ends_before_the_messages_do(tool: Tool, servers: Servers) -> None:
     expect(result.stdout == "one\ntwo\n", repr(result.stdout))
 
 
-def json_lines(tool: Tool, servers: Servers) -> None:
+def test_json_lines(tool: Tool, servers: Servers) -> None:
     url = servers.echo(subprotocols=["chat"])
     text = 'say "ü\\\t\x01\x7f"'
     lines = tool.json("ws", url, "--subprotocol", "chat", "--count", "1", text=text + "\n")
@@ -156,7 +128,7 @@ def json_lines(tool: Tool, servers: Servers) -> None:
         expect(base64.b64decode(line["base64"], validate=True) == data.encode(), f"{line}")
 
 
-def what_the_request_says(tool: Tool, servers: Servers) -> None:
+def test_what_the_request_says(tool: Tool, servers: Servers) -> None:
     requests: list[dict[str, str]] = []
     names = ["X-One", "Authorization", "Origin", "Sec-WebSocket-Protocol", "Host"]
     names.append("Sec-WebSocket-Extensions")
@@ -192,7 +164,7 @@ def what_the_request_says(tool: Tool, servers: Servers) -> None:
     expect(third["Sec-WebSocket-Extensions"] == "", f"{third}")
 
 
-def refusals(tool: Tool, servers: Servers) -> None:
+def test_refusals(tool: Tool, servers: Servers) -> None:
     for status, advice in ((404, "nothing at this path"), (401, "--bearer"), (503, "")):
         url = servers.script(says(f"HTTP/1.1 {status} No", "Content-Length: 0"))
         said = tool.run("ws", url, status=REFUSED).stderr
@@ -202,7 +174,7 @@ def refusals(tool: Tool, servers: Servers) -> None:
         expect(line["status"] == status, f"{line}")
 
 
-def nobody_listens(tool: Tool, _: Servers) -> None:
+def test_nobody_listens(tool: Tool) -> None:
     for command, scheme in (("ws", "ws"), ("sse", "http")):
         arguments = [command, f"{scheme}://127.0.0.1:1/"]
         if command == "sse":
@@ -214,7 +186,7 @@ def nobody_listens(tool: Tool, _: Servers) -> None:
     expect("proxy 127.0.0.1:1: " in said and "--proxy none" in said, said)
 
 
-def tls_is_checked(tool: Tool, servers: Servers) -> None:
+def test_tls_is_checked(tool: Tool, servers: Servers) -> None:
     tls = servers.tls()
     url = servers.echo(tls)
     said = tool.run("ws", url, status=UNTRUSTED).stderr
@@ -240,7 +212,7 @@ def tls_is_checked(tool: Tool, servers: Servers) -> None:
         expect(result.stdout == "hello\n", result.stdout)
 
 
-def peer_closes(tool: Tool, servers: Servers) -> None:
+def test_peer_closes(tool: Tool, servers: Servers) -> None:
     for code, status in ((1000, DONE), (1001, DONE), (1011, CLOSED), (4000, CLOSED)):
 
         async def script(peer: Peer, code: int = code) -> None:
@@ -261,7 +233,7 @@ def peer_closes(tool: Tool, servers: Servers) -> None:
     tool.run("ws", servers.script(breaks), status=LOST)
 
 
-def it_comes_back(tool: Tool, servers: Servers) -> None:
+def test_it_comes_back(tool: Tool, servers: Servers) -> None:
     visits: list[int] = []
 
     async def script(peer: Peer) -> None:
@@ -277,7 +249,7 @@ def it_comes_back(tool: Tool, servers: Servers) -> None:
     expect(lost["attempt"] == 1 and 500 <= lost["delay_ms"] <= 1000, f"{lost}")
 
 
-def it_comes_back_after_a_normal_close(tool: Tool, servers: Servers) -> None:
+def test_it_comes_back_after_a_normal_close(tool: Tool, servers: Servers) -> None:
     visits: list[int] = []
 
     async def script(peer: Peer) -> None:
@@ -296,7 +268,7 @@ def it_comes_back_after_a_normal_close(tool: Tool, servers: Servers) -> None:
     expect("needs --reconnect" in said, said)
 
 
-def round_trips(tool: Tool, servers: Servers) -> None:
+def test_round_trips(tool: Tool, servers: Servers) -> None:
     with running(tool, "ws", servers.echo(), "--ping", "0.02", "--json") as process:
         while (line := json.loads(line_of(process)))["event"] != "pong":
             expect(line["event"] == "open", f"{line}")
@@ -327,7 +299,7 @@ class Recorder:
         expect(event.wait(PATIENCE_S), "the server waits in vain")
 
 
-def interrupted(tool: Tool, servers: Servers) -> None:
+def test_interrupted(tool: Tool, servers: Servers) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         server = Recorder()
         with running(tool, "ws", servers.script(server)) as process:
@@ -338,7 +310,7 @@ def interrupted(tool: Tool, servers: Servers) -> None:
         expect(server.code == 1001, f"closed with {server.code}")
 
 
-def interrupted_while_connecting(tool: Tool, servers: Servers) -> None:
+def test_interrupted_while_connecting(tool: Tool, servers: Servers) -> None:
     came = threading.Event()
 
     async def silent(peer: Peer) -> None:
@@ -351,7 +323,7 @@ def interrupted_while_connecting(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
-def interrupted_twice(tool: Tool, servers: Servers) -> None:
+def test_interrupted_twice(tool: Tool, servers: Servers) -> None:
     """The peer does not answer the close frame, and ten seconds are too long for somebody."""
     server = Recorder(answers_close=False)
     with running(tool, "ws", servers.script(server)) as process:
@@ -367,7 +339,7 @@ def interrupted_twice(tool: Tool, servers: Servers) -> None:
 # Through a terminal
 
 
-def terminal(tool: Tool, servers: Servers) -> None:
+def test_terminal(tool: Tool, servers: Servers) -> None:
     with Terminal(tool, "ws", servers.echo()) as screen:
         screen.expect("Ctrl-D closes")
         screen.type("hello\n")
@@ -377,7 +349,7 @@ def terminal(tool: Tool, servers: Servers) -> None:
         ends(screen.process, DONE)
 
 
-def terminal_interrupted(tool: Tool, servers: Servers) -> None:
+def test_terminal_interrupted(tool: Tool, servers: Servers) -> None:
     server = Recorder()
     with Terminal(tool, "ws", servers.script(server)) as screen:
         screen.expect("hello")
@@ -387,7 +359,7 @@ def terminal_interrupted(tool: Tool, servers: Servers) -> None:
     expect(server.code == 1001, f"closed with {server.code}")
 
 
-def terminal_is_not_given_control(tool: Tool, servers: Servers) -> None:
+def test_terminal_is_not_given_control(tool: Tool, servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         evil = frame(1, "a\x1b[2J\u009bb".encode()) + frame(2, b"\x1b[2J")
         await peer.send(peer.answer() + evil + frame(8, b"\x0f\xa0\x1b[2Jbye"))

@@ -1,7 +1,6 @@
 """Files and pipes as the bodies of requests, sent by the command-line tool while they are read."""
 
 import asyncio
-import functools
 import os
 import pathlib
 import re
@@ -11,31 +10,12 @@ import tempfile
 import threading
 
 from command_line import INTERRUPTED, OTHER, REFUSED, Terminal, Tool, ends, http, running
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, expect
 from servers import Peer, Servers
 
 LARGE = 200_000_000
 #: Half of what is sent.
 MOST_RESIDENT = 100_000_000
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    tool = Tool(build)
-    for test in (
-        files_have_a_length,
-        pipes_come_in_chunks,
-        files_are_sent_again,
-        pipes_are_sent_once,
-        large_files_are_not_kept,
-        large_pipes_are_not_kept,
-        files_that_change_are_told,
-        folders_are_no_bodies,
-        waiting_for_input_is_interrupted,
-        uploads_are_shown,
-        typed_bodies_are_sent,
-    ):
-        name = "tool: " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, tool, servers))
 
 
 class Upload:
@@ -82,7 +62,7 @@ class Upload:
         await self.answer(peer)
 
 
-def files_have_a_length(tool: Tool, servers: Servers) -> None:
+def test_files_have_a_length(tool: Tool, servers: Servers) -> None:
     """Also as standard input, from where that has come to."""
     server = Upload()
     url = http(servers.script(server))
@@ -104,7 +84,7 @@ def files_have_a_length(tool: Tool, servers: Servers) -> None:
     expect(set(server.types) == {"application/octet-stream"}, f"{server.types}")
 
 
-def pipes_come_in_chunks(tool: Tool, servers: Servers) -> None:
+def test_pipes_come_in_chunks(tool: Tool, servers: Servers) -> None:
     """Each as it comes: the next is written when the server has the last."""
     came: list[threading.Event] = [threading.Event() for _ in range(3)]
     server = Upload()
@@ -130,7 +110,7 @@ def pipes_come_in_chunks(tool: Tool, servers: Servers) -> None:
     expect(server.types == ["text/x"], f"{server.types}")
 
 
-def files_are_sent_again(tool: Tool, servers: Servers) -> None:
+def test_files_are_sent_again(tool: Tool, servers: Servers) -> None:
     """After a status that asks for it, and after a connection that broke within the body."""
     data = os.urandom(300_000)
     server = Upload(503)
@@ -149,7 +129,7 @@ def files_are_sent_again(tool: Tool, servers: Servers) -> None:
     expect(server.bodies[1:] == [data, data], f"{server.sizes}")
 
 
-def pipes_are_sent_once(tool: Tool, servers: Servers) -> None:
+def test_pipes_are_sent_once(tool: Tool, servers: Servers) -> None:
     """What was taken cannot be taken again, so the answer is the last one."""
     server = Upload(503)
     url = http(servers.script(server))
@@ -190,19 +170,19 @@ def takes_little_memory(
     expect(0 < most < MOST_RESIDENT, f"{most} bytes resident")
 
 
-def large_files_are_not_kept(tool: Tool, servers: Servers) -> None:
+def test_large_files_are_not_kept(tool: Tool, servers: Servers) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.truncate(LARGE)
         takes_little_memory(tool, servers, str(LARGE), file.name)
 
 
-def large_pipes_are_not_kept(tool: Tool, servers: Servers) -> None:
+def test_large_pipes_are_not_kept(tool: Tool, servers: Servers) -> None:
     command = ["head", "-c", str(LARGE), "/dev/zero"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
         takes_little_memory(tool, servers, "chunked", "-", stdin=writer.stdout)
 
 
-def files_that_change_are_told(tool: Tool, servers: Servers) -> None:
+def test_files_that_change_are_told(tool: Tool, servers: Servers) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.truncate(LARGE)
 
@@ -215,12 +195,12 @@ def files_that_change_are_told(tool: Tool, servers: Servers) -> None:
         expect(file.name in said and "became shorter" in said, said)
 
 
-def folders_are_no_bodies(tool: Tool, _: Servers) -> None:
+def test_folders_are_no_bodies(tool: Tool) -> None:
     said = tool.run("put", "http://127.0.0.1:1/", "--data-file", "/tmp", status=OTHER).stderr
     expect("/tmp" in said and "Is a directory" in said, said)
 
 
-def waiting_for_input_is_interrupted(tool: Tool, servers: Servers) -> None:
+def test_waiting_for_input_is_interrupted(tool: Tool, servers: Servers) -> None:
     came = threading.Event()
 
     async def script(peer: Peer) -> None:
@@ -233,7 +213,7 @@ def waiting_for_input_is_interrupted(tool: Tool, servers: Servers) -> None:
         ends(process, INTERRUPTED)
 
 
-def uploads_are_shown(tool: Tool, servers: Servers) -> None:
+def test_uploads_are_shown(tool: Tool, servers: Servers) -> None:
     """On a terminal, and taken away before the answer is shown there."""
     server = Upload(keep=False)
     seen = servers.event()
@@ -263,7 +243,7 @@ def uploads_are_shown(tool: Tool, servers: Servers) -> None:
     expect(server.sizes == [LARGE], f"{server.sizes}")
 
 
-def typed_bodies_are_sent(tool: Tool, servers: Servers) -> None:
+def test_typed_bodies_are_sent(tool: Tool, servers: Servers) -> None:
     server = Upload()
     url = http(servers.script(server))
     with Terminal(tool, "post", url, "--data-file", "-") as screen:

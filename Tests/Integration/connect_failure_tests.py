@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import os
 import pathlib
 import socket
@@ -17,11 +16,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import librealtime
+import pytest
 from certificates import TLS
-from harness import PATIENCE_S, ROOT, Suite, expect
+from harness import PATIENCE_S, ROOT, expect
 from http2_server import DATA, END_HEADERS, END_STREAM, HEADERS, STATUS_200, HTTP2Server, frame
 from rest_server import RESTServer
-from watch import add_async
 
 VARIABLES = ("CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 #: More than `max_per_host` by default.
@@ -38,26 +37,6 @@ async def main():
             print(error.name, error)
 asyncio.run(main())
 """
-
-
-def add(suite: Suite) -> None:
-    tests: dict[str, Any] = {
-        "nobody listens": refused,
-        "no such name": unknown_name,
-        "no such Unix socket": no_socket,
-        "a port without TLS": plain_text,
-        "a port that says nothing": silence,
-        "a port that accepts nothing": no_accept,
-        "HTTP/2 streams do not wait for each other": streams,
-        "all variables of certificates are ignored for a ca_file": ca_file_goes_first,
-    }
-    for status in REFUSALS:
-        tests[f"a proxy answers {status} to CONNECT"] = functools.partial(proxy_refuses, status)
-    for variable in VARIABLES:
-        tests[f"certificates of {variable}"] = functools.partial(trusts, variable)
-    for variable in VARIABLES[:2]:
-        tests[f"certificates of {variable} that are missing"] = functools.partial(misses, variable)
-    add_async(suite, {f"connecting: {name}": test for name, test in tests.items()})
 
 
 async def failures(
@@ -86,7 +65,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-async def refused() -> None:
+async def test_refused() -> None:
     port = free_port()
     for error in await failures(f"http://127.0.0.1:{port}/"):
         expect(error.name == "RT_ERROR_CONNECT", f"{error.name}")
@@ -94,19 +73,19 @@ async def refused() -> None:
         expect(error.message.endswith(text), error.message)
 
 
-async def unknown_name() -> None:
+async def test_unknown_name() -> None:
     for error in await failures("http://unknown.invalid/"):
         expect(error.name == "RT_ERROR_RESOLVE", f"{error.name}")
         expect("its name cannot be resolved" in error.message, error.message)
         expect(error.message.count("unknown.invalid") == 1, error.message)
 
 
-async def no_socket() -> None:
+async def test_no_socket() -> None:
     for error in await failures("http://localhost/", unix_socket="/nowhere/at/all"):
         expect("no such file or directory" in error.message, error.message)
 
 
-async def plain_text() -> None:
+async def test_plain_text() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as place:
         for error in await failures(f"https://{place}/"):
             expect(error.name == "RT_ERROR_TLS", f"{error.name}")
@@ -114,7 +93,7 @@ async def plain_text() -> None:
             expect("http:// or ws://" in error.message, error.message)
 
 
-async def silence() -> None:
+async def test_silence() -> None:
     """The server accepts connections, and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -134,7 +113,7 @@ async def silence() -> None:
         expect(text in opening.message, opening.message)
 
 
-async def no_accept() -> None:
+async def test_no_accept() -> None:
     """The kernel drops connections once the queue of those to accept is full."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         with socket.create_connection(listener.getsockname()):
@@ -167,7 +146,8 @@ def answering(answer: bytes) -> Iterator[str]:
     thread.join()
 
 
-async def proxy_refuses(status: int) -> None:
+@pytest.mark.parametrize("status", REFUSALS)
+async def test_proxy_refuses(status: int) -> None:
     with answering(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status) as proxy:
         for error in await failures("https://example.org/", proxy=f"http://{proxy}"):
             expect(error.name == "RT_ERROR_PROXY", f"{error.name}")
@@ -182,7 +162,7 @@ async def proxy_refuses(status: int) -> None:
         expect(event.http_status == status, f"{event}")
 
 
-async def streams() -> None:
+async def test_streams() -> None:
     """Each request but the last is answered by a head, and its body comes after the last one's."""
     waiting: list[int] = []
 
@@ -222,7 +202,8 @@ def run(url: str, **variables: object) -> str:
     return result.stdout.strip()
 
 
-async def trusts(variable: str) -> None:
+@pytest.mark.parametrize("variable", VARIABLES)
+async def test_trusts(variable: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tls = TLS(pathlib.Path(folder), "127.0.0.1")
         value = tls.ca_folder() if variable == "SSL_CERT_DIR" else tls.ca_file
@@ -233,7 +214,8 @@ async def trusts(variable: str) -> None:
             expect(told.startswith("RT_ERROR_TLS"), told)
 
 
-async def misses(variable: str) -> None:
+@pytest.mark.parametrize("variable", VARIABLES[:2])
+async def test_misses(variable: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tls = TLS(pathlib.Path(folder), "127.0.0.1")
         with RESTServer(tls.context) as server:
@@ -243,7 +225,7 @@ async def misses(variable: str) -> None:
             expect(missing in told and f"({variable})" in told, told)
 
 
-async def ca_file_goes_first() -> None:
+async def test_ca_file_goes_first() -> None:
     with tempfile.TemporaryDirectory() as folder:
         good = TLS(pathlib.Path(folder), "127.0.0.1")
         other = TLS(pathlib.Path(folder), "127.0.0.1")

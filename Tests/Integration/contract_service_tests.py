@@ -1,7 +1,6 @@
 """Tests/Support/sse-contract-service, driven as a contract-test harness drives it, case by case."""
 
 import contextlib
-import functools
 import http.client
 import http.server
 import json
@@ -11,11 +10,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from contract_cases import TABLES, Case, event
-from harness import PATIENCE_S, ROOT, Build, Failed, Suite, expect
+from harness import PATIENCE_S, ROOT, Build, Failed, expect
 from nchan import free_port
 from streams import Exchange, StreamServer
 
@@ -24,40 +24,10 @@ CAPABILITIES = {
     *("bom", "comments", "headers", "last-event-id", "post", "read-timeout", "report", "restart"),
     "server-directed-shutdown-request",
 }
-#: How many cases the contract has.
-CASES = 113
 BODY = '{"hello": "world"}'
 JSON = "application/json; charset=utf-8"
 
 Message = dict[str, Any]
-
-
-def add(suite: Suite, build: Build, resources: contextlib.ExitStack) -> None:
-    """The service ends with `resources`."""
-    runner = Runner(build, resources)
-    tests: dict[str, Callable[[], None]] = {}
-    for group, cases in TABLES.items():
-        for one in cases:
-            tests[f"{group}: {one.name}"] = functools.partial(runner.parses, one)
-    others: list[Callable[[Runner], None]] = [
-        defaults, stops, custom_headers, initial_id, restarts, sends_id, keeps_older_id,
-        emptied_id, sends_body_again, read_timeout, discards_unfinished, works_again,
-    ]  # fmt: skip
-    for test in others:
-        tests[f"{test.__name__.replace('_', ' ')}"] = functools.partial(test, runner)
-    for method in ("POST", "REPORT"):
-        tests[f"{method} with a body"] = functools.partial(request_with_body, runner, method)
-    for status in (301, 307):
-        tests[f"{status} is followed"] = functools.partial(follows, runner, status)
-        for location in (None, ""):
-            name = f"{status} with Location {location!r} is an error"
-            tests[name] = functools.partial(bad_location, runner, status, location)
-    expect(len(tests) == CASES, f"{len(tests)} cases instead of {CASES}")
-    for name, function in tests.items():
-        suite.add(f"contract: {name}", function)
-    suite.add("contract service: what it claims", functools.partial(claims, runner))
-    suite.add("contract service: bad requests", functools.partial(bad_requests, runner))
-    suite.add("contract service: it quits", functools.partial(quits, runner))
 
 
 class CallbackServer(http.server.ThreadingHTTPServer):
@@ -143,14 +113,12 @@ class Client:
 class Runner:
     """The service, started for the first that needs it."""
 
-    def __init__(self, build: Build, resources: contextlib.ExitStack) -> None:
+    def __init__(self, build: Build) -> None:
         self._library = build.library / "librealtime.so"
-        self._resources = resources
         self._process: subprocess.Popen[str] | None = None
         self._port = 0
         self._number = 0
         self.callbacks = Callbacks()
-        resources.callback(self.callbacks.close)
 
     def next_number(self) -> int:
         self._number += 1
@@ -166,10 +134,13 @@ class Runner:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._resources.callback(self._stop)
         assert process.stdout is not None
         line = process.stdout.readline()
         expect(line.startswith("listening"), f"the service does not start: {line!r}")
+
+    def close(self) -> None:
+        self._stop()
+        self.callbacks.close()
 
     def _stop(self) -> None:
         process, self._process = self._process, None
@@ -209,11 +180,6 @@ class Runner:
         """A server, the first stream from it, and whose it is."""
         with Streams() as streams, self.client(streams.url, **parameters) as client:
             yield streams, streams.next(), client
-
-    def parses(self, one: Case) -> None:
-        with self.connected() as (_, stream, client):
-            stream.send(*one.chunks)
-            client.tells(*one.told)
 
 
 class Stream:
@@ -268,10 +234,26 @@ class Streams:
         return stream
 
 
+@pytest.fixture(scope="module")
+def runner(build: Build) -> Iterator[Runner]:
+    with contextlib.closing(Runner(build)) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    "one",
+    [pytest.param(one, id=f"{group}: {one.name}") for group in TABLES for one in TABLES[group]],
+)
+def test_parses(runner: Runner, one: Case) -> None:
+    with runner.connected() as (_, stream, client):
+        stream.send(*one.chunks)
+        client.tells(*one.told)
+
+
 # HTTP
 
 
-def defaults(runner: Runner) -> None:
+def test_defaults(runner: Runner) -> None:
     with runner.connected() as (_, stream, _client):
         request = stream.request
         expect(request.method == "GET", request.method)
@@ -280,7 +262,7 @@ def defaults(runner: Runner) -> None:
         expect("last-event-id" not in request.headers, f"{request.headers}")
 
 
-def stops(runner: Runner) -> None:
+def test_stops(runner: Runner) -> None:
     """204: no other request comes, though the delay is none."""
     with StreamServer(lambda exchange: exchange.answer("204 No Content")) as server:
         with runner.client(server.url(), initialDelayMs=0) as client:
@@ -293,7 +275,8 @@ def stops(runner: Runner) -> None:
             raise Failed("it came back")
 
 
-def follows(runner: Runner, status: int) -> None:
+@pytest.mark.parametrize("status", (301, 307))
+def test_follows(runner: Runner, status: int) -> None:
     with Streams() as streams:
         location = f"Location: {streams.url}"
         with StreamServer(lambda e: e.answer(f"{status} Go", location)) as server:
@@ -302,21 +285,24 @@ def follows(runner: Runner, status: int) -> None:
                 client.tells(event("hello"))
 
 
-def bad_location(runner: Runner, status: int, location: str | None) -> None:
+@pytest.mark.parametrize("location", (None, ""))
+@pytest.mark.parametrize("status", (301, 307))
+def test_bad_location(runner: Runner, status: int, location: str | None) -> None:
     fields = [] if location is None else [f"Location: {location}"]
     with StreamServer(lambda e: e.answer(f"{status} Go", *fields)) as server:
         with runner.client(server.url()) as client:
             client.error()
 
 
-def custom_headers(runner: Runner) -> None:
+def test_custom_headers(runner: Runner) -> None:
     headers = {"header-name-1": "value-1", "header-name-2": "value-2"}
     with runner.connected(headers=headers) as (_, stream, _client):
         for name, value in headers.items():
             expect(stream.request.headers.get(name) == value, f"{stream.request.headers}")
 
 
-def request_with_body(runner: Runner, method: str) -> None:
+@pytest.mark.parametrize("method", ("POST", "REPORT"))
+def test_request_with_body(runner: Runner, method: str) -> None:
     options = {"method": method, "body": BODY, "headers": {"content-type": JSON}}
     with runner.connected(**options) as (_, stream, _client):
         request = stream.request
@@ -324,7 +310,7 @@ def request_with_body(runner: Runner, method: str) -> None:
         expect(request.headers["content-type"] == JSON, f"{request.headers}")
 
 
-def initial_id(runner: Runner) -> None:
+def test_initial_id(runner: Runner) -> None:
     with runner.connected(lastEventId="abc") as (_, stream, _client):
         expect(stream.request.headers.get("last-event-id") == "abc", f"{stream.request.headers}")
 
@@ -332,7 +318,7 @@ def initial_id(runner: Runner) -> None:
 # Reconnection
 
 
-def restarts(runner: Runner) -> None:
+def test_restarts(runner: Runner) -> None:
     with runner.connected(initialDelayMs=0) as (streams, stream, client):
         stream.send(b"data: Hello\n\n")
         client.tells(event("Hello"))
@@ -355,21 +341,21 @@ def sent_id(runner: Runner, *events: tuple[bytes, Message]) -> str | None:
 HELLO = (b"id: abc\ndata: Hello\n\n", event("Hello", id="abc"))
 
 
-def sends_id(runner: Runner) -> None:
+def test_sends_id(runner: Runner) -> None:
     expect(sent_id(runner, HELLO) == "abc", "not sent")
 
 
-def keeps_older_id(runner: Runner) -> None:
+def test_keeps_older_id(runner: Runner) -> None:
     sent = sent_id(runner, HELLO, (b"data: World\n\n", event("World", id="abc")))
     expect(sent == "abc", f"{sent!r}")
 
 
-def emptied_id(runner: Runner) -> None:
+def test_emptied_id(runner: Runner) -> None:
     sent = sent_id(runner, HELLO, (b"id: \ndata: World\n\n", event("World")))
     expect(sent is None, f"{sent!r} was sent")
 
 
-def sends_body_again(runner: Runner) -> None:
+def test_sends_body_again(runner: Runner) -> None:
     options = {"method": "POST", "body": BODY, "headers": {"content-type": JSON}}
     with runner.connected(initialDelayMs=0, **options) as (streams, first, _):
         first.end()
@@ -378,7 +364,7 @@ def sends_body_again(runner: Runner) -> None:
             expect((request.method, request.body.decode()) == ("POST", BODY), f"{request.body!r}")
 
 
-def read_timeout(runner: Runner) -> None:
+def test_read_timeout(runner: Runner) -> None:
     with runner.connected(initialDelayMs=0, readTimeoutMs=500) as (streams, stream, client):
         stream.send(b"data: Hello\n\n")
         client.tells(event("Hello"))
@@ -388,7 +374,7 @@ def read_timeout(runner: Runner) -> None:
         streams.next()
 
 
-def discards_unfinished(runner: Runner) -> None:
+def test_discards_unfinished(runner: Runner) -> None:
     with runner.connected(initialDelayMs=0) as (streams, stream, client):
         stream.send(b"id: abc\ndata: Hello\n\nid: def\ndata: Goodbye")
         client.tells(event("Hello", id="abc"))
@@ -398,7 +384,7 @@ def discards_unfinished(runner: Runner) -> None:
         client.tells(event("We meet again", id="abc"))
 
 
-def works_again(runner: Runner) -> None:
+def test_works_again(runner: Runner) -> None:
     with runner.connected(initialDelayMs=0) as (streams, stream, client):
         stream.send(HELLO[0])
         client.tells(HELLO[1])
@@ -411,14 +397,14 @@ def works_again(runner: Runner) -> None:
 # The service itself
 
 
-def claims(runner: Runner) -> None:
+def test_claims(runner: Runner) -> None:
     status, text = runner.ask("GET", "/")
     said = json.loads(text)
     expect((status, said["name"]) == (200, "librealtime"), f"{status} {text}")
     expect(set(said["capabilities"]) == CAPABILITIES, text)
 
 
-def bad_requests(runner: Runner) -> None:
+def test_bad_requests(runner: Runner) -> None:
     for body in (b"no JSON", [], {}, {"streamUrl": "ws://x", "callbackUrl": "http://x"}):
         status, _ = runner.ask("POST", "/", body)
         expect(status == 400, f"{body}: {status}")
@@ -431,7 +417,7 @@ def bad_requests(runner: Runner) -> None:
         client.tells(event("x", "hello"))
 
 
-def quits(runner: Runner) -> None:
+def test_quits(runner: Runner) -> None:
     runner.ask("GET", "/")
     expect(runner.ask("DELETE", "/")[0] in (200, 204), "no")
     expect(runner.wait() == 0, "it failed")

@@ -3,7 +3,6 @@ one, also over HTTP/2, where one serves all."""
 
 import asyncio
 import contextlib
-import functools
 import itertools
 import os
 import socket
@@ -13,13 +12,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import librealtime
+import pytest
 from command_line import Tool, http, line_of, running
-from harness import PATIENCE_S, Build, Failed, Suite, expect
-from namespaces import CLIENT, SERVER, Wire, refusal
+from harness import PATIENCE_S, Build, Failed, expect, in_namespaces
+from namespaces import CLIENT, SERVER, Wire
 from nchan import Nchan
 from rest_server import RESTServer
 from servers import Peer, Servers
-from watch import Watch, add_async
+from watch import Watch
 
 #: Of what is lost, each wait for it.
 NOTICED_S = 0.5
@@ -70,34 +70,21 @@ class Relay:
 Test = Callable[[Relay, dict[str, Any]], Awaitable[None]]
 
 
-def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
-    async def run(test: Test, http2: bool) -> None:
-        options = {"ca_file": nchan.ca_file, "http2": http2}
-        await test(Relay(servers, nchan), options)
-
-    tests: dict[str, Test] = {
-        "the next attempt is made elsewhere": request,
-        "an event source comes back": silence,
-        "a restart leaves it": restart,
-        "a long poll goes on": poll,
-    }
-    for name, test in tests.items():
-        for http2 in (True, False):
-            protocol = "HTTP/2" if http2 else "HTTP/1.1"
-            add_async(suite, {f"dead {protocol}: {name}": functools.partial(run, test, http2)})
-    add_async(suite, {"kept connections are probed": probes})
-    reason = refusal()
-    if reason is None:
-        suite.add("dead: a stream whose way is gone", functools.partial(vanishes, build, servers))
-    else:
-        print(f"skipped: a stream whose way is gone: {reason}", flush=True)
-
-
 def channel() -> str:
     return f"dead{next(_channels)}"
 
 
-async def request(relay: Relay, options: dict[str, Any]) -> None:
+@pytest.fixture
+def relay(servers: Servers, nchan: Nchan) -> Relay:
+    return Relay(servers, nchan)
+
+
+@pytest.fixture(params=[True, False], ids=["HTTP/2", "HTTP/1.1"])
+def options(request: pytest.FixtureRequest, nchan: Nchan) -> dict[str, Any]:
+    return {"ca_file": nchan.ca_file, "http2": request.param}
+
+
+async def test_request(relay: Relay, options: dict[str, Any]) -> None:
     """Whatever else was kept; and over HTTP/2 those behind it go there, too."""
     async with librealtime.RESTClient(relay.url("/"), timeout=NOTICED_S, **options) as client:
         await asyncio.gather(*(client.get("/rest/protocol") for _ in range(4)))
@@ -119,7 +106,7 @@ def watching(relay: Relay, path: str, options: dict[str, Any]) -> Iterator[Watch
         yield watch
 
 
-async def silence(relay: Relay, options: dict[str, Any]) -> None:
+async def test_silence(relay: Relay, options: dict[str, Any]) -> None:
     name = channel()
     options |= {"idle_timeout": NOTICED_S, "response_timeout": 10 * NOTICED_S}
     with watching(relay, f"/ps/{name}", options) as watch:
@@ -131,7 +118,7 @@ async def silence(relay: Relay, options: dict[str, Any]) -> None:
         await watch.data("here")
 
 
-async def restart(relay: Relay, options: dict[str, Any]) -> None:
+async def test_restart(relay: Relay, options: dict[str, Any]) -> None:
     """Without a time to wait for."""
     name = channel()
     with watching(relay, f"/ps/{name}", options | {"response_timeout": None}) as watch:
@@ -144,7 +131,7 @@ async def restart(relay: Relay, options: dict[str, Any]) -> None:
     expect(relay.connections == 2, f"{relay.connections} connections")
 
 
-async def poll(relay: Relay, options: dict[str, Any]) -> None:
+async def test_poll(relay: Relay, options: dict[str, Any]) -> None:
     """A poll that is held for its time may be one whose connection is dead."""
     name = channel()
     options |= {"poll_timeout": NOTICED_S, "min_hold": NOTICED_S / 2}
@@ -156,7 +143,7 @@ async def poll(relay: Relay, options: dict[str, Any]) -> None:
             relay.lose()
 
 
-async def probes() -> None:
+async def test_probes() -> None:
     """By the kernel: an event stream may be on one of them later, and stand still for long."""
     with RESTServer() as server:
         async with librealtime.RESTClient(server.url) as client:
@@ -172,7 +159,8 @@ async def probes() -> None:
                     expect(found == wanted, f"{option} is {found}, not {wanted}")
 
 
-def vanishes(build: Build, servers: Servers) -> None:
+@in_namespaces
+def test_vanishes(build: Build, servers: Servers) -> None:
     """The way back is gone without a word: a stream that stands still ends, by default options."""
 
     async def script(peer: Peer) -> None:

@@ -1,8 +1,7 @@
 """permessage-deflate with the `websockets` library: all four parameters of RFC 7692 §7.1."""
 
-import functools
-
-from harness import Build, Probe, Suite, expect
+import pytest
+from harness import Build, Probe, also_under_valgrind, expect
 from servers import Servers
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 
@@ -21,16 +20,10 @@ OFFERS: dict[str, dict[str, object]] = {
 }
 
 
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    for side in ("client", "server"):
-        for name, parameters in OFFERS.items():
-            for grind in (False, True):
-                test = functools.partial(deflates, build, servers, side, parameters, grind)
-                suffix = ", valgrind" if grind else ""
-                suite.add(f"permessage-deflate: {side} asks for {name}{suffix}", test)
-
-
-def deflates(
+@pytest.mark.parametrize("parameters", OFFERS.values(), ids=OFFERS.keys())
+@pytest.mark.parametrize("side", ("client", "server"))
+@also_under_valgrind
+def test_deflates(
     build: Build, servers: Servers, side: str, parameters: dict[str, object], grind: bool
 ) -> None:
     """Messages of many sizes go both ways, whichever side asks for the parameters."""

@@ -1,7 +1,6 @@
 """Event sources against servers that do what a good one never does."""
 
 import asyncio
-import functools
 import pathlib
 import queue
 import zlib
@@ -9,53 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 import librealtime
+import pytest
 import zstandard
-from harness import PATIENCE_S, Suite, expect
+from harness import PATIENCE_S, expect
 from servers import Servers
-from watch import Exchange, add_async, watching
+from watch import Exchange, watching
 
 MB = 1 << 20
 #: More memory than this a stream must not take that says little.
 MOST_MEMORY = 48 * MB
-
-
-def add(suite: Suite, servers: Servers) -> None:
-    tests: dict[str, Any] = {
-        "truncated chunk": truncated_chunk,
-        "chunk with a bad length": bad_chunk,
-        "Content-Length too long": too_long,
-        "Content-Length too short": too_short,
-        "reset in the body": reset,
-        "ends before an answer": no_answer,
-        "answer is no HTTP": no_http,
-        "head without an end": endless_head,
-        "stalled head": functools.partial(stalled, b""),
-        "stalled inside the head": functools.partial(stalled, b"HTTP/1.1 200 OK\r\nA: b\r\n"),
-        "connect timeout covers TLS": stalled_handshake,
-        "idle timeout": idle,
-        "idle timeout is put off by comments": functools.partial(idle_but_alive, b":\n"),
-        "idle timeout is put off by empty blocks": functools.partial(
-            idle_but_alive, b"\0\0\0\xff\xff", "Content-Encoding: gzip"
-        ),
-        "slow trickle, byte by byte": trickle,
-        "a line of 100 MB": long_line,
-        "an event of 100 MB": long_event,
-        "a comment of 100 MB is passed over": long_comment,
-        "what is no field is passed over": long_unknown,
-        "unknown certificate authority": functools.partial(unknown_authority, servers),
-        "certificate for another host": functools.partial(another_host, servers),
-        "pin of another key is fatal": functools.partial(wrong_pin, servers),
-        "right pin": functools.partial(right_pin, servers),
-        "coding nobody knows": unknown_coding,
-        "damaged gzip": damaged_gzip,
-        "nobody listens": nobody_listens,
-        "attempts in a row are counted": exhausted,
-        "delays grow": delays_grow,
-    }
-    for coding in ENCODERS:
-        tests[f"{coding}, event by event"] = functools.partial(coded, coding, False)
-        tests[f"{coding} in chunks, event by event"] = functools.partial(coded, coding, True)
-    add_async(suite, {f"event stream: {name}": test for name, test in tests.items()})
 
 
 async def loses_once(script: Callable[[Exchange], Any], name: str, text: str = "") -> None:
@@ -77,7 +38,7 @@ async def loses_once(script: Callable[[Exchange], Any], name: str, text: str = "
 FIRST = b"id: 1\ndata: first\n\nid: 2\ndata: unfinished"
 
 
-async def truncated_chunk() -> None:
+async def test_truncated_chunk() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin("Transfer-Encoding: chunked")
         exchange.send(b"%x\r\n" % (len(FIRST) + 9) + FIRST)
@@ -85,7 +46,7 @@ async def truncated_chunk() -> None:
     await loses_once(script, "RT_ERROR_CONNECTION_LOST", "127.0.0.1")
 
 
-async def bad_chunk() -> None:
+async def test_bad_chunk() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin("Transfer-Encoding: chunked")
         exchange.chunk(FIRST)
@@ -95,7 +56,7 @@ async def bad_chunk() -> None:
     await loses_once(script, "RT_ERROR_PROTOCOL", "chunk")
 
 
-async def too_long() -> None:
+async def test_too_long() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin("Content-Length: 1000")
         exchange.send(FIRST)
@@ -103,7 +64,7 @@ async def too_long() -> None:
     await loses_once(script, "RT_ERROR_CONNECTION_LOST")
 
 
-async def too_short() -> None:
+async def test_too_short() -> None:
     """The body ends where the length says, in order; what is behind it is nobody's."""
 
     def script(exchange: Exchange) -> None:
@@ -113,7 +74,7 @@ async def too_short() -> None:
     await loses_once(script, "RT_ERROR_CLOSED")
 
 
-async def reset() -> None:
+async def test_reset() -> None:
     go: queue.Queue[None] = queue.Queue()
 
     def script(exchange: Exchange) -> None:
@@ -133,17 +94,17 @@ async def reset() -> None:
         await watch.data("from 1")
 
 
-async def no_answer() -> None:
+async def test_no_answer() -> None:
     async with watching(lambda exchange: None) as (watch, _):
         await watch.loses("RT_ERROR_CONNECTION_LOST")
 
 
-async def no_http() -> None:
+async def test_no_http() -> None:
     async with watching(lambda exchange: exchange.send("SSH-2.0-x\r\n\r\n" * 9)) as (watch, _):
         await watch.loses("RT_ERROR_PROTOCOL", "HTTP/0.9")
 
 
-async def endless_head() -> None:
+async def test_endless_head() -> None:
     """Headers are bounded: this is no server to come back to."""
 
     def script(exchange: Exchange) -> None:
@@ -156,7 +117,10 @@ async def endless_head() -> None:
         expect(error.error.name == "RT_ERROR_TOO_LARGE", f"{error}")
 
 
-async def stalled(begin: bytes) -> None:
+@pytest.mark.parametrize(
+    "begin", (b"", b"HTTP/1.1 200 OK\r\nA: b\r\n"), ids=("before the head", "inside the head")
+)
+async def test_stalled(begin: bytes) -> None:
     def script(exchange: Exchange) -> None:
         exchange.send(begin)
         exchange.hold()
@@ -165,7 +129,7 @@ async def stalled(begin: bytes) -> None:
         await watch.loses("RT_ERROR_TIMEOUT", "did not answer within 100 ms")
 
 
-async def stalled_handshake() -> None:
+async def test_stalled_handshake() -> None:
     """A server that never says hello in TLS: it waits for an HTTP head."""
     async with watching(lambda exchange: None) as (_, server):
         secure = server.url().replace("http:", "https:")
@@ -177,7 +141,7 @@ async def stalled_handshake() -> None:
             expect(isinstance(error.error, TimeoutError), f"{error}")
 
 
-async def idle() -> None:
+async def test_idle() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.send("data: x\n\n")
@@ -189,7 +153,14 @@ async def idle() -> None:
         await watch.data("x")
 
 
-async def idle_but_alive(beat: bytes, *fields: str) -> None:
+@pytest.mark.parametrize(
+    ("beat", "fields"),
+    [
+        pytest.param(b":\n", [], id="comments"),
+        pytest.param(b"\0\0\0\xff\xff", ["Content-Encoding: gzip"], id="empty blocks"),
+    ],
+)
+async def test_idle_but_alive(beat: bytes, fields: list[str]) -> None:
     """What is no event keeps coming for longer than twice the idle timeout."""
     stop: queue.Queue[None] = queue.Queue()
     encode: Encoder = zlib_encoder(31) if fields else bytes
@@ -216,7 +187,7 @@ async def idle_but_alive(beat: bytes, *fields: str) -> None:
         await watch.data("still here")
 
 
-async def trickle() -> None:
+async def test_trickle() -> None:
     stream = "\ufeffid: é1\nevent: ü\ndata: smörgåsbord 😀\r\n\r\ndata:x\rdata:y\r\r".encode()
 
     def script(exchange: Exchange) -> None:
@@ -265,7 +236,7 @@ def endless(*pieces: bytes) -> Callable[[Exchange], None]:
     return script
 
 
-async def long_line() -> None:
+async def test_long_line() -> None:
     memory = Memory()
     async with watching(endless(b"data:" + b"x" * 1019), max_line_size=MB) as (watch, server):
         await watch.fails("RT_ERROR_TOO_LARGE", f"127.0.0.1:{server.port}: ")
@@ -273,21 +244,21 @@ async def long_line() -> None:
     memory.check()
 
 
-async def long_event() -> None:
+async def test_long_event() -> None:
     memory = Memory()
     async with watching(endless(b"data:" + b"x" * 1018 + b"\n"), max_event_size=MB) as (watch, _):
         await watch.fails("RT_ERROR_TOO_LARGE")
     memory.check()
 
 
-async def long_comment() -> None:
+async def test_long_comment() -> None:
     memory = Memory()
     async with watching(endless(b":" + b"x" * 1023), max_line_size=MB) as (watch, _):
         await watch.data("after it")
     memory.check()
 
 
-async def long_unknown() -> None:
+async def test_long_unknown() -> None:
     memory = Memory()
     async with watching(endless(b"datax:" + b"x" * 1018), max_line_size=MB) as (watch, _):
         await watch.data("after it")
@@ -303,20 +274,20 @@ def greeting(exchange: Exchange) -> None:
     exchange.hold()
 
 
-async def unknown_authority(servers: Servers) -> None:
+async def test_unknown_authority(servers: Servers) -> None:
     """It may be a server that is set up anew: not fatal."""
     context = servers.tls().context
     async with watching(greeting, context=context, ca_file=servers.tls().ca_file) as (watch, _):
         await watch.loses("RT_ERROR_TLS", "certificate")
 
 
-async def another_host(servers: Servers) -> None:
+async def test_another_host(servers: Servers) -> None:
     tls = servers.tls("example.org")
     async with watching(greeting, context=tls.context, ca_file=tls.ca_file) as (watch, _):
         await watch.loses("RT_ERROR_TLS", "localhost")
 
 
-async def wrong_pin(servers: Servers) -> None:
+async def test_wrong_pin(servers: Servers) -> None:
     tls, other = servers.tls(), servers.tls()
     network = librealtime.Network(ca_file=tls.ca_file, pinned_public_keys=[other.pin()])
     async with watching(greeting, context=tls.context, network=network) as (watch, server):
@@ -324,7 +295,7 @@ async def wrong_pin(servers: Servers) -> None:
         expect(server.requests.empty(), "it sent a request")
 
 
-async def right_pin(servers: Servers) -> None:
+async def test_right_pin(servers: Servers) -> None:
     tls = servers.tls()
     network = librealtime.Network(ca_file=tls.ca_file, pinned_public_keys=[tls.pin()])
     async with watching(greeting, context=tls.context, network=network) as (watch, _):
@@ -354,7 +325,9 @@ ENCODERS: dict[str, Callable[[], Encoder]] = {
 }
 
 
-async def coded(coding: str, in_chunks: bool) -> None:
+@pytest.mark.parametrize("in_chunks", (False, True), ids=("whole", "in chunks"))
+@pytest.mark.parametrize("coding", ENCODERS)
+async def test_coded(coding: str, in_chunks: bool) -> None:
     """Each event is sent when the one before was received."""
     texts = [f"{number} in {coding} " * 100 for number in range(20)]
     go: queue.Queue[str] = queue.Queue()
@@ -375,7 +348,7 @@ async def coded(coding: str, in_chunks: bool) -> None:
             await watch.data(text)
 
 
-async def unknown_coding() -> None:
+async def test_unknown_coding() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin("Content-Encoding: x-best")
         exchange.send("data: x\n\n")
@@ -384,7 +357,7 @@ async def unknown_coding() -> None:
         await watch.loses("RT_ERROR_PROTOCOL", 'content coding "x-best", which is not supported')
 
 
-async def damaged_gzip() -> None:
+async def test_damaged_gzip() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin("Content-Encoding: gzip")
         good = zlib_encoder(31)(b"data: good\n\n")
@@ -399,7 +372,7 @@ async def damaged_gzip() -> None:
 # Coming back
 
 
-async def nobody_listens() -> None:
+async def test_nobody_listens() -> None:
     async with watching(lambda exchange: None) as (_, server):
         url = server.url()
     errors: asyncio.Queue[librealtime.ErrorEvent] = asyncio.Queue()
@@ -411,7 +384,7 @@ async def nobody_listens() -> None:
         expect(source.ready_state is librealtime.ReadyState.CONNECTING, f"{source}")
 
 
-async def exhausted() -> None:
+async def test_exhausted() -> None:
     """Streams without an event count; one with an event begins the count anew."""
 
     def script(exchange: Exchange) -> None:
@@ -428,7 +401,7 @@ async def exhausted() -> None:
         expect(isinstance(error.error, librealtime.ReconnectsExhausted), f"{error}")
 
 
-async def delays_grow() -> None:
+async def test_delays_grow() -> None:
     """C9 with a base of 10 ms: the first within a fifth of it, then the half and more of 500 ms,
     1 s, and no more than max_delay."""
     bounds = [(0.01, 0.013), (0.25, 0.5), (0.3, 0.6), (0.3, 0.6)]

@@ -3,19 +3,10 @@
 import os
 import pathlib
 
-from eventsource_store_tests import FIRST_LINE, Test, add_tests, numbered
-from harness import Suite, expect
+from eventsource_store_tests import FIRST_LINE, numbered
+from harness import expect
 from librealtime import ErrorEvent, StoreError
 from watch import watching
-
-
-def add(suite: Suite) -> None:
-    tests: dict[str, Test] = {
-        "a link is refused": linked,
-        "files that are not ours stay as they are": foreign,
-        "what is in the way of a new file stays as it is": in_the_way,
-    }
-    add_tests(suite, tests)
 
 
 async def refused(path: pathlib.Path, why: str) -> None:
@@ -35,7 +26,7 @@ async def refused(path: pathlib.Path, why: str) -> None:
     expect(after == before, f"{after}, before {before}")
 
 
-async def linked(path: pathlib.Path) -> None:
+async def test_linked(path: pathlib.Path) -> None:
     """Wherever it leads, also to a file of ours, or to none."""
     target = path.with_name("target")
     for content in (None, FIRST_LINE + "k 1\n", "mine"):
@@ -53,7 +44,7 @@ async def linked(path: pathlib.Path) -> None:
     expect(not target.exists(), "a lock was made elsewhere")
 
 
-async def foreign(path: pathlib.Path) -> None:
+async def test_foreign(path: pathlib.Path) -> None:
     first = FIRST_LINE + "k 1\n"
     for content in ("dear diary\n", "\n", "x" * (1 << 20), first.replace("ids 1", "ids 2")):
         path.write_text(content)
@@ -77,7 +68,7 @@ async def foreign(path: pathlib.Path) -> None:
         await refused(path, "the lock of")
 
 
-async def in_the_way(path: pathlib.Path) -> None:
+async def test_in_the_way(path: pathlib.Path) -> None:
     left = path.with_name("ids.new")
     left.write_text("mine")
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import fcntl
-import functools
 import os
 import pathlib
 import subprocess
@@ -14,33 +13,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import librealtime
-from eventsource_store_tests import FIRST_LINE, add_tests, numbered
-from harness import PATIENCE_S, Suite, expect
+import pytest
+from eventsource_store_tests import FIRST_LINE, numbered
+from harness import PATIENCE_S, expect
 from watch import Exchange, StreamServer, watching
 
 
-def add(suite: Suite) -> None:
-    add_tests(
-        suite,
-        {
-            "a URL that changes leaves the key as it is": renewed,
-            "a write that fails leaves nothing behind": disk_full,
-            "one that has no room stays as it is": no_room,
-            "at most once a second": once_a_second,
-            "sources of a loop write together": together,
-            "sources of a loop wait for a lock together": wait_together,
-            "one that closes stores what is done with": in_handler_of_another,
-            "a reset in a handler stays": functools.partial(reset_in_handler, plain_handler),
-            "a reset in a listener stays": functools.partial(reset_in_handler, listener),
-            "a reset in a coroutine stays": functools.partial(reset_in_handler, coroutine),
-            "a reset before a coroutine stays": functools.partial(reset_in_handler, both),
-            "a reset in an iteration stays": functools.partial(reset_in_iteration, iterate),
-            "a reset in a blocking one stays": functools.partial(reset_in_iteration, block),
-        },
-    )
-
-
-async def renewed(path: pathlib.Path) -> None:
+async def test_renewed(path: pathlib.Path) -> None:
     """A token in the URL, another for each attempt."""
     with StreamServer(numbered) as server:
         for run, last in enumerate((None, "3", "6")):
@@ -76,7 +55,7 @@ with librealtime.sync.EventSource(url, id_file=path, store_key="k" * 1000) as so
 """
 
 
-async def disk_full(path: pathlib.Path) -> None:
+async def test_disk_full(path: pathlib.Path) -> None:
     """A limit on the size of files stands for it: a part is written."""
     path.write_text(FIRST_LINE + "other 1\n")
     environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(librealtime.__file__).parents[1])}
@@ -94,7 +73,7 @@ async def disk_full(path: pathlib.Path) -> None:
     expect(names == ["ids", "ids.lock"], f"{names}")
 
 
-async def no_room(path: pathlib.Path) -> None:
+async def test_no_room(path: pathlib.Path) -> None:
     """It could not be read again, with all that others have in it."""
     limit = 16 << 20
     text = FIRST_LINE + "k 1\npad "
@@ -113,7 +92,7 @@ async def no_room(path: pathlib.Path) -> None:
     expect(path.read_text() == text.replace("k 1\n", "k 4\n"), "it has not changed")
 
 
-async def once_a_second(path: pathlib.Path) -> None:
+async def test_once_a_second(path: pathlib.Path) -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         for number in range(2000):
@@ -161,7 +140,7 @@ def keys_in(path: pathlib.Path) -> set[str]:
     return {line.split()[0] for line in path.read_text().splitlines()[1:]}
 
 
-async def together(path: pathlib.Path) -> None:
+async def test_together(path: pathlib.Path) -> None:
     """At most once a second for all of them."""
     versions: set[int] = set()
     counts = [0] * SOURCES
@@ -180,7 +159,7 @@ async def together(path: pathlib.Path) -> None:
         expect(len(versions) <= 2 + time.monotonic() - begun, f"{len(versions)} writes")
 
 
-async def wait_together(path: pathlib.Path) -> None:
+async def test_wait_together(path: pathlib.Path) -> None:
     errors: list[librealtime.ErrorEvent] = []
     with (
         path.with_name("ids.lock").open("w") as lock,
@@ -207,7 +186,7 @@ async def wait_together(path: pathlib.Path) -> None:
         given_up.cancel()
 
 
-async def in_handler_of_another(path: pathlib.Path) -> None:
+async def test_in_handler_of_another(path: pathlib.Path) -> None:
     """The event in whose handler it is closed is not done with, whatever was asked there."""
     done = asyncio.Event()
 
@@ -279,7 +258,8 @@ def both(url: str, handler: Handler, **options: Any) -> librealtime.EventSource:
     return source
 
 
-async def reset_in_handler(handling: Handling, path: pathlib.Path) -> None:
+@pytest.mark.parametrize("handling", (plain_handler, listener, coroutine, both))
+async def test_reset_in_handler(handling: Handling, path: pathlib.Path) -> None:
     """The id of the event in work goes too, those of later ones do not."""
     await reset_in_first(handling, path, "/", "2", "")
     await reset_in_first(handling, path, "/more", "3", "k 3\n")
@@ -330,7 +310,8 @@ async def block(url: str, count: int, **options: Any) -> None:
     await asyncio.to_thread(run)
 
 
-async def reset_in_iteration(take: Callable[..., Awaitable[None]], path: pathlib.Path) -> None:
+@pytest.mark.parametrize("take", (iterate, block))
+async def test_reset_in_iteration(take: Callable[..., Awaitable[None]], path: pathlib.Path) -> None:
     with StreamServer(two) as server:
         for count in (1, 2, 3):
             path.write_text(FIRST_LINE + "k 0\n")

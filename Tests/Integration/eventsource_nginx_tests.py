@@ -2,42 +2,17 @@
 
 import asyncio
 import contextlib
-import functools
 import itertools
 import time
 from collections.abc import AsyncIterator
 
 import librealtime
-from harness import PATIENCE_S, Suite, expect
+import pytest
+from harness import PATIENCE_S, expect
 from nchan import Nchan
-from watch import Watch, add_async
+from watch import Watch
 
 _channels = itertools.count(1)
-
-
-def add(suite: Suite, nchan: Nchan) -> None:
-    tests = {
-        "events, types and ids": events,
-        "goes on where it was": goes_on,
-        "pings are no events, and keep it alive": pings,
-        "408 is a comment and an end": times_out,
-        "410 is a comment and an end": is_gone,
-        "reload drops it, and it comes back": reload,
-        "gzip, event by event": functools.partial(coded, "gz", "gzip"),
-        "br, event by event": functools.partial(coded, "br", "br"),
-        "compression can be switched off": uncompressed,
-        "HTTP/2 over TLS": http2,
-        "HTTP/2, several of one loop": several_over_http2,
-        "HTTP/1.1 over TLS": http1,
-        "307 leads to the stream": moved,
-        "204 stops": stop,
-        "503 with Retry-After": busy,
-        "503 is fatal by the standard": busy_is_fatal,
-        "401 asks for a token": token,
-    }
-    add_async(
-        suite, {f"nchan: {name}": functools.partial(test, nchan) for name, test in tests.items()}
-    )
 
 
 def channel() -> str:
@@ -60,7 +35,7 @@ async def publish(nchan: Nchan, name: str, *texts: str) -> None:
         await asyncio.to_thread(nchan.publish, name, text)
 
 
-async def events(nchan: Nchan) -> None:
+async def test_events(nchan: Nchan) -> None:
     name = channel()
     async with reading(nchan, f"/ps/{name}", comments=True) as watch:
         await watch.opened()
@@ -74,7 +49,7 @@ async def events(nchan: Nchan) -> None:
         expect(watch.source.last_event_id == second.id, watch.source.last_event_id)
 
 
-async def goes_on(nchan: Nchan) -> None:
+async def test_goes_on(nchan: Nchan) -> None:
     """A new one with the id of another begins behind that one's event; restart repeats none."""
     name = channel()
     await publish(nchan, name, "one", "two", "three")
@@ -87,7 +62,7 @@ async def goes_on(nchan: Nchan) -> None:
         await watch.data("four")
 
 
-async def pings(nchan: Nchan) -> None:
+async def test_pings(nchan: Nchan) -> None:
     """Silence longer than the idle timeout, but for the server's pings."""
     name = channel()
     async with reading(nchan, f"/beat/{name}", idle_timeout=1.5) as watch:
@@ -100,7 +75,7 @@ async def pings(nchan: Nchan) -> None:
         await watch.data("after all")
 
 
-async def times_out(nchan: Nchan) -> None:
+async def test_times_out(nchan: Nchan) -> None:
     name = channel()
     async with reading(nchan, f"/to/{name}", comments=True) as watch:
         expect([await watch.next() for _ in range(2)] == ["open", ("comment", " hi")], "hi")
@@ -110,7 +85,7 @@ async def times_out(nchan: Nchan) -> None:
         await watch.opened()
 
 
-async def is_gone(nchan: Nchan) -> None:
+async def test_is_gone(nchan: Nchan) -> None:
     name = channel()
     await publish(nchan, name, "one")
     async with reading(nchan, f"/ps/{name}", comments=True) as watch:
@@ -122,7 +97,7 @@ async def is_gone(nchan: Nchan) -> None:
         await watch.opened()
 
 
-async def reload(nchan: Nchan) -> None:
+async def test_reload(nchan: Nchan) -> None:
     name = channel()
     await publish(nchan, name, "before")
     async with reading(nchan, f"/ps/{name}") as watch:
@@ -134,7 +109,8 @@ async def reload(nchan: Nchan) -> None:
         await watch.data("after")
 
 
-async def coded(folder: str, coding: str, nchan: Nchan) -> None:
+@pytest.mark.parametrize(("folder", "coding"), [("gz", "gzip"), ("br", "br")], ids=("gzip", "br"))
+async def test_coded(folder: str, coding: str, nchan: Nchan) -> None:
     """Each event comes before the next is sent; and the server says that it was coded so."""
     name = channel()
     path = f"/{folder}/{name}"
@@ -147,7 +123,7 @@ async def coded(folder: str, coding: str, nchan: Nchan) -> None:
     await logged(nchan, f"{path} {coding}")
 
 
-async def uncompressed(nchan: Nchan) -> None:
+async def test_uncompressed(nchan: Nchan) -> None:
     name = channel()
     async with reading(nchan, f"/gz/{name}", compression=False) as watch:
         await publish(nchan, name, "plain " * 100)
@@ -164,7 +140,7 @@ async def logged(nchan: Nchan, line: str) -> None:
         await asyncio.sleep(0.02)
 
 
-async def http2(nchan: Nchan) -> None:
+async def test_http2(nchan: Nchan) -> None:
     async with reading(nchan, "/protocol", "https") as watch:
         await watch.data("HTTP/2.0")
     name = channel()
@@ -178,7 +154,7 @@ async def http2(nchan: Nchan) -> None:
         await watch.opened()
 
 
-async def several_over_http2(nchan: Nchan) -> None:
+async def test_several_over_http2(nchan: Nchan) -> None:
     """Sources of one loop; one that is closed takes nothing from the others."""
     names = [channel() for _ in range(5)]
     async with contextlib.AsyncExitStack() as stack:
@@ -193,26 +169,26 @@ async def several_over_http2(nchan: Nchan) -> None:
             watches[round_].source.close()
 
 
-async def http1(nchan: Nchan) -> None:
+async def test_http1(nchan: Nchan) -> None:
     async with reading(nchan, "/protocol", "https", http2=False) as watch:
         await watch.data("HTTP/1.1")
     async with reading(nchan, "/protocol") as watch:
         await watch.data("HTTP/1.1")
 
 
-async def moved(nchan: Nchan) -> None:
+async def test_moved(nchan: Nchan) -> None:
     name = channel()
     await publish(nchan, name, "one")
     async with reading(nchan, f"/moved/{name}") as watch:
         await watch.data("one")
 
 
-async def stop(nchan: Nchan) -> None:
+async def test_stop(nchan: Nchan) -> None:
     async with reading(nchan, "/stop") as watch:
         await watch.fails("RT_ERROR_NO_CONTENT", http_status=204)
 
 
-async def busy(nchan: Nchan) -> None:
+async def test_busy(nchan: Nchan) -> None:
     """What it asks for counts when it is longer than the own delay."""
     async with reading(nchan, "/busy", retry_statuses=librealtime.RESILIENT) as watch:
         error = await watch.loses("RT_ERROR_HTTP_STATUS")
@@ -223,12 +199,12 @@ async def busy(nchan: Nchan) -> None:
         expect(error.retry_in is not None and 60 <= error.retry_in <= 72, f"{error}")
 
 
-async def busy_is_fatal(nchan: Nchan) -> None:
+async def test_busy_is_fatal(nchan: Nchan) -> None:
     async with reading(nchan, "/busy") as watch:
         await watch.fails("RT_ERROR_HTTP_STATUS", "503", 503)
 
 
-async def token(nchan: Nchan) -> None:
+async def test_token(nchan: Nchan) -> None:
     name = channel()
     await publish(nchan, name, "secret")
     asked: list[int] = []

@@ -8,29 +8,9 @@ from email.utils import formatdate
 from typing import Any
 
 import librealtime
-from harness import Suite, expect
+from harness import expect
 from librealtime import ErrorEvent, ServerSentEvent, StreamRefused
-from watch import Exchange, StreamServer, Watch, add_async, watching
-
-
-def add(suite: Suite) -> None:
-    tests: dict[str, Any] = {
-        "credentials are asked once": refused_twice,
-        "credentials there are none": no_credentials,
-        "credentials that come later": later_credentials,
-        "credentials that fail": failing_credentials,
-        "closed while credentials are fetched": closed_meanwhile,
-        "407 without a proxy": proxy_status,
-        "407 of a proxy": proxy_refuses,
-        "407 to a tunnel": tunnel_is_refused,
-        "a tunnel that is not opened": tunnel_is_not_opened,
-        "restart while credentials are fetched": restarted_meanwhile,
-        "Retry-After while the network flaps": retry_after_and_flaps,
-        "Retry-After": retry_after,
-        "retry statuses are chosen": chosen_statuses,
-        "no credential is logged": silence,
-    }
-    add_async(suite, {f"refusals: {name}": test for name, test in tests.items()})
+from watch import Exchange, StreamServer, Watch, watching
 
 
 def stream(exchange: Exchange) -> None:
@@ -45,7 +25,7 @@ def guarded(exchange: Exchange) -> None:
     return exchange.answer("401 Who", "WWW-Authenticate: Bearer")
 
 
-async def refused_twice() -> None:
+async def test_refused_twice() -> None:
     asked: list[int] = []
 
     def give(status: int) -> dict[str, str]:
@@ -59,7 +39,7 @@ async def refused_twice() -> None:
         expect(asked == [401] and server.requests.qsize() == 2, f"{asked}")
 
 
-async def no_credentials() -> None:
+async def test_no_credentials() -> None:
     async def later(status: int) -> None:
         await asyncio.sleep(0)
 
@@ -69,7 +49,7 @@ async def no_credentials() -> None:
             expect(server.requests.qsize() == 1, "it was sent again")
 
 
-async def later_credentials() -> None:
+async def test_later_credentials() -> None:
     async def give(status: int) -> list[tuple[str, str]]:
         await asyncio.sleep(0.01)
         return [("authorization", "Bearer good")]
@@ -82,7 +62,7 @@ async def later_credentials() -> None:
         expect(second["authorization"] == "Bearer good" and second["x-a"] == "1", f"{second}")
 
 
-async def failing_credentials() -> None:
+async def test_failing_credentials() -> None:
     async def give_later(status: int) -> dict[str, str]:
         raise LookupError("the vault is shut")
 
@@ -95,7 +75,7 @@ async def failing_credentials() -> None:
             expect(isinstance(error.error.__cause__, LookupError), f"{error}")
 
 
-async def closed_meanwhile() -> None:
+async def test_closed_meanwhile() -> None:
     was_cancelled = asyncio.Event()
     was_asked = asyncio.Event()
 
@@ -113,7 +93,7 @@ async def closed_meanwhile() -> None:
         expect(server.requests.qsize() == 1 and watch.news.empty(), "told, or sent")
 
 
-async def proxy_status() -> None:
+async def test_proxy_status() -> None:
     def script(exchange: Exchange) -> None:
         if "proxy-authorization" in exchange.headers:
             return stream(exchange)
@@ -127,7 +107,7 @@ async def proxy_status() -> None:
         await watch.data("here")
 
 
-async def proxy_refuses() -> None:
+async def test_proxy_refuses() -> None:
     """It is handed the request, by its whole URL, and named when it wants credentials."""
     with StreamServer(lambda exchange: exchange.answer("407 Proxy")) as proxy:
         watch = Watch("http://name.invalid/x?y", proxy=proxy.url("/").rstrip("/"))
@@ -144,7 +124,7 @@ def kinds() -> list[Any]:
     return [librealtime.EventSource, librealtime.LongPoll]
 
 
-async def tunnel_is_refused() -> None:
+async def test_tunnel_is_refused() -> None:
     """The proxy alone hears what is for it, and its refusal is an answer like a server's."""
     asked: list[int] = []
 
@@ -176,7 +156,7 @@ async def tunnel_is_refused() -> None:
         expect(proxy.requests.empty(), "it was asked again")
 
 
-async def tunnel_is_not_opened() -> None:
+async def test_tunnel_is_not_opened() -> None:
     """By what may pass: a rule of the proxy's, or a server out of its reach."""
     with StreamServer(lambda exchange: exchange.answer("403 No")) as proxy:
         watch = Watch("https://name.invalid/", proxy=proxy.origin, max_delay=0.01)
@@ -187,7 +167,7 @@ async def tunnel_is_not_opened() -> None:
                 expect(error.http_status == 403, f"{error}")
 
 
-async def restarted_meanwhile() -> None:
+async def test_restarted_meanwhile() -> None:
     """The answer is under way: what a restart would send is refused already."""
     for kind in kinds():
         was_asked, may_answer = asyncio.Event(), asyncio.Event()
@@ -216,7 +196,7 @@ async def restarted_meanwhile() -> None:
             expect(server.requests.qsize() >= 2, "it was not asked")
 
 
-async def retry_after_and_flaps() -> None:
+async def test_retry_after_and_flaps() -> None:
     """A network that comes back does not shorten what the server asked for."""
     for kind in kinds():
         net = librealtime.Reachability("manual")
@@ -238,7 +218,7 @@ async def retry_after_and_flaps() -> None:
                 taken.cancel()
 
 
-async def retry_after() -> None:
+async def test_retry_after() -> None:
     """In seconds or as a date by the server's own clock; capped; what is neither is ignored."""
     now = 1_000_000_000
     dated = (f"Date: {formatdate(now, usegmt=True)}",)
@@ -260,7 +240,7 @@ async def retry_after() -> None:
             expect(wait is not None and least <= wait <= most, f"{value}: {wait}")
 
 
-async def chosen_statuses() -> None:
+async def test_chosen_statuses() -> None:
     statuses = [429, 500, 599, 403]
 
     def script(exchange: Exchange) -> None:
@@ -273,7 +253,7 @@ async def chosen_statuses() -> None:
         await watch.fails("RT_ERROR_HTTP_STATUS", "403", 403)
 
 
-async def silence() -> None:
+async def test_silence() -> None:
     """Whatever the credential, and wherever the request goes; at the level that tells most."""
     lines: list[str] = []
     logger = logging.getLogger("librealtime")

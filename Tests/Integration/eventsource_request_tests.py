@@ -1,14 +1,14 @@
 """What event sources send: redirects, headers, ids, bodies."""
 
 import contextlib
-import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
 import librealtime
-from harness import Suite, expect
+import pytest
+from harness import expect
 from servers import Servers
-from watch import Exchange, StreamServer, Watch, add_async, watching
+from watch import Exchange, StreamServer, Watch, watching
 
 HEADERS = {
     "Authorization": "Bearer secret-token",
@@ -17,44 +17,6 @@ HEADERS = {
     "X-Listed": "yes",
     "Accept-Language": "sv",
 }
-
-
-def add(suite: Suite, servers: Servers) -> None:
-    tests: dict[str, Any] = {
-        "custom headers stay with their origin": other_origin,
-        "headers do not come back": back_again,
-        "URL's password stays with its origin": userinfo,
-        "headers stay on the way to a path": same_origin,
-        "endless redirects": endless,
-        "max_redirects": few_redirects,
-        "https to http is refused": functools.partial(insecure, servers),
-        "reconnects go to the first URL": first_url_again,
-        "body is sent again": body,
-        "the id goes into the query too": id_in_query,
-        "initial id": initial_id,
-        "an id of 70 kB has its limit": long_id,
-        "what may not be an initial id": bad_ids,
-        "an id of blanks": blank_ids,
-        "header provider": provider,
-        "header provider that fails": failing_provider,
-        "each request may be changed": changed_request,
-        "a request may be declined": declined_request,
-        "restart": restart,
-    }
-    for name, location in (
-        ("none", None),
-        ("empty", ""),
-        ("bad", "http://[x"),
-        ("mail", "mailto:x"),
-    ):
-        tests[f"Location: {name}"] = functools.partial(bad_location, location)
-    for status, method, sent in (
-        (301, "POST", "GET"), (302, "POST", "GET"), (303, "PUT", "GET"), (307, "POST", "POST"),
-        (308, "PUT", "PUT"), (301, "REPORT", "REPORT"),
-    ):  # fmt: skip
-        name = f"{status} makes {sent} of {method}"
-        tests[name] = functools.partial(redirected_body, status, method, sent)
-    add_async(suite, {f"requests: {name}": test for name, test in tests.items()})
 
 
 def stream(exchange: Exchange) -> None:
@@ -86,7 +48,7 @@ async def redirecting(
             yield one, two, watch
 
 
-async def other_origin() -> None:
+async def test_other_origin() -> None:
     """Only what G8 lists, and what the caller listed; userinfo of a Location is dropped."""
     options = {"headers": HEADERS, "safe_headers": ["x-listed"], "last_event_id": "7"}
     async with redirecting(**options) as (one, two, _):
@@ -102,20 +64,20 @@ async def other_origin() -> None:
         expect("secret" not in str(second), f"{second}")
 
 
-async def back_again() -> None:
+async def test_back_again() -> None:
     async with redirecting(back=True, headers=HEADERS) as (one, _, _watch):
         expect(one.request().path == "/start", "the first")
         last = one.request()
         expect(last.path == "/end" and "secret" not in str(last.headers), f"{last.headers}")
 
 
-async def userinfo() -> None:
+async def test_userinfo() -> None:
     async with redirecting(user="me:secret@") as (one, two, _):
         expect(one.request().headers["authorization"] == librealtime.basic_auth("me", "secret"), "")
         expect("authorization" not in two.request().headers, "it went along")
 
 
-async def same_origin() -> None:
+async def test_same_origin() -> None:
     def script(exchange: Exchange) -> None:
         if exchange.path == "/":
             return exchange.answer("307 Go", "Location: there?x=1#y")
@@ -129,13 +91,13 @@ async def same_origin() -> None:
         expect(last.headers["x-api-key"] == "secret-key", f"{last.headers}")
 
 
-async def endless() -> None:
+async def test_endless() -> None:
     async with watching(lambda e: e.answer("302 Go", "Location: /")) as (watch, server):
         await watch.fails("RT_ERROR_REDIRECT", "20 times", 302)
         expect(server.requests.qsize() == 21, f"{server.requests.qsize()} requests")
 
 
-async def few_redirects() -> None:
+async def test_few_redirects() -> None:
     def script(exchange: Exchange) -> None:
         exchange.answer("302 Go", "Location: /")
 
@@ -147,7 +109,8 @@ async def few_redirects() -> None:
         expect(server.requests.qsize() == 1, f"{server.requests.qsize()} requests")
 
 
-async def bad_location(location: str | None) -> None:
+@pytest.mark.parametrize("location", (None, "", "http://[x", "mailto:x"))
+async def test_bad_location(location: str | None) -> None:
     """An error, never a silent retry."""
     fields = [] if location is None else [f"Location: {location}"]
     async with watching(lambda e: e.answer("301 Go", *fields)) as (watch, server):
@@ -157,7 +120,7 @@ async def bad_location(location: str | None) -> None:
         expect(server.requests.qsize() == 1, "it came back")
 
 
-async def insecure(servers: Servers) -> None:
+async def test_insecure(servers: Servers) -> None:
     tls = servers.tls()
     with StreamServer(stream) as plain:
         target = f"Location: {plain.url('/plain')}"
@@ -171,7 +134,14 @@ async def insecure(servers: Servers) -> None:
             expect("secret" not in str(plain.request().headers), "secrets went along")
 
 
-async def redirected_body(status: int, method: str, sent: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "method", "sent"),
+    [
+        (301, "POST", "GET"), (302, "POST", "GET"), (303, "PUT", "GET"), (307, "POST", "POST"),
+        (308, "PUT", "PUT"), (301, "REPORT", "REPORT"),
+    ],
+)  # fmt: skip
+async def test_redirected_body(status: int, method: str, sent: str) -> None:
     def script(exchange: Exchange) -> None:
         if exchange.path == "/":
             return exchange.answer(f"{status} Go", "Location: /there")
@@ -188,7 +158,7 @@ async def redirected_body(status: int, method: str, sent: str) -> None:
         expect(("content-type" in second.headers) == kept, f"{second.headers}")
 
 
-async def first_url_again() -> None:
+async def test_first_url_again() -> None:
     def script(exchange: Exchange) -> None:
         if exchange.path == "/":
             return exchange.answer("307 Go", f"Location: /{exchange.number}")
@@ -201,7 +171,7 @@ async def first_url_again() -> None:
         expect(paths == ["/", "/0", "/", "/2"], f"{paths}")
 
 
-async def body() -> None:
+async def test_body() -> None:
     """As it is, with each attempt; its type is text unless the caller says otherwise."""
 
     def script(exchange: Exchange) -> None:
@@ -222,7 +192,7 @@ async def body() -> None:
         expect((request.method, request.body) == ("REPORT", content), request.method)
 
 
-async def id_in_query() -> None:
+async def test_id_in_query() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.send("id: ä &2\ndata: x\n\n")
@@ -238,7 +208,7 @@ async def id_in_query() -> None:
         expect(second.headers["last-event-id"] == "ä &2", f"{second.headers}")
 
 
-async def long_id() -> None:
+async def test_long_id() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.send("id: ", "x" * 70_000, "\ndata: x\n\n")
@@ -250,7 +220,7 @@ async def long_id() -> None:
         await watch.fails("RT_ERROR_TOO_LARGE", "(max_name_size)")
 
 
-async def initial_id() -> None:
+async def test_initial_id() -> None:
     async with watching(stream, last_event_id="ü 7") as (watch, server):
         event = await watch.event()
         expect((event.id, event.had_id) == ("ü 7", False), f"{event}")
@@ -260,7 +230,7 @@ async def initial_id() -> None:
         expect("last-event-id" not in server.request().headers, "an empty id was sent")
 
 
-async def bad_ids() -> None:
+async def test_bad_ids() -> None:
     for text in ("a\r", "\n", "a\0b"):
         try:
             librealtime.EventSource("http://127.0.0.1/", last_event_id=text)
@@ -277,7 +247,7 @@ def flaky(exchange: Exchange) -> None:
         exchange.hold()
 
 
-async def blank_ids() -> None:
+async def test_blank_ids() -> None:
     """It is none that is empty, which alone sends no header; HTTP can say it without its blanks."""
     ids = ["  ", "\t", " x "]
 
@@ -291,7 +261,7 @@ async def blank_ids() -> None:
         expect(sent == [None, "", "", "x"], f"{sent}")
 
 
-async def provider() -> None:
+async def test_provider() -> None:
     """Laid over the headers, for its attempt alone."""
     given: list[dict[str, str] | None] = [{"X-A": "2", "x-b": "3"}, None, {"X-C": "4"}]
 
@@ -309,7 +279,7 @@ async def provider() -> None:
         expect(all(h["authorization"] == "Bearer t" for h in seen), f"{seen}")
 
 
-async def failing_provider() -> None:
+async def test_failing_provider() -> None:
     def provide(attempt: int) -> dict[str, str]:
         raise LookupError("no token")
 
@@ -319,7 +289,7 @@ async def failing_provider() -> None:
         expect(server.requests.empty(), "it sent a request")
 
 
-async def changed_request() -> None:
+async def test_changed_request() -> None:
     def change(attempt: librealtime.Attempt) -> None:
         attempt.set_header("X-Number", str(attempt.number))
         attempt.set_url(f"{server.origin}/changed")
@@ -330,7 +300,7 @@ async def changed_request() -> None:
         expect((request.path, request.headers["x-number"]) == ("/changed", "1"), request.path)
 
 
-async def declined_request() -> None:
+async def test_declined_request() -> None:
     """That closes it, and is no failure."""
     with StreamServer(stream) as server:
         async with librealtime.EventSource(server.url(), on_request=lambda _: False) as source:
@@ -339,7 +309,7 @@ async def declined_request() -> None:
         expect(server.requests.empty(), "it sent a request")
 
 
-async def restart() -> None:
+async def test_restart() -> None:
     """At once, whatever the delay, and it is no failure."""
 
     def script(exchange: Exchange) -> None:

@@ -2,68 +2,23 @@
 
 import asyncio
 import fcntl
-import functools
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import librealtime
-from harness import PATIENCE_S, Suite, expect
+import pytest
+from harness import PATIENCE_S, expect
 from librealtime import StoreError
-from watch import Exchange, StreamServer, add_async, watching
+from watch import Exchange, StreamServer, watching
 
 FIRST_LINE = "librealtime event ids 1\n"
 #: Processes at once, and what each stores.
 PROCESSES, SOURCES = 4, 25
-
-Test = Callable[[pathlib.Path], Awaitable[None]]
-
-
-def add(suite: Suite) -> None:
-    tests: dict[str, Test] = {
-        "ids are kept between runs": kept,
-        "the file is its owner's": private,
-        "keys are URLs without passwords": keys,
-        "an id in the options goes first": option_first,
-        "an empty id takes the entry away": emptied,
-        "the stored id is reset": reset,
-        "an id that waits does not undo it": reset_stays,
-        "a damaged file is told once, and replaced": damaged,
-        "files of many kinds are damaged": kinds_of_damage,
-        "a path that cannot be used": unusable,
-        "a path that cannot be used is told though no id comes": unusable_in_vain,
-        "what is no file is left alone": no_file,
-        "what a crash left is not taken over": left_over,
-        "ids that look the same are two": look_alikes,
-        "an id with a line end is none": injected,
-        "a close waits only so long for the lock": locked,
-        "processes lose nothing of each other's": processes,
-        "a crash in a handler repeats events": functools.partial(crash, []),
-        "a crash while iterating repeats events": functools.partial(crash, ["iterate"]),
-        "what waits in the inbox is not done with": unfinished,
-        "a place of the caller's own": own_place,
-    }
-
-    add_tests(suite, tests)
-
-
-def add_tests(suite: Suite, tests: dict[str, Test]) -> None:
-    """Adds each under its name; it is given a path in a folder of its own."""
-
-    def in_folder(test: Test) -> Callable[[], Awaitable[None]]:
-        async def run() -> None:
-            with tempfile.TemporaryDirectory(prefix="ids-") as folder:
-                await test(pathlib.Path(folder) / "ids")
-
-        return run
-
-    add_async(suite, {f"id file: {name}": in_folder(test) for name, test in tests.items()})
 
 
 def numbered(exchange: Exchange) -> None:
@@ -82,14 +37,14 @@ async def takes(path: pathlib.Path, *data: str, **options: Any) -> None:
         await watch.data(*data)
 
 
-async def kept(path: pathlib.Path) -> None:
+async def test_kept(path: pathlib.Path) -> None:
     for first in (1, 4, 7):
         await takes(path, *map(str, range(first, first + 3)), store_key="one")
     await takes(path, "1", store_key="another")
     expect(path.read_text() == FIRST_LINE + "another 3\none 9\n", path.read_text())
 
 
-async def private(path: pathlib.Path) -> None:
+async def test_private(path: pathlib.Path) -> None:
     """Whatever the mask of the process; and each time it is another file."""
     old = os.umask(0)
     try:
@@ -107,7 +62,7 @@ async def private(path: pathlib.Path) -> None:
     expect(names == ["ids", "ids.lock"], f"{names}")
 
 
-async def keys(path: pathlib.Path) -> None:
+async def test_keys(path: pathlib.Path) -> None:
     with StreamServer(numbered) as server:
         for target in ("/a", "/a?b=c"):
             source = librealtime.EventSource(server.url(target, user="u:secret@"), id_file=path)
@@ -118,13 +73,13 @@ async def keys(path: pathlib.Path) -> None:
         expect(f"http%3A%2F%2F127.0.0.1%3A{server.port}%2Fa%3Fb%3Dc " in text, text)
 
 
-async def option_first(path: pathlib.Path) -> None:
+async def test_option_first(path: pathlib.Path) -> None:
     await takes(path, "1", "2", "3", store_key="k")
     await takes(path, "51", store_key="k", last_event_id="50")
     await takes(path, "1", store_key="k", last_event_id="")
 
 
-async def emptied(path: pathlib.Path) -> None:
+async def test_emptied(path: pathlib.Path) -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.send("id: 1\ndata: a\n\nid\ndata: b\n\n")
@@ -136,7 +91,7 @@ async def emptied(path: pathlib.Path) -> None:
     await takes(path, "1", store_key="k")
 
 
-async def reset(path: pathlib.Path) -> None:
+async def test_reset(path: pathlib.Path) -> None:
     await takes(path, "1", "2", "3", store_key="k")
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):
         watch.source.reset_stored_id()
@@ -150,7 +105,7 @@ async def reset(path: pathlib.Path) -> None:
             pass
 
 
-async def reset_stays(path: pathlib.Path) -> None:
+async def test_reset_stays(path: pathlib.Path) -> None:
     may_go_on = threading.Event()
 
     def script(exchange: Exchange) -> None:
@@ -172,7 +127,7 @@ async def reset_stays(path: pathlib.Path) -> None:
     expect(path.read_text() == FIRST_LINE, path.read_text())
 
 
-async def damaged(path: pathlib.Path) -> None:
+async def test_damaged(path: pathlib.Path) -> None:
     path.write_text(FIRST_LINE + "what is this?\n")
     async with watching(numbered, id_file=path, store_key="k") as (watch, server):
         error = await watch.error()
@@ -186,7 +141,7 @@ async def damaged(path: pathlib.Path) -> None:
     await takes(path, "4", store_key="k")
 
 
-async def kinds_of_damage(path: pathlib.Path) -> None:
+async def test_kinds_of_damage(path: pathlib.Path) -> None:
     for content in (
         b"",
         FIRST_LINE.encode()[:-1],
@@ -205,7 +160,7 @@ async def kinds_of_damage(path: pathlib.Path) -> None:
             await watch.data("1", "2", "3")
 
 
-async def unusable(path: pathlib.Path) -> None:
+async def test_unusable(path: pathlib.Path) -> None:
     """It is told, and the stream goes on."""
     path.mkdir()
     for place in (path, path.parent / "missing" / "ids"):
@@ -222,7 +177,7 @@ async def unusable(path: pathlib.Path) -> None:
             expect(data == ["1", "2", "3"], f"{data}")
 
 
-async def unusable_in_vain(path: pathlib.Path) -> None:
+async def test_unusable_in_vain(path: pathlib.Path) -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.hold()
@@ -232,7 +187,7 @@ async def unusable_in_vain(path: pathlib.Path) -> None:
         expect(isinstance(error.error, StoreError) and not error.fatal, f"{error}")
 
 
-async def no_file(path: pathlib.Path) -> None:
+async def test_no_file(path: pathlib.Path) -> None:
     """A pipe stands for all of them: nobody at its other end is waited for."""
     os.mkfifo(path)
     async with watching(numbered, id_file=path, store_key="k") as (watch, _):
@@ -248,7 +203,7 @@ async def no_file(path: pathlib.Path) -> None:
     expect(sorted(entry.name for entry in path.parent.iterdir()) == ["ids"], "a lock beside it")
 
 
-async def left_over(path: pathlib.Path) -> None:
+async def test_left_over(path: pathlib.Path) -> None:
     left = path.with_name("ids.new")
     left.touch()
     left.chmod(0o666)
@@ -256,7 +211,7 @@ async def left_over(path: pathlib.Path) -> None:
     expect(path.stat().st_mode & 0o777 == 0o600, oct(path.stat().st_mode))
 
 
-async def look_alikes(path: pathlib.Path) -> None:
+async def test_look_alikes(path: pathlib.Path) -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.send("id: caf\u00e9\ndata: 1\n\n")
@@ -273,7 +228,7 @@ async def look_alikes(path: pathlib.Path) -> None:
     expect(path.read_text() == FIRST_LINE + "k cafe%CC%81\n", path.read_text())
 
 
-async def injected(path: pathlib.Path) -> None:
+async def test_injected(path: pathlib.Path) -> None:
     """From a file that somebody else wrote."""
     path.write_text(FIRST_LINE + "k 1%0D%0AX-Evil:%20yes\n")
     async with watching(numbered, id_file=path, store_key="k") as (watch, server):
@@ -284,7 +239,7 @@ async def injected(path: pathlib.Path) -> None:
         expect("x-evil" not in headers and "last-event-id" not in headers, f"{headers}")
 
 
-async def locked(path: pathlib.Path) -> None:
+async def test_locked(path: pathlib.Path) -> None:
     """The loop would stand still for as long as another process pleases."""
     with path.with_name("ids.lock").open("w") as lock:
         async with watching(numbered, id_file=path, store_key="k") as (watch, _):
@@ -311,7 +266,7 @@ for number in range(int(count)):
 """
 
 
-async def processes(path: pathlib.Path) -> None:
+async def test_processes(path: pathlib.Path) -> None:
     """Each entry is there in the end, and at any time the file is whole."""
     source = pathlib.Path(librealtime.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(source)}
@@ -359,7 +314,8 @@ with librealtime.sync.EventSource(url, on_message=take, **options) as source:
 """
 
 
-async def crash(how: list[str], path: pathlib.Path) -> None:
+@pytest.mark.parametrize("how", ([], ["iterate"]), ids=("in a handler", "while iterating"))
+async def test_crash(how: list[str], path: pathlib.Path) -> None:
     """A process that ends in the middle of an event gets that event again."""
     source = pathlib.Path(librealtime.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(source)}
@@ -380,7 +336,7 @@ async def crash(how: list[str], path: pathlib.Path) -> None:
             taken = now
 
 
-async def unfinished(path: pathlib.Path) -> None:
+async def test_unfinished(path: pathlib.Path) -> None:
     """All three came; the first was done with, the second was being worked on."""
 
     def stored() -> str:
@@ -411,7 +367,7 @@ async def unfinished(path: pathlib.Path) -> None:
         expect(stored() == FIRST_LINE + "k 6\n", stored())
 
 
-async def own_place(path: pathlib.Path) -> None:
+async def test_own_place(path: pathlib.Path) -> None:
     kept: list[tuple[str, str]] = []
     options = {"on_store": lambda key, id_: kept.append((key, id_))}
     async with watching(numbered, **options) as (watch, server):

@@ -1,40 +1,14 @@
-"""The web platform's tests of EventSource that need a connection, each under its name there."""
+"""The web platform's tests of EventSource that need a connection, each under its name there
+with `_` for `-` and without `eventsource-`."""
 
 import asyncio
 import contextlib
-import functools
 import queue
-from typing import Any
 
 import librealtime
-from harness import Suite, expect
-from watch import Exchange, ReadyState, StreamServer, Test, Watch, add_async, watching
-
-WPT: dict[str, Test] = {}
-
-
-def wpt(name: str) -> Any:
-    def register(test: Test) -> Test:
-        WPT[name] = test
-        return test
-
-    return register
-
-
-def add(suite: Suite) -> None:
-    for status in (301, 302, 303, 307):
-        WPT[f"request-redirect {status}"] = functools.partial(redirected, status)
-    for status in (204, 205, 210, 299, 404, 410, 503):
-        WPT[f"request-status-error {status}"] = functools.partial(refused, status)
-    for kind in ("x bogus", "text/x-bogus", "text/event-streamx", "", "text/event-stream-x; a=b"):
-        WPT[f"format-mime-bogus {kind!r}"] = functools.partial(bogus_type, kind)
-    for kind in (
-        "text/event-stream;",
-        "TEXT/Event-Stream; charset=windows-1252",
-        "text/event-stream; x",
-    ):
-        WPT[f"format-mime-trailing-semicolon {kind!r}"] = functools.partial(good_type, kind)
-    add_async(suite, {f"web platform: {name}": test for name, test in WPT.items()})
+import pytest
+from harness import expect
+from watch import Exchange, ReadyState, StreamServer, Watch, watching
 
 
 def one_then_hold(exchange: Exchange) -> None:
@@ -43,8 +17,7 @@ def one_then_hold(exchange: Exchange) -> None:
     exchange.hold()
 
 
-@wpt("eventsource-close")
-async def close() -> None:
+async def test_close() -> None:
     """CONNECTING, OPEN, CLOSED; CONNECTING inside of error at a reconnect, CLOSED at the end."""
 
     def script(exchange: Exchange) -> None:
@@ -69,8 +42,7 @@ async def close() -> None:
         expect(watch.source.ready_state is ReadyState.CLOSED, "not closed")
 
 
-@wpt("eventsource-reconnect")
-async def reconnect() -> None:
+async def test_reconnect() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.send(f"data: {exchange.number}\n\n")
@@ -83,8 +55,7 @@ async def reconnect() -> None:
             expect(watch.states[-1] is ReadyState.CONNECTING, "not connecting")
 
 
-@wpt("eventsource-request-cancellation")
-async def cancellation() -> None:
+async def test_request_cancellation() -> None:
     """Nothing is told after close, and the server sees that the client has gone."""
     gone: queue.Queue[bool] = queue.Queue()
 
@@ -109,14 +80,12 @@ async def cancellation() -> None:
         expect(told == ["1"], f"told {told}")
 
 
-@wpt("eventsource-onopen")
-async def onopen() -> None:
+async def test_onopen() -> None:
     async with watching(one_then_hold) as (watch, _):
         await watch.opened()
 
 
-@wpt("eventsource-onmessage")
-async def onmessage() -> None:
+async def test_onmessage() -> None:
     with StreamServer(one_then_hold) as server:
         events: asyncio.Queue[librealtime.ServerSentEvent] = asyncio.Queue()
         async with librealtime.EventSource(server.url()) as source:
@@ -126,8 +95,7 @@ async def onmessage() -> None:
         expect(not event.had_id, "it has an id")
 
 
-@wpt("eventsource-eventtarget")
-async def eventtarget() -> None:
+async def test_eventtarget() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.send("event: error\ndata: e\n\nevent: open\ndata: o\n\ndata: m\n\n")
@@ -144,8 +112,7 @@ async def eventtarget() -> None:
         expect(not errors, f"events called error are none: {errors}")
 
 
-@wpt("eventsource-url")
-async def url() -> None:
+async def test_url() -> None:
     with StreamServer(one_then_hold) as server:
         async with librealtime.EventSource(server.url("/a?b=c", user="me:secret@")) as source:
             expect(source.url == server.url("/a?b=c"), source.url)
@@ -153,8 +120,7 @@ async def url() -> None:
             expect(request.headers["authorization"] == librealtime.basic_auth("me", "secret"), "")
 
 
-@wpt("eventsource-constructor-url-bogus")
-async def bogus_url() -> None:
+async def test_constructor_url_bogus() -> None:
     for text in ("http://this is invalid/", "", "events", "ftp://127.0.0.1/", "http://"):
         try:
             librealtime.EventSource(text)
@@ -163,8 +129,7 @@ async def bogus_url() -> None:
         expect(False, f"{text!r} was accepted")
 
 
-@wpt("eventsource-prototype")
-async def prototype() -> None:
+async def test_prototype() -> None:
     numbers = [int(state) for state in (ReadyState.CONNECTING, ReadyState.OPEN, ReadyState.CLOSED)]
     expect(numbers == [0, 1, 2], str(numbers))
     for face in (librealtime.EventSource, librealtime.sync.EventSource):
@@ -172,8 +137,7 @@ async def prototype() -> None:
             expect(callable(getattr(face, name)), name)
 
 
-@wpt("eventsource-cross-origin-redirect-origin")
-async def redirect_origin() -> None:
+async def test_cross_origin_redirect_origin() -> None:
     with StreamServer(one_then_hold) as other:
         target = other.url("/elsewhere")
         with StreamServer(lambda e: e.answer("307 Go", f"Location: {target}")) as server:
@@ -185,8 +149,7 @@ async def redirect_origin() -> None:
                 expect(watch.source.url == server.url(), watch.source.url)
 
 
-@wpt("format-data-before-final-empty-line")
-async def unfinished_block() -> None:
+async def test_format_data_before_final_empty_line() -> None:
     """It is dropped at the end of the stream, and its id is not used."""
 
     def script(exchange: Exchange) -> None:
@@ -200,8 +163,7 @@ async def unfinished_block() -> None:
         await watch.data("test1", "none")
 
 
-@wpt("format-field-id-2")
-async def non_ascii_id() -> None:
+async def test_format_field_id_2() -> None:
     """It goes back as UTF-8, and stays on events without one of later connections."""
 
     def script(exchange: Exchange) -> None:
@@ -219,8 +181,7 @@ async def non_ascii_id() -> None:
             expect((event.id, event.data, event.had_id) == ("…", "…", False), str(event))
 
 
-@wpt("format-field-id-3")
-async def id_is_reset() -> None:
+async def test_format_field_id_3() -> None:
     """By `id:` and by `id`."""
     for line in ("id:", "id"):
 
@@ -236,8 +197,7 @@ async def id_is_reset() -> None:
             expect(ids == [("1", "a"), ("", "b"), ("", "none")], str(ids))
 
 
-@wpt("format-field-id-null")
-async def id_with_null() -> None:
+async def test_format_field_id_null() -> None:
     for ignored in ("\0\0", "x\0", "\0x", "x\0x", " \0"):
 
         def script(exchange: Exchange, ignored: str = ignored) -> None:
@@ -251,8 +211,7 @@ async def id_with_null() -> None:
             await watch.data("hello", "none")
 
 
-@wpt("format-field-retry")
-async def retry() -> None:
+async def test_format_field_retry() -> None:
     """03000 is 3000, and the delay is within a quarter of it."""
 
     def script(exchange: Exchange) -> None:
@@ -272,8 +231,7 @@ async def retry() -> None:
         await watch.event()
 
 
-@wpt("format-field-retry-bogus")
-async def retry_bogus() -> None:
+async def test_format_field_retry_bogus() -> None:
     """What is no number is ignored; the value before it stays."""
 
     def script(exchange: Exchange) -> None:
@@ -293,8 +251,7 @@ async def retry_bogus() -> None:
         expect(error.retry_in is not None and 0.04 <= error.retry_in <= 0.05, f"{error}")
 
 
-@wpt("format-field-retry-empty")
-async def retry_empty() -> None:
+async def test_format_field_retry_empty() -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin()
         exchange.send("retry\ndata:test\n\n")
@@ -305,13 +262,11 @@ async def retry_empty() -> None:
         expect(watch.source.reconnection_time == 1.5, f"{watch.source.reconnection_time}")
 
 
-@wpt("format-mime-valid-bogus")
-async def valid_bogus_type() -> None:
-    await bogus_type("text/x-bogus")
+async def test_format_mime_valid_bogus() -> None:
+    await test_format_mime_bogus("text/x-bogus")
 
 
-@wpt("format-utf-8")
-async def utf_8() -> None:
+async def test_format_utf_8() -> None:
     """Whatever charset the answer names."""
 
     def script(exchange: Exchange) -> None:
@@ -323,8 +278,7 @@ async def utf_8() -> None:
         await watch.data("ok…")
 
 
-@wpt("request-accept")
-async def accept() -> None:
+async def test_request_accept() -> None:
     """A caller's is kept when it names the type."""
     for given, sent in ((None, None), ("a/b, text/event-stream;q=0.5", True), ("a/b", None)):
         headers = {"accept": given} if given else {}
@@ -334,14 +288,14 @@ async def accept() -> None:
             expect(accepted == (given if sent else "text/event-stream"), accepted)
 
 
-@wpt("request-cache-control")
-async def cache_control() -> None:
+async def test_request_cache_control() -> None:
     async with watching(one_then_hold) as (watch, server):
         await watch.event()
         expect(server.request().headers["cache-control"] == "no-cache", "cache-control")
 
 
-async def redirected(status: int) -> None:
+@pytest.mark.parametrize("status", (301, 302, 303, 307))
+async def test_request_redirect(status: int) -> None:
     def script(exchange: Exchange) -> None:
         if exchange.path == "/":
             return exchange.answer(f"{status} Go", "Location: /there")
@@ -352,13 +306,17 @@ async def redirected(status: int) -> None:
         await watch.data("one")
 
 
-async def refused(status: int) -> None:
+@pytest.mark.parametrize("status", (204, 205, 210, 299, 404, 410, 503))
+async def test_request_status_error(status: int) -> None:
     async with watching(lambda e: e.answer(f"{status} No")) as (watch, _):
         name = "RT_ERROR_NO_CONTENT" if status == 204 else "RT_ERROR_HTTP_STATUS"
         await watch.fails(name, str(status), status)
 
 
-async def bogus_type(kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ("x bogus", "text/x-bogus", "text/event-streamx", "", "text/event-stream-x; a=b")
+)
+async def test_format_mime_bogus(kind: str) -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin(kind=kind)
         exchange.send("data: data\n\n")
@@ -368,7 +326,11 @@ async def bogus_type(kind: str) -> None:
         await watch.fails("RT_ERROR_CONTENT_TYPE", kind, 200)
 
 
-async def good_type(kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    ("text/event-stream;", "TEXT/Event-Stream; charset=windows-1252", "text/event-stream; x"),
+)
+async def test_format_mime_trailing_semicolon(kind: str) -> None:
     def script(exchange: Exchange) -> None:
         exchange.begin(kind=kind)
         exchange.send("data: data\n\n")

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import threading
 
-from harness import ROOT, Build, Suite, expect
+import pytest
+from harness import ROOT, Build, also_under_valgrind, expect, swift, valgrind
 from nchan import Nchan
 from rest_server import RESTServer
 from servers import Servers
@@ -14,68 +15,45 @@ from websockets.asyncio.server import ServerConnection
 
 COUNT = 50
 
-
-def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
-    tls = servers.tls()
-    echo_servers = {
-        "websockets": (servers.echo(), None),
-        "websockets TLS": (servers.echo(tls), tls),
-        "aiohttp": (servers.aiohttp_echo(), None),
-        "aiohttp TLS": (servers.aiohttp_echo(tls), tls),
-    }
-    runs = [(echo, grind) for grind in (False, True) for echo in echo_servers]
-    for echo, grind in runs:
-        url, authority = echo_servers[echo]
-        where = f"{echo}{', valgrind' if grind else ''}"
-        extra = [str(authority.ca_file)] if authority else []
-        for name in ("echo", "poll_loop", "background_thread"):
-            test = functools.partial(converses, build, name, [url, *extra], grind)
-            suite.add(f"example {name}: {where}", test)
-        if authority is None:
-            suite.add(f"example readme: {where}", functools.partial(greets, build, url, grind))
-    for scheme in ("ws", "wss"):
-        for grind in (False, True):
-            where = f"Nchan {scheme}{', valgrind' if grind else ''}"
-            test = functools.partial(subscribes, build, nchan, scheme, grind)
-            suite.add(f"example subscribe: {where}", test)
-    suite.add("example subscribe: a gap is told", functools.partial(tells_a_gap, build, nchan))
-    for grind in (False, True):
-        test = functools.partial(reads_events, build, nchan, grind)
-        suite.add(f"example events{', valgrind' if grind else ''}", test)
-        test = functools.partial(polls, build, nchan, "c", grind)
-        suite.add(f"example poll{', valgrind' if grind else ''}", test)
-        test = functools.partial(listens, build, nchan, "c", grind)
-        suite.add(f"example listen{', valgrind' if grind else ''}", test)
-    suite.add("example readme: nobody listens", functools.partial(tells_refusal, build))
-    suite.add("example readme: closed", functools.partial(tells_close, build, servers))
-    refusals(suite, build, servers)
-    suite.add("examples' Makefile: pkg-config", functools.partial(makes, build, servers))
-    suite.add("example readme in Swift", functools.partial(greets_in_swift, build, servers))
-    for scheme in ("ws", "wss"):
-        test = functools.partial(subscribes_in_swift, build, nchan, scheme)
-        suite.add(f"example subscribe in Swift: Nchan {scheme}", test)
-    suite.add("example events in Swift", functools.partial(reads_events_in_swift, build, nchan))
-    suite.add("example request in Swift", functools.partial(requests_in_swift, build))
-    suite.add("example poll in Swift", functools.partial(polls, build, nchan, "swift"))
-    suite.add("example poll in Swift: refused", functools.partial(is_refused, build))
-    suite.add("example listen in Swift", functools.partial(listens, build, nchan, "swift"))
+languages = pytest.mark.parametrize(
+    ("language", "grind"),
+    [
+        pytest.param("c", False, id="c"),
+        pytest.param("c", True, id="c-valgrind", marks=valgrind),
+        pytest.param("swift", False, id="swift", marks=swift),
+    ],
+)
 
 
-def converses(build: Build, name: str, arguments: list[str], grind: bool) -> None:
+@pytest.fixture(params=["websockets", "websockets TLS", "aiohttp", "aiohttp TLS"])
+def echo(request: pytest.FixtureRequest, servers: Servers) -> list[str]:
+    """Arguments that lead to a server."""
+    tls = servers.tls() if request.param.endswith("TLS") else None
+    serve = servers.aiohttp_echo if request.param.startswith("aiohttp") else servers.echo
+    return [serve(tls), *([str(tls.ca_file)] if tls else [])]
+
+
+@pytest.mark.parametrize("name", ["echo", "poll_loop", "background_thread"])
+@also_under_valgrind
+def test_converses(build: Build, name: str, echo: list[str], grind: bool) -> None:
     lines = [f"message {i}" for i in range(10)]
     text = "" if name == "background_thread" else "".join(f"{line}\n" for line in lines)
-    result = build.run(build.example(name), *arguments, text=text, valgrind=grind)
+    result = build.run(build.example(name), *echo, text=text, valgrind=grind)
     expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
     expect(result.stdout.splitlines() == lines, f"printed {result.stdout!r}")
 
 
-def greets(build: Build, url: str, grind: bool) -> None:
-    result = build.run(build.example("readme"), url, valgrind=grind)
+@pytest.mark.parametrize("echo", ["websockets", "aiohttp"], indirect=True)
+@also_under_valgrind
+def test_greets(build: Build, echo: list[str], grind: bool) -> None:
+    result = build.run(build.example("readme"), *echo, valgrind=grind)
     expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
     expect(result.stdout == "hello\n", f"printed {result.stdout!r}")
 
 
-def subscribes(build: Build, nchan: Nchan, scheme: str, grind: bool) -> None:
+@pytest.mark.parametrize("scheme", ["ws", "wss"])
+@also_under_valgrind
+def test_subscribes(build: Build, nchan: Nchan, scheme: str, grind: bool) -> None:
     """Half of the messages wait for the subscriber, half come while it listens."""
     channel = f"numbers_{scheme}_{int(grind)}"
     for number in range(COUNT // 2):
@@ -97,7 +75,8 @@ def subscribes(build: Build, nchan: Nchan, scheme: str, grind: bool) -> None:
     expect(f"ok: {COUNT} of {COUNT}" in result.stdout, f"printed {result.stdout!r}")
 
 
-def reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
+@also_under_valgrind
+def test_reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
     """Two runs share a file of ids: the second goes on where the first one stopped."""
     channel = f"events_{int(grind)}"
     for number in range(5):
@@ -113,7 +92,8 @@ def reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
     expect(data == [f"number {number}" for number in range(5)], f"received {data}")
 
 
-def reads_events_in_swift(build: Build, nchan: Nchan) -> None:
+@swift
+def test_reads_events_in_swift(build: Build, nchan: Nchan) -> None:
     """The second run begins behind the last event of the first one."""
     program = build.swift_example("events")
     for number in range(5):
@@ -131,7 +111,8 @@ def reads_events_in_swift(build: Build, nchan: Nchan) -> None:
     expect(result.returncode == 1 and "404" in result.stderr, f"said {result.stderr!r}")
 
 
-def requests_in_swift(build: Build) -> None:
+@swift
+def test_requests_in_swift(build: Build) -> None:
     program = build.swift_example("request")
     with RESTServer() as server:
         result = build.run(program, server.url + "/flaky/x/1")
@@ -143,7 +124,8 @@ def requests_in_swift(build: Build) -> None:
         expect(result.returncode == 1 and "404" in result.stderr, result.stderr)
 
 
-def polls(build: Build, nchan: Nchan, language: str, grind: bool = False) -> None:
+@languages
+def test_polls(build: Build, nchan: Nchan, language: str, grind: bool) -> None:
     """The second run begins behind the last message of the first one."""
     program = build.example("poll") if language == "c" else build.swift_example("poll")
     channel = f"polled_{language}_{int(grind)}"
@@ -159,7 +141,8 @@ def polls(build: Build, nchan: Nchan, language: str, grind: bool = False) -> Non
     expect(texts == [f"number {number}" for number in range(5)], f"received {texts}")
 
 
-def listens(build: Build, nchan: Nchan, language: str, grind: bool = False) -> None:
+@languages
+def test_listens(build: Build, nchan: Nchan, language: str, grind: bool) -> None:
     """The second run begins behind the last message of the first one."""
     program = build.example("listen") if language == "c" else build.swift_example("listen")
     channel = f"heard_{language}_{int(grind)}"
@@ -178,7 +161,8 @@ def listens(build: Build, nchan: Nchan, language: str, grind: bool = False) -> N
     expect(result.returncode == 1 and "404" in result.stderr, f"said {result.stderr!r}")
 
 
-def is_refused(build: Build) -> None:
+@swift
+def test_is_refused(build: Build) -> None:
     """What cannot be polled is told, and is no crash."""
     program = build.swift_example("poll")
     result = build.run(program, "ftp://127.0.0.1/")
@@ -189,7 +173,7 @@ def is_refused(build: Build) -> None:
         expect(result.returncode == 2, f"exit code {result.returncode} for {arguments}")
 
 
-def makes(build: Build, servers: Servers) -> None:
+def test_makes(build: Build, servers: Servers) -> None:
     """As a user does it: the installed library, its pkg-config file, make."""
     prefix = build.folder / "prefix"
     folder = build.folder / "examples-c"
@@ -207,13 +191,16 @@ def makes(build: Build, servers: Servers) -> None:
     expect(result.stdout == "hello\n", f"printed {result.stdout!r}, said {result.stderr!r}")
 
 
-def greets_in_swift(build: Build, servers: Servers) -> None:
+@swift
+def test_greets_in_swift(build: Build, servers: Servers) -> None:
     result = build.run(build.swift_example("readme"), servers.echo())
     expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
     expect(result.stdout == "hello\n", f"printed {result.stdout!r}")
 
 
-def subscribes_in_swift(build: Build, nchan: Nchan, scheme: str) -> None:
+@swift
+@pytest.mark.parametrize("scheme", ["ws", "wss"])
+def test_subscribes_in_swift(build: Build, nchan: Nchan, scheme: str) -> None:
     channel = f"swift_{scheme}"
     for number in range(COUNT):
         nchan.publish(channel, str(number))
@@ -224,7 +211,7 @@ def subscribes_in_swift(build: Build, nchan: Nchan, scheme: str) -> None:
     expect(f"ok: {COUNT} of {COUNT}" in result.stdout, f"printed {result.stdout!r}")
 
 
-def tells_a_gap(build: Build, nchan: Nchan) -> None:
+def test_tells_a_gap(build: Build, nchan: Nchan) -> None:
     for number in (0, 1, 3):
         nchan.publish("gap", str(number))
     result = build.run(build.example("subscribe"), nchan.url("/ps/gap"), "3")
@@ -232,14 +219,14 @@ def tells_a_gap(build: Build, nchan: Nchan) -> None:
     expect("expected 2, received 3" in result.stdout, f"printed {result.stdout!r}")
 
 
-def tells_refusal(build: Build) -> None:
+def test_tells_refusal(build: Build) -> None:
     # Port 1 is below the range of listeners made by tests; nobody listens there.
     result = build.run(build.example("readme"), "ws://127.0.0.1:1/", valgrind=True)
     expect(result.returncode == 1, f"exit code {result.returncode}")
     expect("RT_ERROR_CONNECT" in result.stderr, f"said {result.stderr!r}")
 
 
-def tells_close(build: Build, servers: Servers) -> None:
+def test_tells_close(build: Build, servers: Servers) -> None:
     async def handler(connection: ServerConnection) -> None:
         await connection.close(4000, "enough")
 
@@ -248,26 +235,25 @@ def tells_close(build: Build, servers: Servers) -> None:
     expect("closed with 4000 enough" in result.stderr, f"said {result.stderr!r}")
 
 
-def refusals(suite: Suite, build: Build, servers: Servers) -> None:
+#: Who certifies for which host, and whom the client trusts.
+REFUSED = {
+    "unknown authority": ("localhost", "other"),
+    "system's authorities do not know it": ("localhost", "system"),
+    "wrong host": ("elsewhere.example", "it"),
+    "no such CA file": ("localhost", "/does/not/exist.pem"),
+}
+
+
+@pytest.mark.parametrize(("host", "trusted"), REFUSED.values(), ids=REFUSED)
+@also_under_valgrind
+def test_tls_is_refused(
+    build: Build, servers: Servers, host: str, trusted: str, grind: bool
+) -> None:
     """Certificates that must not be accepted."""
-    good, other = servers.tls(), servers.tls()
-    elsewhere = servers.tls("elsewhere.example")
-    url = servers.echo(good)
-    cases = {
-        "unknown authority": (url, str(other.ca_file)),
-        "system's authorities do not know it": (url, None),
-        "wrong host": (servers.echo(elsewhere), str(elsewhere.ca_file)),
-        "no such CA file": (url, "/does/not/exist.pem"),
-    }
-    for name, (address, ca_file) in cases.items():
-        for grind in (False, True):
-            suffix = ", valgrind" if grind else ""
-            test = functools.partial(refuses, build, address, ca_file, grind)
-            suite.add(f"TLS refused: {name}{suffix}", test)
-
-
-def refuses(build: Build, url: str, ca_file: str | None, grind: bool) -> None:
-    extra = [ca_file] if ca_file else []
+    tls = servers.tls(host)
+    known = {"other": servers.tls().ca_file, "system": None, "it": tls.ca_file}
+    url, ca_file = servers.echo(tls), known.get(trusted, trusted)
+    extra = [str(ca_file)] if ca_file else []
     result = build.run(build.example("echo"), url, *extra, text="secret\n", valgrind=grind)
     expect(result.returncode == 1, f"exit code {result.returncode}")
     expect("RT_ERROR_TLS" in result.stderr, f"said {result.stderr!r}")

@@ -1,11 +1,12 @@
 """Echo traffic with reconnection through a proxy that delays, splits, cuts, resets, stalls and
 corrupts, at points in TLS, in the handshake and among the messages."""
 
-import functools
 import re
+from collections.abc import Iterator
 
+import pytest
 from fault_proxy import Fault, FaultProxy, Then, Ways
-from harness import Build, Suite, expect
+from harness import Build, expect, valgrind
 from servers import Servers
 
 MESSAGES = 400
@@ -34,38 +35,42 @@ GARBLED = {
 }
 
 
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    def each(name: str, *arguments: object, valgrind: bool = False) -> None:
-        function = functools.partial(through, build, servers, *arguments)
-        suite.add(f"traffic, {name}", functools.partial(function, False))
-        if valgrind:
-            suite.add(f"traffic, {name}, valgrind", functools.partial(function, True))
-
-    for transport, secure in (("plain", False), ("TLS", True)):
-        slow = Fault(delay_s=0.002)
-        each(f"{transport}, delayed", secure, [Ways(up=slow, down=slow)], set())
-        bytewise = Fault(split=True)
-        each(f"{transport}, byte by byte", secure, [Ways(up=bytewise, down=bytewise)], set())
-        kinds = [(Then.CUT, ENDED), (Then.RESET, ENDED), (Then.STALL, STALLED)]
-        kinds += [(Then.CORRUPT, ENDED)] if secure else []
-        for then, said in kinds:
-            for direction in ("up", "down"):
-                points = STALL_POINTS if then is Then.STALL else POINTS
-                ways = [Ways(**{direction: Fault(point, then)}) for point in points]
-                name = f"{transport}, {then.name.lower()} {direction}"
-                grind = then is Then.RESET and direction == "down"
-                each(name, secure, [*ways, Ways()], said, valgrind=grind)
-    for direction in ("up", "down"):
-        name = f"traffic, plain, corrupt {direction}"
-        suite.add(name, functools.partial(garbled, build, servers, direction))
-
-
-def garbled(build: Build, servers: Servers, direction: str) -> None:
+@pytest.mark.parametrize("direction", ("up", "down"))
+def test_garbled(build: Build, servers: Servers, direction: str) -> None:
     """A connection for each changed byte, since the first may be the end: a request or a frame that
     the server refuses is not repeated."""
     for point in GARBLED_POINTS:
         ways = [Ways(**{direction: Fault(point, Then.CORRUPT)}), Ways()]
-        through(build, servers, False, ways, GARBLED, False)
+        through(build, servers, False, ways, GARBLED, grind=False)
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(delay_s=0.002), Fault(split=True)], ids=["delayed", "byte by byte"]
+)
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
+def test_slowed(build: Build, servers: Servers, secure: bool, fault: Fault) -> None:
+    through(build, servers, secure, [Ways(up=fault, down=fault)], set(), grind=False)
+
+
+def spoilt() -> Iterator[object]:
+    for secure in (False, True):
+        for then in (Then.CUT, Then.RESET, Then.STALL, *([Then.CORRUPT] if secure else [])):
+            for direction in ("up", "down"):
+                name = f"{'TLS' if secure else 'plain'}, {then.name.lower()} {direction}"
+                yield pytest.param(secure, then, direction, False, id=name)
+                if then is Then.RESET and direction == "down":
+                    grind = f"{name}, valgrind"
+                    yield pytest.param(secure, then, direction, True, id=grind, marks=valgrind)
+
+
+@pytest.mark.parametrize(("secure", "then", "direction", "grind"), list(spoilt()))
+def test_spoilt(
+    build: Build, servers: Servers, secure: bool, then: Then, direction: str, grind: bool
+) -> None:
+    points = STALL_POINTS if then is Then.STALL else POINTS
+    ways = [Ways(**{direction: Fault(point, then)}) for point in points]
+    said = STALLED if then is Then.STALL else ENDED
+    through(build, servers, secure, [*ways, Ways()], said, grind)
 
 
 def through(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import gzip
 import pathlib
 import socket
@@ -21,9 +20,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import librealtime
+import pytest
 from certificates import TLS
 from flood_server import ANSWERS, FRAMES, SMALL_FRAMES, flooding
-from harness import PATIENCE_S, Failed, Suite, expect
+from harness import PATIENCE_S, Failed, expect
 from http2_server import (
     DATA,
     END_HEADERS,
@@ -35,7 +35,7 @@ from http2_server import (
     frame,
 )
 from streams import StreamServer
-from watch import Exchange, add_async, watching
+from watch import Exchange, watching
 
 #: A held up loop stood still for 3 to 60 s.
 MOST_GAP_S = 1.0
@@ -66,40 +66,6 @@ GOOD_LENGTHS = {
     "twice the same": "Content-Length: 5\r\nContent-Length: 5",
     "a list of the same": "Content-Length: 5, 5",
 }
-
-
-def add(suite: Suite) -> None:
-    tests: dict[str, Any] = {
-        f"HTTP/2 {name}": functools.partial(frames, name)
-        for name in FRAMES
-        if name != "interim heads"
-    }
-    tests["HTTP/2 interim heads"] = functools.partial(too_large, "interim heads")
-    tests["HTTP/2 frames of one byte are no flood"] = small_frames
-    tests["HTTP/2: the rest of a cancelled answer is no flood"] = cancelled
-    tests["an event source leaves a flood, too"] = event_source
-    tests["an answer that has come is decoded in the loop's time"] = in_time
-    tests["an answer that stops while the request's body waits"] = stops_early
-    tests["what comes unasked ends a kept connection"] = dirty
-    for name in ("chunks", "connection"):
-        tests[f"a compressed event stream ends with its {name}"] = functools.partial(
-            compressed_stream, name
-        )
-    for name in (*TOO_LARGE, "status line"):
-        tests[name] = functools.partial(too_large, name)
-    for name, text in PROXIES.items():
-        tests[f"a proxy's {name}"] = functools.partial(proxy, name, text)
-    for version in ("1.2", "1.3"):
-        tests[f"TLS {version}: a body cut short"] = functools.partial(cut, version)
-        for name in WHOLE:
-            tests[f"TLS {version}: a body that {name} is whole"] = functools.partial(
-                whole, name, version
-            )
-    for name, (fields, text) in LENGTHS.items():
-        tests[f"Content-Length: {name}"] = functools.partial(bad_length, fields, text)
-    for name, fields in GOOD_LENGTHS.items():
-        tests[f"Content-Length: {name}"] = functools.partial(good_length, fields)
-    add_async(suite, {f"flood: {name}": test for name, test in tests.items()})
 
 
 def memory() -> int:
@@ -164,18 +130,19 @@ def failed(result: Any, name: str, text: str) -> None:
     expect(text in str(result), f"expected {text!r} in {result}")
 
 
-async def frames(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in FRAMES if name != "interim heads"])
+async def test_frames(name: str) -> None:
     # Of SETTINGS each wants an answer: nghttp2 itself ends it when those pile up.
     text = "" if name in ("settings", "pings") else "that carry nothing"
     failed(await exchange(name, "https"), "RT_ERROR_PROTOCOL", text)
 
 
-async def small_frames() -> None:
+async def test_small_frames() -> None:
     response = await exchange("a byte a frame", "https")
     expect(response.content == b"x" * SMALL_FRAMES, f"{response}")
 
 
-async def cancelled() -> None:
+async def test_cancelled() -> None:
     """24 MiB are on their way when an answer is cancelled. Another one goes on, a third follows."""
     is_asked, has_begun, is_gone = threading.Event(), threading.Event(), threading.Event()
     piece = b"x" * 16384
@@ -216,7 +183,7 @@ async def cancelled() -> None:
             expect({connection for connection, _, _ in server.seen} == {1}, f"{server.seen}")
 
 
-async def event_source() -> None:
+async def test_event_source() -> None:
     with tempfile.TemporaryDirectory() as folder:
         with flooding("empty data", pathlib.Path(folder)) as place:
             lost: asyncio.Queue[Any] = asyncio.Queue()
@@ -229,12 +196,14 @@ async def event_source() -> None:
     expect(event.error is not None, f"{event}")
 
 
-async def too_large(name: str) -> None:
+@pytest.mark.parametrize("name", ("interim heads", *TOO_LARGE, "status line"))
+async def test_too_large(name: str) -> None:
     scheme = "http" if name in ANSWERS else "https"
     failed(await exchange(name, scheme), "RT_ERROR_TOO_LARGE", "answered with")
 
 
-async def proxy(name: str, text: str) -> None:
+@pytest.mark.parametrize(("name", "text"), PROXIES.items(), ids=PROXIES)
+async def test_proxy(name: str, text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         with flooding(name, pathlib.Path(folder)) as place:
             result = await get("https://example.org/", proxy=f"http://{place}")
@@ -244,12 +213,15 @@ async def proxy(name: str, text: str) -> None:
         expect(getattr(result, "status_code", 0) == 407, f"{result}")
 
 
-async def cut(version: str) -> None:
+@pytest.mark.parametrize("version", ("1.2", "1.3"))
+async def test_cut(version: str) -> None:
     text = "without TLS close_notify: the body may be cut short"
     failed(await exchange("cut", "https", version), "RT_ERROR_CONNECTION_LOST", text)
 
 
-async def whole(name: str, version: str) -> None:
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("version", ("1.2", "1.3"))
+async def test_whole(name: str, version: str) -> None:
     response = await exchange(name, "https", version)
     expect(response.content == b"whole", f"{response}")
 
@@ -263,16 +235,18 @@ async def with_length(fields: str) -> Any:
         return await get(server.url("/"))
 
 
-async def bad_length(fields: str, text: str) -> None:
+@pytest.mark.parametrize(("fields", "text"), LENGTHS.values(), ids=LENGTHS)
+async def test_bad_length(fields: str, text: str) -> None:
     failed(await with_length(fields), "RT_ERROR_PROTOCOL", text)
 
 
-async def good_length(fields: str) -> None:
+@pytest.mark.parametrize("fields", GOOD_LENGTHS.values(), ids=GOOD_LENGTHS)
+async def test_good_length(fields: str) -> None:
     response = await with_length(fields)
     expect(response.content == b"whole", f"{response}")
 
 
-async def in_time() -> None:
+async def test_in_time() -> None:
     """Its deadline passes when all of it lies in the kernel, and nothing of it is decoded."""
     body = gzip.compress(bytes(48 << 20))
     may_answer, has_answered = threading.Event(), threading.Event()
@@ -297,7 +271,7 @@ async def in_time() -> None:
             expect(len((await task).content) == 48 << 20, "it is not whole")
 
 
-async def stops_early() -> None:
+async def test_stops_early() -> None:
     """The server has answered: the caller, who has no more to send, does not hold it up."""
 
     def script(exchange: Exchange) -> None:
@@ -318,7 +292,7 @@ async def stops_early() -> None:
     raise Failed(f"no error but {response}")
 
 
-async def dirty() -> None:
+async def test_dirty() -> None:
     """Bytes behind an answer are not the next one's: the request goes out on a new connection."""
     answered, seen = threading.Event(), []
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -350,7 +324,8 @@ async def dirty() -> None:
     expect(seen == [(1, b"GET"), (2, b"POST")], f"{seen}")
 
 
-async def compressed_stream(ends_with: str) -> None:
+@pytest.mark.parametrize("ends_with", ("chunks", "connection"))
+async def test_compressed_stream(ends_with: str) -> None:
     """Servers close event streams, and seldom end their compression first."""
 
     def script(exchange: Exchange) -> None:

@@ -5,21 +5,12 @@ import threading
 import zlib
 from collections.abc import Callable
 
-from harness import PATIENCE_S, Build, Probe, Suite, add_probed, expect
-from nchan import Nchan
+from harness import PATIENCE_S, Probe, also_under_valgrind, expect
 from servers import Peer, Servers, frame
 from websockets.asyncio.server import ServerConnection
 
 
-def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
-    # Tens of megabytes take minutes under valgrind.
-    heavy: list[Callable[..., None]] = [pause_loses_nothing, drained_follows_high_water]
-    light: list[Callable[..., None]] = [send_limit_is_told, frames_are_split]
-    add_probed(suite, build, heavy, servers, nchan, valgrind=False)
-    add_probed(suite, build, light, servers, nchan)
-
-
-def pause_loses_nothing(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_pause_loses_nothing(make: Callable[..., Probe], servers: Servers) -> None:
     """Far more than the sockets hold is sent; none of it comes while receiving is paused."""
     messages = [bytes([i % 256]) * 100_000 for i in range(400)]
     first_was_sent = threading.Event()
@@ -54,7 +45,7 @@ def pause_loses_nothing(make: Callable[..., Probe], servers: Servers, _: Nchan) 
         probe.close()
 
 
-def drained_follows_high_water(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_drained_follows_high_water(make: Callable[..., Probe], servers: Servers) -> None:
     """The server reads only when it is told to; then the buffer empties, and that is told."""
     gate = servers.event()
     received: list[int] = []
@@ -79,7 +70,8 @@ def drained_follows_high_water(make: Callable[..., Probe], servers: Servers, _: 
     expect(received == [8_000_000] * 3, f"the server received {received}")
 
 
-def send_limit_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+@also_under_valgrind
+def test_send_limit_is_told(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo(), send_limit_bytes=10_000, print=False) as probe:
         probe.expect("open .*")
         # Both commands come in one read, so that nothing is written between them.
@@ -91,7 +83,8 @@ def send_limit_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -
         probe.close()
 
 
-def frames_are_split(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+@also_under_valgrind
+def test_frames_are_split(make: Callable[..., Probe], servers: Servers) -> None:
     sizes: list[int] = []
 
     async def script(peer: Peer) -> None:

@@ -3,31 +3,12 @@
 import zlib
 from collections.abc import Callable
 
-from harness import Build, Probe, Suite, add_probed, expect, fails
+from harness import Probe, also_under_valgrind, expect, fails
 from servers import Peer, Script, Servers, frame
 
 KIB = 1 << 10
 #: Of a refusal's body this much is kept.
 BODY_LIMIT = 64 * KIB
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    both: list[Callable[..., None]] = [redirect_over_tls, refusal_with_chunked_body]
-    plain: list[Callable[..., None]] = [
-        redirect_to_less_security_is_refused,
-        redirect_to_less_security_is_allowed,
-        redirect_to_more_security,
-        redirect_to_a_stranger_takes_no_certificate_for_granted,
-        refusal_with_long_body,
-        refusal_with_endless_body,
-        refusal_with_stalled_body,
-        refusal_with_cut_body,
-        refusal_with_broken_chunks,
-        refusal_until_the_end,
-        refusal_under_tls,
-    ]
-    add_probed(suite, build, both, servers, log=4)
-    add_probed(suite, build, plain, servers, valgrind=False, log=4)
 
 
 # Redirects
@@ -55,14 +36,15 @@ def arrives(probe: Probe) -> None:
     probe.close()
 
 
-def redirect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_redirect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     there = servers.script(greet, tls)
     with make(servers.script(redirect(there), tls), network_ca_file=tls.ca_file) as probe:
         arrives(probe)
 
 
-def redirect_to_less_security_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
+def test_redirect_to_less_security_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
     """The insecure place is not even connected to."""
     visitors: list[Peer] = []
 
@@ -77,21 +59,21 @@ def redirect_to_less_security_is_refused(make: Callable[..., Probe], servers: Se
     expect(not visitors, "the insecure place was visited")
 
 
-def redirect_to_less_security_is_allowed(make: Callable[..., Probe], servers: Servers) -> None:
+def test_redirect_to_less_security_is_allowed(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     url = servers.script(redirect(servers.script(greet)), tls)
     with make(url, network_ca_file=tls.ca_file, allow_insecure_redirects=True) as probe:
         arrives(probe)
 
 
-def redirect_to_more_security(make: Callable[..., Probe], servers: Servers) -> None:
+def test_redirect_to_more_security(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     url = servers.script(redirect(servers.script(greet, tls)))
     with make(url, network_ca_file=tls.ca_file) as probe:
         arrives(probe)
 
 
-def redirect_to_a_stranger_takes_no_certificate_for_granted(
+def test_redirect_to_a_stranger_takes_no_certificate_for_granted(
     make: Callable[..., Probe], servers: Servers
 ) -> None:
     """The place it leads to is verified as any other."""
@@ -125,7 +107,8 @@ def chunked(*chunks: bytes) -> bytes:
     return coded + b"0\r\nX-Trailer: 1\r\n\r\n"
 
 
-def refusal_with_chunked_body(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_refusal_with_chunked_body(make: Callable[..., Probe], servers: Servers) -> None:
     """Told at the last chunk, while the connection stays."""
     body = chunked(b"because", b" of ", b"that" * 300)
     script = refuse("Transfer-Encoding: chunked\r\n", body, then_end=False)
@@ -133,7 +116,7 @@ def refusal_with_chunked_body(make: Callable[..., Probe], servers: Servers) -> N
         told(probe, b"because of " + b"that" * 300)
 
 
-def refusal_with_long_body(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_with_long_body(make: Callable[..., Probe], servers: Servers) -> None:
     """70 KiB are cut at the limit."""
     body = bytes(i % 251 for i in range(70 * KIB))
     with make(servers.script(refuse(f"Content-Length: {len(body)}\r\n", body))) as probe:
@@ -143,7 +126,7 @@ def refusal_with_long_body(make: Callable[..., Probe], servers: Servers) -> None
         told(probe, body[:BODY_LIMIT])
 
 
-def refusal_with_endless_body(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_with_endless_body(make: Callable[..., Probe], servers: Servers) -> None:
     """Told at the limit: the server never ends it."""
 
     async def script(peer: Peer) -> None:
@@ -155,32 +138,32 @@ def refusal_with_endless_body(make: Callable[..., Probe], servers: Servers) -> N
         told(probe, b"more" * (BODY_LIMIT // 4))
 
 
-def refusal_with_stalled_body(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_with_stalled_body(make: Callable[..., Probe], servers: Servers) -> None:
     """There is no time limit but the two seconds for a body: without them it would never end."""
     script = refuse("Content-Length: 100\r\n", b"as far as", then_end=False)
     with make(servers.script(script), open_timeout_ms=0) as probe:
         told(probe, b"as far as")
 
 
-def refusal_with_cut_body(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_with_cut_body(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.script(refuse("Content-Length: 100\r\n", b"as far as"))) as probe:
         told(probe, b"as far as")
 
 
-def refusal_with_broken_chunks(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_with_broken_chunks(make: Callable[..., Probe], servers: Servers) -> None:
     """What came before the nonsense is told, and nothing is waited for."""
     script = refuse("Transfer-Encoding: chunked\r\n", b"4\r\nfour\r\nxyz\r\n", then_end=False)
     with make(servers.script(script), open_timeout_ms=0) as probe:
         told(probe, b"four")
 
 
-def refusal_until_the_end(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_until_the_end(make: Callable[..., Probe], servers: Servers) -> None:
     """Without a length the end of the connection is the body's."""
     with make(servers.script(refuse("", b"x" * 3000))) as probe:
         told(probe, b"x" * 3000)
 
 
-def refusal_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     body = b"x" * 40_000
     script = refuse(f"Content-Length: {len(body)}\r\n", body, then_end=False)

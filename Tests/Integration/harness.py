@@ -9,10 +9,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "Tests" / "Support"))
@@ -38,11 +38,24 @@ VALGRIND = [
 ]
 
 
-class Failed(Exception):
+#: The half of a test that runs its clients under valgrind.
+valgrind = pytest.mark.long
+#: For a test that asks for `grind`, or for clients: it is run again with them under valgrind.
+also_under_valgrind = pytest.mark.parametrize(
+    "grind", [False, pytest.param(True, marks=valgrind)], ids=["plain", "valgrind"]
+)
+#: Those that need the Swift examples follow each other, since a folder has one build at a time.
+swift = pytest.mark.xdist_group("swift")
+#: Where there can be no network namespaces the test is left out.
+in_namespaces = pytest.mark.usefixtures("namespaces")
+
+
+class Failed(AssertionError):
     """A test's expectation was not met."""
 
 
 def expect(condition: bool, message: str) -> None:
+    __tracebackhide__ = True
     if not condition:
         raise Failed(message)
 
@@ -83,13 +96,18 @@ class Build:
         return self.program(ROOT / "examples-c" / f"{name}.c")
 
     def swift_example(self, name: str) -> pathlib.Path:
-        """Built where the demo finds it too."""
+        """Built with all others, where the demo finds it too; for tests that are marked `swift`."""
+        return self._swift_examples / name
+
+    @functools.cached_property
+    def _swift_examples(self) -> pathlib.Path:
         scratch = ROOT / "build" / "examples-swift"
         command = ["swift", "build", "--package-path", str(ROOT / "examples-swift")]
-        command += ["--scratch-path", str(scratch), "--product", name]
-        result = subprocess.run(command, capture_output=True, text=True)
-        expect(result.returncode == 0, f"{name} does not build:\n{result.stdout}{result.stderr}")
-        return scratch / "debug" / name
+        result = subprocess.run(
+            [*command, "--scratch-path", str(scratch)], capture_output=True, text=True
+        )
+        expect(result.returncode == 0, f"they do not build:\n{result.stdout}{result.stderr}")
+        return scratch / "debug"
 
     def helper(self, name: str, *libraries: str) -> pathlib.Path:
         return self.program(ROOT / "Tests" / "Integration" / f"{name}.c", *libraries)
@@ -241,52 +259,3 @@ def fails(probe: Probe, status: str, *, text: str = "") -> None:
     refused(probe, status, text=text)
     probe.expect("close 1006 unclean.*")
     probe.end()
-
-
-class Suite:
-    """Tests in the order they were written; a name each, several at once for a table."""
-
-    def __init__(self) -> None:
-        self.tests: list[tuple[str, Callable[[], None]]] = []
-
-    def add(self, name: str, function: Callable[[], None]) -> None:
-        self.tests.append((name, function))
-
-    def run(self, pattern: str) -> int:
-        passed, failed = 0, []
-        for name, function in self.tests:
-            if not re.search(pattern, name):
-                continue
-            start = time.monotonic()
-            try:
-                function()
-            except Exception as error:  # A test may fail in any way; the others go on.
-                failed.append(name)
-                print(f"FAILED  {name}", flush=True)
-                known = isinstance(error, Failed | subprocess.TimeoutExpired)
-                text = str(error) if known else traceback.format_exc()
-                print("        " + text.strip().replace("\n", "\n        "), flush=True)
-            else:
-                passed += 1
-                print(f"ok      {name} ({time.monotonic() - start:.1f} s)", flush=True)
-        for name in failed:
-            print(f"failed: {name}")
-        print(f"{passed} passed, {len(failed)} failed")
-        return 1 if failed or not passed else 0
-
-
-def add_probed(
-    suite: Suite,
-    build: Build,
-    tests: list[Callable[..., None]],
-    *servers: object,
-    valgrind: bool = True,
-    **options: object,
-) -> None:
-    """Adds each test, named after its function, and again with the client under valgrind. It is
-    called with a maker of clients, which have these options, and `servers`."""
-    for test in tests:
-        for grind in (False, True) if valgrind else (False,):
-            name = test.__name__.replace("_", " ") + (", valgrind" if grind else "")
-            make = functools.partial(Probe, build, valgrind=grind, **options)
-            suite.add(name, functools.partial(test, make, *servers))

@@ -1,32 +1,28 @@
 """Many connections on one loop, and a greedy one beside a modest one."""
 
-import functools
 import os
 import re
 
-from harness import Build, Suite, expect
+import pytest
+from harness import Build, expect, valgrind
 from servers import Peer, Servers, frame
 
 CONNECTIONS = 10_000
 ROUND_TRIPS = 200
 
 
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    suite.add(f"{CONNECTIONS} connections on one loop", functools.partial(many, build, servers))
-    suite.add(
-        "many connections, valgrind", functools.partial(many, build, servers, 100, valgrind=True)
-    )
-    suite.add("a flood starves nobody", functools.partial(fair, build, servers))
-
-
-def many(build: Build, servers: Servers, count: int = CONNECTIONS, valgrind: bool = False) -> None:
-    result = build.run(build.helper("many"), servers.light_echo(), str(count), valgrind=valgrind)
+@pytest.mark.parametrize(
+    ("count", "grind"),
+    [(CONNECTIONS, False), pytest.param(100, True, id="valgrind", marks=valgrind)],
+)
+def test_many(build: Build, servers: Servers, count: int, grind: bool) -> None:
+    result = build.run(build.helper("many"), servers.light_echo(), str(count), valgrind=grind)
     expect(result.returncode == 0, f"{result.stdout}{result.stderr}")
     # The program makes fewer only when the system's limit forbids more; that is worth a line.
     limited = re.search("the limit of .*", result.stdout)
     if limited:
         expect("CI" not in os.environ, f"the gate must try all {count}: {limited[0]}")
-        print(f"        {limited[0]}")
+        print(limited[0])
     else:
         expect(
             f"{count} opened, {count} echoed, {count} closed, 0 failed" in result.stdout,
@@ -34,7 +30,7 @@ def many(build: Build, servers: Servers, count: int = CONNECTIONS, valgrind: boo
         )
 
 
-def fair(build: Build, servers: Servers) -> None:
+def test_fair(build: Build, servers: Servers) -> None:
     """The flood never ends by itself: a starved connection would hang until the test's limit."""
 
     async def flood(peer: Peer) -> None:

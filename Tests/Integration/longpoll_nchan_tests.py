@@ -3,13 +3,12 @@ beside a poll that is held."""
 
 import contextlib
 import dataclasses
-import functools
 import http.client
 import threading
 import time
-from collections.abc import Callable
 
-from harness import PATIENCE_S, Build, Suite, expect
+import pytest
+from harness import PATIENCE_S, Build, expect, valgrind
 from nchan import Nchan, NchanError
 from poller import TOKEN, Poller
 
@@ -42,31 +41,19 @@ class Client:
         return way + (", valgrind" if self.grind else "")
 
 
-Test = Callable[[Client], None]
-
-
-def add(suite: Suite, build: Build, nchan: Nchan) -> None:
-    tests: list[tuple[str, Test]] = [
-        (f"Nchan by {mode}", functools.partial(nchan_by_cursor, mode=mode))
-        for mode in ("validators", "header_id", "query_id")
+@pytest.fixture(
+    params=[
+        "plain", pytest.param("plain, valgrind", marks=valgrind), "TLS",
+        "HTTP/2", pytest.param("HTTP/2, valgrind", marks=valgrind),
     ]
-    for function in (
-        nchan_without_cursor, nchan_by_interval, nchan_in_batches, nchan_holds_and_gives_up,
-        nchan_channel_is_deleted, nchan_asks_for_a_token, nchan_redirects, nchan_reloads,
-        nchan_speaks_the_protocol, a_held_poll_blocks_no_post,
-    ):  # fmt: skip
-        tests.append((function.__name__.replace("_", " "), function))
-    plain = Client(build, nchan)
-    tls = dataclasses.replace(plain, tls=True)
-    http2 = dataclasses.replace(tls, http2=True)
-    for name, test in tests:
-        for way in (plain, tls, http2):
-            for grind in (False,) if way is tls else (False, True):
-                client = dataclasses.replace(way, grind=grind)
-                suite.add(f"poll {name}{client.name}", functools.partial(test, client))
+)  # fmt: skip
+def client(request: pytest.FixtureRequest, build: Build, nchan: Nchan) -> Client:
+    way, *grind = request.param.split(", ")
+    return Client(build, nchan, bool(grind), way != "plain", way == "HTTP/2")
 
 
-def nchan_by_cursor(client: Client, mode: str) -> None:
+@pytest.mark.parametrize("mode", ("validators", "header_id", "query_id"))
+def test_nchan_by_cursor(client: Client, mode: str) -> None:
     """Half of the messages wait, half come meanwhile; a second run goes on behind the first."""
     channel = f"poll_{mode}_{id(client)}"
     url = f"/ps/{channel}"
@@ -95,7 +82,7 @@ def nchan_by_cursor(client: Client, mode: str) -> None:
     expect(texts == [str(number) for number in range(COUNT)], f"received {texts}")
 
 
-def nchan_without_cursor(client: Client) -> None:
+def test_nchan_without_cursor(client: Client) -> None:
     """Each poll begins at the oldest message."""
     channel = f"poll_none_{id(client)}"
     for text in ("first", "second"):
@@ -105,7 +92,7 @@ def nchan_without_cursor(client: Client) -> None:
         poller.end()
 
 
-def nchan_by_interval(client: Client) -> None:
+def test_nchan_by_interval(client: Client) -> None:
     """A server that does not hold answers 304; it is asked every interval."""
     channel = f"poll_interval_{id(client)}"
     client.nchan.publish(channel, "one")
@@ -117,7 +104,7 @@ def nchan_by_interval(client: Client) -> None:
         poller.end()
 
 
-def nchan_in_batches(client: Client) -> None:
+def test_nchan_in_batches(client: Client) -> None:
     """What waits comes in one answer; only its last part has an id."""
     channel = f"poll_batch_{id(client)}"
     for number in range(5):
@@ -133,7 +120,7 @@ def nchan_in_batches(client: Client) -> None:
         poller.end()
 
 
-def nchan_holds_and_gives_up(client: Client) -> None:
+def test_nchan_holds_and_gives_up(client: Client) -> None:
     """408 after two seconds is nothing new, and the next poll begins at once."""
     channel = f"poll_408_{id(client)}"
     client.nchan.publish(channel, "before")
@@ -148,7 +135,7 @@ def nchan_holds_and_gives_up(client: Client) -> None:
         poller.end()
 
 
-def nchan_channel_is_deleted(client: Client) -> None:
+def test_nchan_channel_is_deleted(client: Client) -> None:
     """410 is told, and the polls begin anew."""
     channel = f"poll_410_{id(client)}"
     client.nchan.publish(channel, "before")
@@ -180,7 +167,7 @@ def delete_or_ask(nchan: Nchan, channel: str, method: str) -> str:
         connection.close()
 
 
-def nchan_asks_for_a_token(client: Client) -> None:
+def test_nchan_asks_for_a_token(client: Client) -> None:
     channel = f"poll_token_{id(client)}"
     client.nchan.publish(channel, "one")
     url = f"/tok/{channel}"
@@ -196,7 +183,7 @@ def nchan_asks_for_a_token(client: Client) -> None:
         poller.end()
 
 
-def nchan_redirects(client: Client) -> None:
+def test_nchan_redirects(client: Client) -> None:
     channel = f"poll_moved_{id(client)}"
     for text in ("one", "two"):
         client.nchan.publish(channel, text)
@@ -208,7 +195,7 @@ def nchan_redirects(client: Client) -> None:
         poller.end()
 
 
-def nchan_reloads(client: Client) -> None:
+def test_nchan_reloads(client: Client) -> None:
     """A server that restarts drops the poll, and is come back to. One of its own, since Nchan's
     workers do not always find each other again."""
     with Nchan(tls=client.tls) as own:
@@ -246,13 +233,13 @@ def comes_back(client: Client) -> None:
         poller.end()
 
 
-def nchan_speaks_the_protocol(client: Client) -> None:
+def test_nchan_speaks_the_protocol(client: Client) -> None:
     with client("/rest/protocol", count=1) as poller:
         expect(poller.message()[3] == client.protocol, "another protocol")
         poller.end()
 
 
-def a_held_poll_blocks_no_post(client: Client) -> None:
+def test_a_held_poll_blocks_no_post(client: Client) -> None:
     """Requests of the same loop to the same server are answered while it holds a poll, which ends
     by the last of them alone: on a connection of their own, or as streams beside it by HTTP/2."""
     channel = f"held_{id(client)}"

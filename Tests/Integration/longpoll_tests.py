@@ -5,27 +5,24 @@ import functools
 import gzip
 from collections.abc import Awaitable, Callable, Iterator
 
-from harness import Build, Suite, expect
+import pytest
+from harness import Build, also_under_valgrind, expect
 from poller import TOKEN, Make, Poller
 from servers import Peer, Servers
 
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    for function in (
-        one_connection_is_used, a_cut_body_is_asked_for_again, a_cut_batch_is_asked_for_again,
-        a_held_poll_is_made_again, a_body_that_stops_is_a_timeout, retry_after_is_waited_for,
-        what_is_too_large_is_fatal, an_event_stream_is_no_answer, endless_redirects_end,
-        a_compressed_answer_is_decoded, an_endless_refusal_is_not_read,
-    ):  # fmt: skip
-        name = "poll: " + function.__name__.replace("_", " ")
-        for grind in (False, True):
-            make = functools.partial(Poller, build, grind)
-            test = functools.partial(function, make, servers)
-            suite.add(name + (", valgrind" if grind else ""), test)
-    suite.add("poll: no token is said", no_token_is_said)
-
+pytestmark = also_under_valgrind
 
 Answer = Callable[[Peer], Awaitable[None]]
+
+
+@pytest.fixture
+def make(build: Build, grind: bool) -> Iterator[Make]:
+    """Makes clients; what they say has no token in it."""
+    first = len(Poller.said)
+    yield functools.partial(Poller, build, grind)
+    said = "".join(Poller.said[first:])
+    expect("polling" in said, "nothing was logged")
+    expect(f"Bearer {TOKEN}" not in said and "Authorization" not in said, "a token was said")
 
 
 @contextlib.contextmanager
@@ -57,7 +54,7 @@ def ok(body: bytes, *headers: str, status: str = "200 OK", length: int | None = 
 HELD: Answer = Peer.read_to_end
 
 
-def one_connection_is_used(make: Make, servers: Servers) -> None:
+def test_one_connection_is_used(make: Make, servers: Servers) -> None:
     """Ten polls over one connection, each behind the last message's id."""
     ports = set()
 
@@ -79,7 +76,7 @@ def one_connection_is_used(make: Make, servers: Servers) -> None:
     expect(len(ports) == 1, f"{len(ports)} connections")
 
 
-def a_cut_body_is_asked_for_again(make: Make, servers: Servers) -> None:
+def test_a_cut_body_is_asked_for_again(make: Make, servers: Servers) -> None:
     """Nothing of a message is delivered that did not come whole, and the cursor stays."""
 
     async def cut(peer: Peer) -> None:
@@ -97,7 +94,7 @@ def a_cut_body_is_asked_for_again(make: Make, servers: Servers) -> None:
     expect(tags == [False, True, True], f"cursors {tags}")
 
 
-def a_cut_batch_is_asked_for_again(make: Make, servers: Servers) -> None:
+def test_a_cut_batch_is_asked_for_again(make: Make, servers: Servers) -> None:
     kind = "Content-Type: multipart/mixed; boundary=b"
     part = b"--b\r\nContent-Type: text/plain\r\n\r\none\r\n"
     answers = (ok(part + b"--b\r\n\r\ntw", kind), ok(part + b"--b\r\n\r\ntwo\r\n--b--", kind), HELD)
@@ -112,7 +109,7 @@ def a_cut_batch_is_asked_for_again(make: Make, servers: Servers) -> None:
             poller.end()
 
 
-def a_held_poll_is_made_again(make: Make, servers: Servers) -> None:
+def test_a_held_poll_is_made_again(make: Make, servers: Servers) -> None:
     """After poll_timeout without a byte; that is no error."""
     with answering(servers, HELD, HELD, ok(b"one"), HELD) as (url, requests):
         with make(url, poll_timeout=50, min_hold=10, count=1) as poller:
@@ -122,7 +119,7 @@ def a_held_poll_is_made_again(make: Make, servers: Servers) -> None:
     expect(len(requests) >= 3, f"{len(requests)} requests")
 
 
-def a_body_that_stops_is_a_timeout(make: Make, servers: Servers) -> None:
+def test_a_body_that_stops_is_a_timeout(make: Make, servers: Servers) -> None:
     async def stop(peer: Peer) -> None:
         await peer.send(ok(b"half", length=8))
         await peer.read_to_end()
@@ -135,7 +132,7 @@ def a_body_that_stops_is_a_timeout(make: Make, servers: Servers) -> None:
             poller.end()
 
 
-def retry_after_is_waited_for(make: Make, servers: Servers) -> None:
+def test_retry_after_is_waited_for(make: Make, servers: Servers) -> None:
     busy = ok(b"busy", "Retry-After: 1", status="503 Busy")
     with answering(servers, busy, ok(b"one"), HELD) as (url, _):
         with make(url, max_delay=10, count=1) as poller:
@@ -144,7 +141,7 @@ def retry_after_is_waited_for(make: Make, servers: Servers) -> None:
             poller.end()
 
 
-def what_is_too_large_is_fatal(make: Make, servers: Servers) -> None:
+def test_what_is_too_large_is_fatal(make: Make, servers: Servers) -> None:
     async def endless(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
         while True:
@@ -157,7 +154,7 @@ def what_is_too_large_is_fatal(make: Make, servers: Servers) -> None:
             poller.end()
 
 
-def an_event_stream_is_no_answer(make: Make, servers: Servers) -> None:
+def test_an_event_stream_is_no_answer(make: Make, servers: Servers) -> None:
     async def stream(peer: Peer) -> None:
         await peer.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hi\n\n")
         await peer.read_to_end()
@@ -169,7 +166,7 @@ def an_event_stream_is_no_answer(make: Make, servers: Servers) -> None:
     expect(b"Accept: */*\r\n" in requests[0], "another Accept")
 
 
-def endless_redirects_end(make: Make, servers: Servers) -> None:
+def test_endless_redirects_end(make: Make, servers: Servers) -> None:
     again = ok(b"", "Location: /again", status="302 Found")
     with answering(servers, again) as (url, requests):
         with make(url) as poller:
@@ -178,7 +175,7 @@ def endless_redirects_end(make: Make, servers: Servers) -> None:
     expect(len(requests) == 21, f"{len(requests)} requests")
 
 
-def a_compressed_answer_is_decoded(make: Make, servers: Servers) -> None:
+def test_a_compressed_answer_is_decoded(make: Make, servers: Servers) -> None:
     packed = ok(gzip.compress(b"x" * 10_000), "Content-Encoding: gzip")
     with answering(servers, packed) as (url, requests):
         with make(url, count=1, max_body=10_000) as poller:
@@ -190,7 +187,7 @@ def a_compressed_answer_is_decoded(make: Make, servers: Servers) -> None:
     expect(b"gzip" in requests[0], "gzip is not offered")
 
 
-def an_endless_refusal_is_not_read(make: Make, servers: Servers) -> None:
+def test_an_endless_refusal_is_not_read(make: Make, servers: Servers) -> None:
     """What nobody wants is read to a limit, and then dropped."""
 
     async def endless(peer: Peer) -> None:
@@ -202,10 +199,3 @@ def an_endless_refusal_is_not_read(make: Make, servers: Servers) -> None:
         with make(url) as poller:
             poller.expect("fatal RT_ERROR_HTTP_STATUS 404")
             poller.end()
-
-
-def no_token_is_said() -> None:
-    """Of all that the tests above have had said, in logs at the level of debugging too."""
-    said = "".join(Poller.said)
-    expect("polling" in said, "nothing was logged")
-    expect(f"Bearer {TOKEN}" not in said and "Authorization" not in said, "a token was said")

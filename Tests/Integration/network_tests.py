@@ -5,48 +5,10 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from harness import Build, Failed, Probe, Suite, add_probed, expect, fails
+from harness import Failed, Probe, also_under_valgrind, expect, fails
 from servers import Peer, Servers, frame
 
 PASSWORD = "s3cret-key-password"
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    both: list[Callable[..., None]] = [
-        client_certificate_with_password,
-        right_pin_is_accepted,
-        unix_socket,
-        resolve_does_not_leak,
-    ]
-    plain: list[Callable[..., None]] = [
-        expired_certificate,
-        certificate_for_another_host,
-        unknown_authority,
-        ca_folder,
-        ca_folder_of_others,
-        missing_ca_file,
-        wrong_pin,
-        one_pin_of_two,
-        client_certificate_in_one_file,
-        client_certificate_missing,
-        client_certificate_with_wrong_password,
-        client_certificate_missing_before_tls_1_3,
-        min_tls_is_kept,
-        verification_can_be_skipped,
-        skipped_verification_keeps_pins,
-        name_is_sent,
-        unix_socket_with_tls,
-        missing_unix_socket,
-        ip_version_is_kept,
-        stalled_ipv6_falls_back,
-        refused_ipv6_falls_back,
-        socket_options_by_default,
-        socket_options_are_set,
-        socket_options_are_set_under_tls,
-        idle_timeout,
-    ]
-    add_probed(suite, build, both, servers, log=4)
-    add_probed(suite, build, plain, servers, valgrind=False, log=4)
 
 
 def works(probe: Probe) -> None:
@@ -60,54 +22,55 @@ def works(probe: Probe) -> None:
 # Whom TLS trusts
 
 
-def expired_certificate(make: Callable[..., Probe], servers: Servers) -> None:
+def test_expired_certificate(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls(expired=True)
     with make(servers.echo(tls), network_ca_file=tls.ca_file) as probe:
         fails(probe, "RT_ERROR_TLS", text="expired")
 
 
-def certificate_for_another_host(make: Callable[..., Probe], servers: Servers) -> None:
+def test_certificate_for_another_host(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls("other.example.org")
     with make(servers.echo(tls), network_ca_file=tls.ca_file) as probe:
         fails(probe, "RT_ERROR_TLS", text="localhost")
 
 
-def unknown_authority(make: Callable[..., Probe], servers: Servers) -> None:
+def test_unknown_authority(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo(servers.tls()), network_ca_file=servers.tls().ca_file) as probe:
         fails(probe, "RT_ERROR_TLS", text="certificate")
 
 
-def ca_folder(make: Callable[..., Probe], servers: Servers) -> None:
+def test_ca_folder(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     with make(servers.echo(tls), ca_path=tls.ca_folder()) as probe:
         works(probe)
 
 
-def ca_folder_of_others(make: Callable[..., Probe], servers: Servers) -> None:
+def test_ca_folder_of_others(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo(servers.tls()), ca_path=servers.tls().ca_folder()) as probe:
         fails(probe, "RT_ERROR_TLS", text="certificate")
 
 
-def missing_ca_file(make: Callable[..., Probe], servers: Servers) -> None:
+def test_missing_ca_file(make: Callable[..., Probe], servers: Servers) -> None:
     missing = servers.folder / "nothing.pem"
     with make(servers.echo(servers.tls()), network_ca_file=missing) as probe:
         fails(probe, "RT_ERROR_TLS", text=str(missing))
 
 
-def right_pin_is_accepted(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_right_pin_is_accepted(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     with make(servers.echo(tls), network_ca_file=tls.ca_file, pin=tls.pin()) as probe:
         works(probe)
 
 
-def one_pin_of_two(make: Callable[..., Probe], servers: Servers) -> None:
+def test_one_pin_of_two(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     pins = [servers.tls().pin(), tls.pin()]
     with make(servers.echo(tls), network_ca_file=tls.ca_file, pin=pins) as probe:
         works(probe)
 
 
-def wrong_pin(make: Callable[..., Probe], servers: Servers) -> None:
+def test_wrong_pin(make: Callable[..., Probe], servers: Servers) -> None:
     """The certificate is good, and for this host; its key is another one."""
     tls = servers.tls()
     other = servers.tls().pin()
@@ -115,13 +78,13 @@ def wrong_pin(make: Callable[..., Probe], servers: Servers) -> None:
         fails(probe, "RT_ERROR_TLS", text="public key")
 
 
-def verification_can_be_skipped(make: Callable[..., Probe], servers: Servers) -> None:
+def test_verification_can_be_skipped(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls("other.example.org", expired=True)
     with make(servers.echo(tls), insecure=True) as probe:
         works(probe)
 
 
-def skipped_verification_keeps_pins(make: Callable[..., Probe], servers: Servers) -> None:
+def test_skipped_verification_keeps_pins(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls("other.example.org")
     with make(servers.echo(tls), insecure=True, pin=tls.pin()) as probe:
         works(probe)
@@ -132,7 +95,8 @@ def skipped_verification_keeps_pins(make: Callable[..., Probe], servers: Servers
 # What TLS shows
 
 
-def client_certificate_with_password(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_client_certificate_with_password(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls(asks_clients=True)
     certificate, key = tls.client(PASSWORD)
     files = f"{certificate},{key},{PASSWORD}"
@@ -140,7 +104,7 @@ def client_certificate_with_password(make: Callable[..., Probe], servers: Server
         works(probe)
 
 
-def client_certificate_in_one_file(make: Callable[..., Probe], servers: Servers) -> None:
+def test_client_certificate_in_one_file(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls(asks_clients=True)
     certificate, key = tls.client()
     certificate.write_text(certificate.read_text() + key.read_text())
@@ -150,20 +114,24 @@ def client_certificate_in_one_file(make: Callable[..., Probe], servers: Servers)
         works(probe)
 
 
-def client_certificate_missing(make: Callable[..., Probe], servers: Servers) -> None:
+def test_client_certificate_missing(make: Callable[..., Probe], servers: Servers) -> None:
     """In TLS 1.3 the server says so only after the client's handshake has ended."""
     tls = servers.tls(asks_clients=True)
     with make(servers.handshakes(tls), network_ca_file=tls.ca_file) as probe:
         fails(probe, "RT_ERROR_TLS", text="certificate required")
 
 
-def client_certificate_missing_before_tls_1_3(make: Callable[..., Probe], servers: Servers) -> None:
+def test_client_certificate_missing_before_tls_1_3(
+    make: Callable[..., Probe], servers: Servers
+) -> None:
     tls = servers.tls(asks_clients=True, newest=ssl.TLSVersion.TLSv1_2)
     with make(servers.handshakes(tls), network_ca_file=tls.ca_file) as probe:
         fails(probe, "RT_ERROR_TLS", text="alert")
 
 
-def client_certificate_with_wrong_password(make: Callable[..., Probe], servers: Servers) -> None:
+def test_client_certificate_with_wrong_password(
+    make: Callable[..., Probe], servers: Servers
+) -> None:
     tls = servers.tls(asks_clients=True)
     certificate, key = tls.client(PASSWORD)
     files = f"{certificate},{key},not-{PASSWORD}"
@@ -171,7 +139,7 @@ def client_certificate_with_wrong_password(make: Callable[..., Probe], servers: 
         fails(probe, "RT_ERROR_TLS", text=str(key))
 
 
-def min_tls_is_kept(make: Callable[..., Probe], servers: Servers) -> None:
+def test_min_tls_is_kept(make: Callable[..., Probe], servers: Servers) -> None:
     old = servers.tls(newest=ssl.TLSVersion.TLSv1_2)
     new = servers.tls()
     with make(servers.handshakes(old), network_ca_file=old.ca_file, min_tls=13) as probe:
@@ -182,7 +150,7 @@ def min_tls_is_kept(make: Callable[..., Probe], servers: Servers) -> None:
         works(probe)
 
 
-def name_is_sent(make: Callable[..., Probe], servers: Servers) -> None:
+def test_name_is_sent(make: Callable[..., Probe], servers: Servers) -> None:
     """The URL's name is asked for by SNI, also when another address is connected to."""
     tls = servers.tls("name.invalid", "localhost")
     url = servers.echo(tls)
@@ -209,7 +177,8 @@ async def echo_once(peer: Peer) -> None:
     await peer.send(frame(8, await peer.read_until_close()))
 
 
-def unix_socket(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_unix_socket(make: Callable[..., Probe], servers: Servers) -> None:
     """The URL's host is only in the Host header."""
     hosts: list[str] = []
 
@@ -224,7 +193,7 @@ def unix_socket(make: Callable[..., Probe], servers: Servers) -> None:
     expect(hosts == ["name.invalid"], f"hosts {hosts}")
 
 
-def unix_socket_with_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_unix_socket_with_tls(make: Callable[..., Probe], servers: Servers) -> None:
     """The certificate is about the URL's host."""
     tls = servers.tls("name.invalid")
     path = servers.folder / "tls.socket"
@@ -236,13 +205,14 @@ def unix_socket_with_tls(make: Callable[..., Probe], servers: Servers) -> None:
         fails(probe, "RT_ERROR_TLS", text="other.invalid")
 
 
-def missing_unix_socket(make: Callable[..., Probe], servers: Servers) -> None:
+def test_missing_unix_socket(make: Callable[..., Probe], servers: Servers) -> None:
     path = servers.folder / "nothing"
     with make("ws://localhost/", unix_socket=path) as probe:
         fails(probe, "RT_ERROR_CONNECT", text=str(path))
 
 
-def resolve_does_not_leak(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_resolve_does_not_leak(make: Callable[..., Probe], servers: Servers) -> None:
     """A name that one connection leads to an address is unknown to another of the same loop."""
     url = servers.echo()
     port = url.split(":")[2].strip("/")
@@ -267,7 +237,7 @@ def by_name(url: str) -> str:
     return url.replace("127.0.0.1", "localhost").replace("[::1]", "localhost")
 
 
-def ip_version_is_kept(make: Callable[..., Probe], servers: Servers) -> None:
+def test_ip_version_is_kept(make: Callable[..., Probe], servers: Servers) -> None:
     hosts = {4: "127.0.0.1", 6: "::1"}
     for version, other in ((4, 6), (6, 4)):
         family = socket.AF_INET6 if other == 6 else socket.AF_INET
@@ -286,14 +256,14 @@ def ip_version_is_kept(make: Callable[..., Probe], servers: Servers) -> None:
                 fails(probe, "RT_ERROR_CONNECT")
 
 
-def refused_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refused_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -> None:
     with make(by_name(servers.script(until_closed))) as probe:
         probe.expect("open .*")
         probe.ask("socket", "socket v4 .*")
         probe.close()
 
 
-def stalled_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -> None:
+def test_stalled_ipv6_falls_back(make: Callable[..., Probe], servers: Servers) -> None:
     """Happy eyeballs, RFC 8305: where IPv6 answers nothing at all, IPv4 is tried meanwhile."""
     with contextlib.ExitStack() as stack:
         url = servers.script(until_closed)
@@ -336,7 +306,7 @@ def sockets(probe: Probe) -> dict[str, int]:
     return {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True)}
 
 
-def socket_options_by_default(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socket_options_by_default(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo()) as probe:
         found = sockets(probe)
         probe.close()
@@ -359,18 +329,18 @@ def check_options(probe: Probe, usual: int) -> None:
 OPTIONS = {"no_delay": False, "keep_alive_ms": 7_900, "receive_buffer_bytes": 30_000}
 
 
-def socket_options_are_set(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socket_options_are_set(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo(), **OPTIONS) as probe:
         check_options(probe, 30_000)
 
 
-def socket_options_are_set_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socket_options_are_set_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     with make(servers.echo(tls), network_ca_file=tls.ca_file, **OPTIONS) as probe:
         check_options(probe, 30_000)
 
 
-def idle_timeout(make: Callable[..., Probe], servers: Servers) -> None:
+def test_idle_timeout(make: Callable[..., Probe], servers: Servers) -> None:
     """Messages keep it alive, pings do not."""
     codes: list[int] = []
 

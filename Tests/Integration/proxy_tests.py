@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from fault_proxy import FaultProxy, Ways
-from harness import Build, Probe, Suite, add_probed, expect, fails
+from harness import Probe, also_under_valgrind, expect, fails
 from proxies import Microsocks, Proxy, Tinyproxy, free_port
 from servers import Peer, Servers
 
@@ -12,34 +12,6 @@ USER = "ann"
 PASSWORD = "s3cret-proxy-password"
 #: Nobody listens there; the port is reserved for something old.
 DEAD = "http://127.0.0.1:1"
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    both: list[Callable[..., None]] = [connect_with_credentials, socks_with_credentials]
-    plain: list[Callable[..., None]] = [
-        connect_without_credentials,
-        connect_carries_tls,
-        connect_over_tls,
-        connect_refuses_credentials,
-        connect_is_refused,
-        dead_proxy,
-        proxy_that_breaks_off,
-        endless_answer_of_a_proxy,
-        silent_proxy_times_out,
-        socks_without_credentials,
-        socks_carries_tls,
-        socks_refuses_credentials,
-        socks_leaves_names_to_the_proxy,
-        socks_with_names_of_ours,
-        socks_cannot_reach_the_server,
-        environment_is_read,
-        environment_of_tls,
-        environment_names_hosts_without_proxy,
-        option_goes_before_environment,
-        no_proxy_goes_before_environment,
-    ]
-    add_probed(suite, build, both, servers, log=4)
-    add_probed(suite, build, plain, servers, valgrind=False, log=4)
 
 
 def passes(probe: Probe, proxy: Proxy, url: str) -> None:
@@ -73,20 +45,21 @@ def led_to(proxy: Proxy, port: str) -> bool:
 # CONNECT
 
 
-def connect_without_credentials(make: Callable[..., Probe], servers: Servers) -> None:
+def test_connect_without_credentials(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo()
     with Tinyproxy(servers.folder) as proxy, make(url, proxy=proxy.url()) as probe:
         passes(probe, proxy, url)
 
 
-def connect_with_credentials(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_connect_with_credentials(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo()
     with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
         with make(url, proxy=proxy.url(USER, PASSWORD)) as probe:
             passes(probe, proxy, url)
 
 
-def connect_carries_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_connect_carries_tls(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     url = servers.echo(tls)
     with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
@@ -94,7 +67,7 @@ def connect_carries_tls(make: Callable[..., Probe], servers: Servers) -> None:
             passes(probe, proxy, url)
 
 
-def connect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_connect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
     """The way to the proxy is encrypted, and the proxy verified, by the same authorities."""
     tls, server_tls = servers.tls(), servers.tls()
     server_tls.authority.cert_pem.write_to_path(str(tls.ca_file), append=True)
@@ -114,7 +87,7 @@ def connect_over_tls(make: Callable[..., Probe], servers: Servers) -> None:
                 passes(probe, proxy, plain)
 
 
-def connect_refuses_credentials(make: Callable[..., Probe], servers: Servers) -> None:
+def test_connect_refuses_credentials(make: Callable[..., Probe], servers: Servers) -> None:
     """None, and wrong ones; tinyproxy answers 407 to the one, 401 to the other."""
     url = servers.echo()
     with Tinyproxy(servers.folder, USER, PASSWORD) as proxy:
@@ -124,14 +97,14 @@ def connect_refuses_credentials(make: Callable[..., Probe], servers: Servers) ->
                 fails(probe, "RT_ERROR_PROXY", text="answered 40")
 
 
-def connect_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
+def test_connect_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
     with Tinyproxy(servers.folder, refuses=True) as proxy:
         with make(servers.echo(), proxy=proxy.url()) as probe:
             probe.expect(r"refused 403 .*")
             fails(probe, "RT_ERROR_PROXY", text="answered 403 to CONNECT")
 
 
-def dead_proxy(make: Callable[..., Probe], servers: Servers) -> None:
+def test_dead_proxy(make: Callable[..., Probe], servers: Servers) -> None:
     for proxy in (DEAD, DEAD.replace("http", "socks5")):
         with make(servers.echo(), proxy=proxy) as probe:
             fails(probe, "RT_ERROR_PROXY", text="through the proxy 127.0.0.1:1: ")
@@ -139,7 +112,7 @@ def dead_proxy(make: Callable[..., Probe], servers: Servers) -> None:
         fails(probe, "RT_ERROR_PROXY", text="through the proxy 127.0.0.1:1: ")
 
 
-def proxy_that_breaks_off(make: Callable[..., Probe], servers: Servers) -> None:
+def test_proxy_that_breaks_off(make: Callable[..., Probe], servers: Servers) -> None:
     async def ends(peer: Peer) -> None:
         pass
 
@@ -156,7 +129,7 @@ def proxy_that_breaks_off(make: Callable[..., Probe], servers: Servers) -> None:
             fails(probe, "RT_ERROR_PROXY")
 
 
-def endless_answer_of_a_proxy(make: Callable[..., Probe], servers: Servers) -> None:
+def test_endless_answer_of_a_proxy(make: Callable[..., Probe], servers: Servers) -> None:
     """Headers without end are given up by size, not by time."""
 
     async def script(peer: Peer) -> None:
@@ -169,7 +142,7 @@ def endless_answer_of_a_proxy(make: Callable[..., Probe], servers: Servers) -> N
         fails(probe, "RT_ERROR_PROXY")
 
 
-def silent_proxy_times_out(make: Callable[..., Probe], servers: Servers) -> None:
+def test_silent_proxy_times_out(make: Callable[..., Probe], servers: Servers) -> None:
     """It takes the request and never answers."""
 
     url = servers.script(lambda peer: peer.read_to_end())
@@ -183,20 +156,21 @@ def silent_proxy_times_out(make: Callable[..., Probe], servers: Servers) -> None
 # SOCKS5
 
 
-def socks_without_credentials(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socks_without_credentials(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo()
     with Microsocks(servers.folder) as proxy, make(url, proxy=proxy.url()) as probe:
         passes(probe, proxy, url)
 
 
-def socks_with_credentials(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_socks_with_credentials(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo()
     with Microsocks(servers.folder, USER, PASSWORD) as proxy:
         with make(url, proxy=proxy.url(USER, PASSWORD)) as probe:
             passes(probe, proxy, url)
 
 
-def socks_carries_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socks_carries_tls(make: Callable[..., Probe], servers: Servers) -> None:
     tls = servers.tls()
     url = servers.echo(tls)
     with Microsocks(servers.folder) as proxy:
@@ -204,7 +178,7 @@ def socks_carries_tls(make: Callable[..., Probe], servers: Servers) -> None:
             passes(probe, proxy, url)
 
 
-def socks_refuses_credentials(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socks_refuses_credentials(make: Callable[..., Probe], servers: Servers) -> None:
     """None, and wrong ones."""
     url = servers.echo()
     with Microsocks(servers.folder, USER, PASSWORD) as proxy:
@@ -213,7 +187,7 @@ def socks_refuses_credentials(make: Callable[..., Probe], servers: Servers) -> N
                 fails(probe, "RT_ERROR_PROXY")
 
 
-def socks_leaves_names_to_the_proxy(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socks_leaves_names_to_the_proxy(make: Callable[..., Probe], servers: Servers) -> None:
     """By socks5h the name goes to the proxy as it is: an address of ours for it is not used."""
     port = port_of(servers.echo())
     url = f"ws://name.invalid:{port}/"
@@ -223,7 +197,7 @@ def socks_leaves_names_to_the_proxy(make: Callable[..., Probe], servers: Servers
             fails(probe, "RT_ERROR_PROXY")
 
 
-def socks_with_names_of_ours(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socks_with_names_of_ours(make: Callable[..., Probe], servers: Servers) -> None:
     """By socks5 the proxy receives an address."""
     port = port_of(servers.echo())
     url = f"ws://name.invalid:{port}/"
@@ -233,7 +207,7 @@ def socks_with_names_of_ours(make: Callable[..., Probe], servers: Servers) -> No
             passes(probe, proxy, url)
 
 
-def socks_cannot_reach_the_server(make: Callable[..., Probe], servers: Servers) -> None:
+def test_socks_cannot_reach_the_server(make: Callable[..., Probe], servers: Servers) -> None:
     with Microsocks(servers.folder) as proxy:
         with make(f"ws://127.0.0.1:{free_port()}/", proxy=proxy.url()) as probe:
             fails(probe, "RT_ERROR_PROXY")
@@ -242,7 +216,7 @@ def socks_cannot_reach_the_server(make: Callable[..., Probe], servers: Servers) 
 # The environment
 
 
-def environment_is_read(make: Callable[..., Probe], servers: Servers) -> None:
+def test_environment_is_read(make: Callable[..., Probe], servers: Servers) -> None:
     """http_proxy and ALL_PROXY are for ws, HTTPS_PROXY is not."""
     url = servers.echo()
     with Tinyproxy(servers.folder) as proxy:
@@ -255,7 +229,7 @@ def environment_is_read(make: Callable[..., Probe], servers: Servers) -> None:
         works(probe)
 
 
-def environment_of_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_environment_of_tls(make: Callable[..., Probe], servers: Servers) -> None:
     """HTTPS_PROXY is for wss, http_proxy is not."""
     tls = servers.tls()
     url = servers.echo(tls)
@@ -265,7 +239,9 @@ def environment_of_tls(make: Callable[..., Probe], servers: Servers) -> None:
             passes(probe, proxy, url)
 
 
-def environment_names_hosts_without_proxy(make: Callable[..., Probe], servers: Servers) -> None:
+def test_environment_names_hosts_without_proxy(
+    make: Callable[..., Probe], servers: Servers
+) -> None:
     url = servers.echo()
     for hosts in ("127.0.0.1", "example.org,127.0.0.0/8", "*"):
         with Tinyproxy(servers.folder) as proxy:
@@ -278,7 +254,7 @@ def environment_names_hosts_without_proxy(make: Callable[..., Probe], servers: S
             passes(probe, proxy, url)
 
 
-def option_goes_before_environment(make: Callable[..., Probe], servers: Servers) -> None:
+def test_option_goes_before_environment(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo()
     dead = {"http_proxy": DEAD, "ALL_PROXY": DEAD}
     with make(url, proxy="", environment=dead) as probe:
@@ -288,7 +264,7 @@ def option_goes_before_environment(make: Callable[..., Probe], servers: Servers)
             passes(probe, proxy, url)
 
 
-def no_proxy_goes_before_environment(make: Callable[..., Probe], servers: Servers) -> None:
+def test_no_proxy_goes_before_environment(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo()
     with make(url, proxy=DEAD, no_proxy="example.org,127.0.0.1") as probe:
         works(probe)

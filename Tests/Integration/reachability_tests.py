@@ -1,7 +1,6 @@
 """Whether there is a network, in network namespaces: links, addresses and routes come and go."""
 
 import contextlib
-import functools
 import os
 import queue
 import signal
@@ -11,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from command_line import Tool, ends, http, line_of, running
-from harness import PATIENCE_S, Build, Failed, Probe, Suite, expect
-from namespaces import SERVER, Wire, refusal
+from harness import PATIENCE_S, Build, Failed, Probe, also_under_valgrind, expect, in_namespaces
+from namespaces import SERVER, Wire
 from servers import Peer, Servers, frame
 
 #: Of a change, until it is told; a third of it is the longest that is waited for others.
@@ -20,28 +19,7 @@ PROMPTLY_S = 1.0
 #: Tries again at once, and often.
 QUICKLY = "10,40,0"
 
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    reason = refusal()
-    if reason is not None:
-        print(f"skipped: reachability in network namespaces: {reason}", flush=True)
-        return
-    for test in (link_goes_and_comes, address_goes_and_comes, route_goes_and_comes):
-        suite.add(test.__name__.replace("_", " "), functools.partial(test, build))
-    for grind in (False, True):
-        name = "cable is cut" + (", valgrind" if grind else "")
-        suite.add(name, functools.partial(cable_is_cut, build, grind))
-    suite.add("more news than the kernel keeps", functools.partial(overrun, build))
-    suite.add("changes are told in time", functools.partial(changes_are_prompt, build))
-    suite.add("netlink is forbidden", functools.partial(netlink_is_forbidden, build))
-    for scenario in (
-        websocket_comes_back,
-        websocket_starts_without_a_network,
-        websocket_to_this_machine,
-        websocket_without_netlink,
-        tool_waits_for_the_network,
-    ):
-        suite.add(scenario.__name__.replace("_", " "), functools.partial(scenario, build, servers))
+pytestmark = in_namespaces
 
 
 class Watcher:
@@ -109,7 +87,7 @@ def watcher(build: Build, wire: Wire, *prefix: str, valgrind: bool = False) -> I
 # By itself
 
 
-def link_goes_and_comes(build: Build) -> None:
+def test_link_goes_and_comes(build: Build) -> None:
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
         for _ in range(2):
@@ -124,7 +102,7 @@ def link_goes_and_comes(build: Build) -> None:
         wire.client("ip link set lo down; ip link set lo up; ip link del c0")
 
 
-def address_goes_and_comes(build: Build) -> None:
+def test_address_goes_and_comes(build: Build) -> None:
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
         wire.client("ip addr flush dev c0 scope global")
@@ -134,7 +112,7 @@ def address_goes_and_comes(build: Build) -> None:
         watch.expect("online")
 
 
-def route_goes_and_comes(build: Build) -> None:
+def test_route_goes_and_comes(build: Build) -> None:
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
         # All but the link-local ones.
@@ -145,9 +123,10 @@ def route_goes_and_comes(build: Build) -> None:
         watch.expect("online")
 
 
-def cable_is_cut(build: Build, valgrind: bool) -> None:
+@also_under_valgrind
+def test_cable_is_cut(build: Build, grind: bool) -> None:
     """The link stays up, without a carrier."""
-    with Wire() as wire, watcher(build, wire, valgrind=valgrind) as watch:
+    with Wire() as wire, watcher(build, wire, valgrind=grind) as watch:
         watch.expect("online")
         wire.server("ip link set s0 down")
         watch.expect("offline")
@@ -155,7 +134,7 @@ def cable_is_cut(build: Build, valgrind: bool) -> None:
         watch.expect("online")
 
 
-def overrun(build: Build) -> None:
+def test_overrun(build: Build) -> None:
     """The kernel drops what a program that stands still does not read (ENOBUFS)."""
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
@@ -174,7 +153,7 @@ def overrun(build: Build) -> None:
         watch.expect("online")
 
 
-def changes_are_prompt(build: Build) -> None:
+def test_changes_are_prompt(build: Build) -> None:
     """A machine that is busy with other things may be late: the best of some counts."""
     with Wire() as wire, watcher(build, wire) as watch:
         watch.expect("online")
@@ -189,7 +168,7 @@ def changes_are_prompt(build: Build) -> None:
             expect(took < PROMPTLY_S, f"link {change} was told after {took:.2f} s")
 
 
-def netlink_is_forbidden(build: Build) -> None:
+def test_netlink_is_forbidden(build: Build) -> None:
     """Everything counts as reachable then, and one line says so however many ask."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
@@ -218,7 +197,7 @@ def echoes(probe: Probe, seed: int) -> None:
     probe.expect(f"text 100 {checksum}")
 
 
-def websocket_comes_back(build: Build, servers: Servers) -> None:
+def test_websocket_comes_back(build: Build, servers: Servers) -> None:
     """The cable is cut under it: it waits, tries nothing, and comes back by itself."""
     with Wire() as wire:
         url = servers.script(echo, host=SERVER, at=wire.listen())
@@ -243,7 +222,7 @@ def websocket_comes_back(build: Build, servers: Servers) -> None:
             probe.close()
 
 
-def websocket_starts_without_a_network(build: Build, servers: Servers) -> None:
+def test_websocket_starts_without_a_network(build: Build, servers: Servers) -> None:
     """The first attempt is made in any case: its failure tells what is the matter."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
@@ -268,7 +247,7 @@ def drops(visits: list[int]) -> Callable[[Peer], object]:
     return script
 
 
-def websocket_to_this_machine(build: Build, servers: Servers) -> None:
+def test_websocket_to_this_machine(build: Build, servers: Servers) -> None:
     """It needs no network."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
@@ -283,7 +262,7 @@ def websocket_to_this_machine(build: Build, servers: Servers) -> None:
             probe.close()
 
 
-def websocket_without_netlink(build: Build, servers: Servers) -> None:
+def test_websocket_without_netlink(build: Build, servers: Servers) -> None:
     """Attempts are made, and counted, as if there were a network."""
     with Wire() as wire:
         wire.client("ip link set c0 down")
@@ -296,7 +275,7 @@ def websocket_without_netlink(build: Build, servers: Servers) -> None:
                 probe.expect(f"attempt {attempt}")
 
 
-def tool_waits_for_the_network(build: Build, servers: Servers) -> None:
+def test_tool_waits_for_the_network(build: Build, servers: Servers) -> None:
     """And says so."""
 
     async def script(peer: Peer) -> None:

@@ -1,31 +1,13 @@
 """Servers that go away and come back; and no credential is in the log of any of it."""
 
-import functools
 from collections.abc import Callable
 
-from harness import Build, Probe, Suite, add_probed, expect, fails
+from harness import Build, Probe, also_under_valgrind, expect, fails
 from proxies import Microsocks, Tinyproxy
 from servers import Peer, Servers, frame
 
 #: reconnect=INITIAL_MS,MAX_MS,ATTEMPTS, each delay twice the one before.
 QUICKLY = "10,40,0"
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    both: list[Callable[..., None]] = [server_comes_back]
-    plain: list[Callable[..., None]] = [
-        server_comes_back_under_tls,
-        server_stays_silent,
-        retry_after_is_waited_for,
-        attempts_are_limited,
-        messages_wait_for_the_server,
-        closed_while_the_server_is_away,
-        freed_while_the_server_is_away,
-        refusal_ends_it,
-    ]
-    add_probed(suite, build, both, servers, log=4)
-    add_probed(suite, build, plain, servers, valgrind=False, log=4)
-    suite.add("no credential is in a log", functools.partial(log_is_discreet, build, servers))
 
 
 async def echo(peer: Peer) -> None:
@@ -57,7 +39,8 @@ def after_attempts(probe: Probe, event: str) -> str:
     return line
 
 
-def server_comes_back(make: Callable[..., Probe], servers: Servers) -> None:
+@also_under_valgrind
+def test_server_comes_back(make: Callable[..., Probe], servers: Servers) -> None:
     server = servers.stoppable(echo)
     with make(server.url, reconnect=QUICKLY, compression=False) as probe:
         probe.expect("open .*")
@@ -73,7 +56,7 @@ def server_comes_back(make: Callable[..., Probe], servers: Servers) -> None:
         probe.close()
 
 
-def server_comes_back_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
+def test_server_comes_back_under_tls(make: Callable[..., Probe], servers: Servers) -> None:
     """Cut, then without its certificate, then as it was."""
     tls = servers.tls()
     visits: list[int] = []
@@ -95,7 +78,7 @@ def server_comes_back_under_tls(make: Callable[..., Probe], servers: Servers) ->
         probe.close()
 
 
-def server_stays_silent(make: Callable[..., Probe], servers: Servers) -> None:
+def test_server_stays_silent(make: Callable[..., Probe], servers: Servers) -> None:
     """It accepts and says nothing: each attempt has the open timeout of its own."""
     visits: list[int] = []
 
@@ -112,7 +95,7 @@ def server_stays_silent(make: Callable[..., Probe], servers: Servers) -> None:
         probe.close()
 
 
-def retry_after_is_waited_for(make: Callable[..., Probe], servers: Servers) -> None:
+def test_retry_after_is_waited_for(make: Callable[..., Probe], servers: Servers) -> None:
     """What the server asks for goes before the backoff, also as a date beside the answer's own."""
     date = "Date: Fri, 31 Dec 1999 23:59:5{} GMT\r\nRetry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n"
     answers = ["Retry-After: 1\r\n", date.format(8), date.format(9), "Retry-After: soon\r\n"]
@@ -131,7 +114,7 @@ def retry_after_is_waited_for(make: Callable[..., Probe], servers: Servers) -> N
         probe.close()
 
 
-def attempts_are_limited(make: Callable[..., Probe], servers: Servers) -> None:
+def test_attempts_are_limited(make: Callable[..., Probe], servers: Servers) -> None:
     server = servers.stoppable(echo)
     server.stop()
     with make(server.url, reconnect="10,40,2") as probe:
@@ -140,7 +123,7 @@ def attempts_are_limited(make: Callable[..., Probe], servers: Servers) -> None:
         fails(probe, "RT_ERROR_CONNECT")
 
 
-def messages_wait_for_the_server(make: Callable[..., Probe], servers: Servers) -> None:
+def test_messages_wait_for_the_server(make: Callable[..., Probe], servers: Servers) -> None:
     """What is sent while it is away comes there in order, once it is back."""
     server = servers.stoppable(echo)
     with make(server.url, reconnect=QUICKLY, offline_queue=3, compression=False) as probe:
@@ -159,7 +142,7 @@ def messages_wait_for_the_server(make: Callable[..., Probe], servers: Servers) -
         probe.close()
 
 
-def closed_while_the_server_is_away(make: Callable[..., Probe], servers: Servers) -> None:
+def test_closed_while_the_server_is_away(make: Callable[..., Probe], servers: Servers) -> None:
     server = servers.stoppable(echo)
     with make(server.url, reconnect="60000,60000,0") as probe:
         probe.expect("open .*")
@@ -170,7 +153,7 @@ def closed_while_the_server_is_away(make: Callable[..., Probe], servers: Servers
         probe.end()
 
 
-def freed_while_the_server_is_away(make: Callable[..., Probe], servers: Servers) -> None:
+def test_freed_while_the_server_is_away(make: Callable[..., Probe], servers: Servers) -> None:
     server = servers.stoppable(echo)
     with make(server.url, reconnect="60000,60000,0") as probe:
         probe.expect("open .*")
@@ -181,7 +164,7 @@ def freed_while_the_server_is_away(make: Callable[..., Probe], servers: Servers)
         probe.end()
 
 
-def refusal_ends_it(make: Callable[..., Probe], servers: Servers) -> None:
+def test_refusal_ends_it(make: Callable[..., Probe], servers: Servers) -> None:
     """A server that forbids is not asked again."""
 
     async def script(peer: Peer) -> None:
@@ -195,7 +178,7 @@ def refusal_ends_it(make: Callable[..., Probe], servers: Servers) -> None:
 # The log
 
 
-def log_is_discreet(build: Build, servers: Servers) -> None:
+def test_log_is_discreet(build: Build, servers: Servers) -> None:
     """Neither the log, nor an event, nor an error's text of any client so far, and of these, has a
     credential in it: each of the tests' has this word."""
     secret = "s3cret"

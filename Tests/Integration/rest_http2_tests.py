@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import pathlib
 import tempfile
 
 from certificates import TLS
-from harness import Build, Suite, expect
+from harness import Build, expect
 from http2_server import CANCEL, REFUSED_STREAM, HTTP2Server, Script
 from rest_tests import Client, check
 
 #: libcurl sends a request so often before it gives up, without a word.
 TRIES = 6
 FOR_EVER = 1000
-
-
-def add(suite: Suite, build: Build) -> None:
-    for test in (
-        streams_above_the_last_are_sent_again,
-        refused_streams_are_sent_again,
-        what_may_have_begun_is_not,
-    ):
-        name = "rest: HTTP/2 " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, build))
 
 
 def posted(build: Build, script: Script, status: str, http: int, attempts: int) -> int:
@@ -39,7 +28,7 @@ def posted(build: Build, script: Script, status: str, http: int, attempts: int) 
             return len(server.seen)
 
 
-def streams_above_the_last_are_sent_again(build: Build) -> None:
+def test_streams_above_the_last_are_sent_again(build: Build) -> None:
     seen = posted(build, HTTP2Server.goes_away(0, 1), "RT_OK", 200, 2)
     expect(seen == 2, f"seen {seen} times")
     lost = "RT_ERROR_CONNECTION_LOST"
@@ -47,12 +36,12 @@ def streams_above_the_last_are_sent_again(build: Build) -> None:
     expect(seen == 3, f"seen {seen} times")
 
 
-def refused_streams_are_sent_again(build: Build) -> None:
+def test_refused_streams_are_sent_again(build: Build) -> None:
     seen = posted(build, HTTP2Server.resets(REFUSED_STREAM, TRIES), "RT_OK", 200, 2)
     expect(seen == TRIES + 1, f"seen {seen} times")
 
 
-def what_may_have_begun_is_not(build: Build) -> None:
+def test_what_may_have_begun_is_not(build: Build) -> None:
     lost = "RT_ERROR_CONNECTION_LOST"
     for script in (HTTP2Server.goes_away(1, 1), HTTP2Server.resets(CANCEL, 1)):
         seen = posted(build, script, lost, 0, 1)

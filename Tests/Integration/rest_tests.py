@@ -1,11 +1,11 @@
 """Requests with retries: against nginx, plain and by HTTP/2 with TLS, and a server that does
 what a good one never does; and no credential is in the log of any of it."""
 
-import functools
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from harness import Build, Suite, expect
+import pytest
+from harness import Build, also_under_valgrind, expect
 from nchan import Nchan
 from rest_server import RESTServer
 
@@ -54,38 +54,18 @@ def check(outcome: Outcome, status: str, http: int, attempts: int) -> None:
     expect(said == (status, http, attempts), f"expected {(status, http, attempts)}, not {said}")
 
 
-def add(suite: Suite, build: Build, nchan: Nchan) -> None:
-    both: list[Callable[[Client, RESTServer], None]] = [
-        a_connection_found_dead_is_replaced,
-        a_misdirected_request_gets_its_own_connection,
-        ordered_requests_keep_their_order,
-        bodies_go_and_come,
-    ]
-    plain: list[Callable[[Client, RESTServer], None]] = [
-        bad_answers_are_repeated,
-        bad_answers_to_a_post_are_told,
-        redirects_lead_on,
-        credentials_stay_behind,
-        times_run_out,
-    ]
-    for test in both + plain:
-        for grind in (False, True) if test in both else (False,):
-            name = "rest: " + test.__name__.replace("_", " ") + (", valgrind" if grind else "")
-            suite.add(name, functools.partial(against_script, build, test, grind))
-    for real in (nginx_plain, nginx_by_http2, nginx_compresses):
-        suite.add("rest: " + real.__name__.replace("_", " "), functools.partial(real, build, nchan))
-    suite.add("rest: example", functools.partial(the_example, build))
-    suite.add("rest: no credential is in a log", functools.partial(the_log_is_discreet, build))
+@pytest.fixture
+def server() -> Iterator[RESTServer]:
+    with RESTServer() as running:
+        yield running
 
 
-def against_script(
-    build: Build, test: Callable[[Client, RESTServer], None], valgrind: bool
-) -> None:
-    with RESTServer() as server:
-        test(Client(build, server.url, valgrind), server)
+@pytest.fixture
+def client(build: Build, server: RESTServer, grind: bool) -> Client:
+    return Client(build, server.url, grind)
 
 
-def bad_answers_are_repeated(client: Client, server: RESTServer) -> None:
+def test_bad_answers_are_repeated(client: Client, server: RESTServer) -> None:
     for fault in ("reset", "short", "chunks"):
         check(client("GET", f"/{fault}/x/2")[0], "RT_OK", 200, 3)
         # The head of an answer that breaks off is told.
@@ -96,7 +76,7 @@ def bad_answers_are_repeated(client: Client, server: RESTServer) -> None:
     check(client("GET", "/flaky/x/2")[0], "RT_OK", 200, 3)
 
 
-def bad_answers_to_a_post_are_told(client: Client, server: RESTServer) -> None:
+def test_bad_answers_to_a_post_are_told(client: Client, server: RESTServer) -> None:
     for fault in ("reset", "short", "chunks"):
         outcome = client("POST", f"/{fault}/x/1", "body=b")[0]
         expect((outcome.status, outcome.attempts) == ("RT_ERROR_CONNECTION_LOST", 1), fault)
@@ -108,7 +88,8 @@ def bad_answers_to_a_post_are_told(client: Client, server: RESTServer) -> None:
     check(client("POST", "/flaky/b/1/429", "body=b")[0], "RT_OK", 200, 2)
 
 
-def a_connection_found_dead_is_replaced(client: Client, server: RESTServer) -> None:
+@also_under_valgrind
+def test_a_connection_found_dead_is_replaced(client: Client, server: RESTServer) -> None:
     first, second = client("POST", "/echo", "path2=/dead/x", "count=2", "turns=1", "body=b")
     check(first, "RT_OK", 200, 1)
     check(second, "RT_OK", 200, 1)
@@ -122,7 +103,7 @@ def a_connection_found_dead_is_replaced(client: Client, server: RESTServer) -> N
     expect([len(seen.body) for seen in server.seen[-2:]] == [1000, 1000], "not sent whole")
 
 
-def redirects_lead_on(client: Client, server: RESTServer) -> None:
+def test_redirects_lead_on(client: Client, server: RESTServer) -> None:
     check(client("GET", "/redirect/19")[0], "RT_OK", 200, 1)
     check(client("GET", "/redirect/20")[0], "RT_ERROR_REDIRECT", 302, 1)
     check(client("GET", "/loop")[0], "RT_ERROR_REDIRECT", 302, 1)
@@ -135,7 +116,7 @@ def redirects_lead_on(client: Client, server: RESTServer) -> None:
         expect(said == (method, body), f"{status} leads to {said}")
 
 
-def credentials_stay_behind(client: Client, server: RESTServer) -> None:
+def test_credentials_stay_behind(client: Client, server: RESTServer) -> None:
     secrets = ("token=s3cret-token", "header=X-Api-Key:s3cret-key", "header=Cookie:a=s3cret-cookie")
     outcome = client("POST", "/away", *secrets, "header=X-Safe:seen", "safe=X-Safe", "body=b")[0]
     check(outcome, "RT_OK", 200, 1)
@@ -143,18 +124,21 @@ def credentials_stay_behind(client: Client, server: RESTServer) -> None:
     expect(server.seen[0].header("X-Api-Key") == "s3cret-key", "the first origin sees them")
 
 
-def a_misdirected_request_gets_its_own_connection(client: Client, server: RESTServer) -> None:
+@also_under_valgrind
+def test_a_misdirected_request_gets_its_own_connection(client: Client, server: RESTServer) -> None:
     check(client("POST", "/misdirected/x", "body=b")[0], "RT_OK", 200, 1)
     expect([seen.connection for seen in server.seen] == [1, 2], "not on a new connection")
 
 
-def ordered_requests_keep_their_order(client: Client, server: RESTServer) -> None:
+@also_under_valgrind
+def test_ordered_requests_keep_their_order(client: Client, server: RESTServer) -> None:
     outcomes = client("POST", "/flaky/x/2", "path2=/echo", "count=30", "body=b")
     expect([outcome.index for outcome in outcomes] == list(range(30)), "out of order")
     expect(outcomes[0].attempts == 3 and server.connections == 1, "not on one connection")
 
 
-def bodies_go_and_come(client: Client, server: RESTServer) -> None:
+@also_under_valgrind
+def test_bodies_go_and_come(client: Client, server: RESTServer) -> None:
     outcome = client("PUT", "/flaky/x/1", "source=1000000")[0]
     check(outcome, "RT_OK", 200, 2)
     expect(len(server.seen[-1].body) == 1_000_000, "the body is not whole")
@@ -163,7 +147,7 @@ def bodies_go_and_come(client: Client, server: RESTServer) -> None:
         expect([outcome.size for outcome in outcomes] == [1_000_000] * 4, "not whole")
 
 
-def times_run_out(client: Client, server: RESTServer) -> None:
+def test_times_run_out(client: Client, server: RESTServer) -> None:
     # Far above what a step needs, and under valgrind, too; what never answers is cut off.
     for fault in ("silent", "headless"):
         options = ("timeout=700", "attempts=1")
@@ -174,7 +158,7 @@ def times_run_out(client: Client, server: RESTServer) -> None:
     check(outcomes[0], "RT_OK", 200, 2)
 
 
-def nginx_plain(build: Build, nchan: Nchan) -> None:
+def test_nginx_plain(build: Build, nchan: Nchan) -> None:
     client = Client(build, nchan.url("", "http"))
     check(client("GET", "/rest/moved")[0], "RT_OK", 200, 1)
     check(client("GET", "/stop")[0], "RT_OK", 204, 1)
@@ -186,7 +170,7 @@ def nginx_plain(build: Build, nchan: Nchan) -> None:
     expect(all(outcome.version == 11 for outcome in outcomes), "not HTTP/1.1")
 
 
-def nginx_by_http2(build: Build, nchan: Nchan) -> None:
+def test_nginx_by_http2(build: Build, nchan: Nchan) -> None:
     client = Client(build, nchan.url("", "https"))
     ca = f"ca={nchan.ca_file}"
     outcomes = client("GET", "/rest/who", "count=60", ca)
@@ -199,7 +183,7 @@ def nginx_by_http2(build: Build, nchan: Nchan) -> None:
     check(client("GET", "/rest/who")[0], "RT_ERROR_TLS", 0, 3)
 
 
-def nginx_compresses(build: Build, nchan: Nchan) -> None:
+def test_nginx_compresses(build: Build, nchan: Nchan) -> None:
     for scheme in ("http", "https"):
         client = Client(build, nchan.url("", scheme))
         ca = f"ca={nchan.ca_file}"
@@ -213,7 +197,7 @@ def nginx_compresses(build: Build, nchan: Nchan) -> None:
     expect("/rest/brotli br" in codings, "br was not taken")
 
 
-def the_example(build: Build) -> None:
+def test_the_example(build: Build) -> None:
     with RESTServer() as server:
         program = build.example("request")
         result = build.run(program, "GET", server.url + "/flaky/x/1", valgrind=True)
@@ -224,7 +208,7 @@ def the_example(build: Build) -> None:
         expect(result.returncode == 1 and "RT_ERROR_HTTP_STATUS" in result.stderr, result.stderr)
 
 
-def the_log_is_discreet(build: Build) -> None:
+def test_the_log_is_discreet(build: Build) -> None:
     """Every kind of credential, through every kind of end."""
     with RESTServer() as server:
         place = server.url.replace("http://", "http://s3cret-user:s3cret-password@")

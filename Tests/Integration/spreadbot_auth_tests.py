@@ -1,11 +1,10 @@
 """Tokens of a Spreadbot connection: refreshed once for all, never spent twice, never logged."""
 
-import functools
 import queue
 from collections.abc import Callable
 
 from bot import QUICKLY, SECRET, Bot
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, Build, expect
 from ladder_server import LadderServer, Script, Socket, polled, socket, status, stream
 from leg_gate import Leg
 from nchan import free_port
@@ -18,39 +17,6 @@ NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
 REFUSED = "error RT_ERROR_HTTP_STATUS 1 401 -1 0"
 
 Test = Callable[[Build, LadderServer, TokenServer], None]
-
-
-def add(suite: Suite, build: Build) -> None:
-    tests: list[Test] = [
-        bytes_of_a_refresh,
-        tokens_are_told_first,
-        refreshes_may_leave_the_refresh_token,
-        refusals_are_fatal,
-        redirects_are_not_followed,
-        token_server_fails_for_a_while,
-        token_server_says_when,
-        token_server_is_not_there,
-        fresh_tokens_are_refused,
-        nothing_to_refresh_with,
-        tokens_of_the_application,
-        tokens_that_end_soon,
-        tokens_in_the_query,
-        tokens_in_requests,
-        one_refresh_for_all,
-        older_tokens_need_no_refresh,
-        requests_are_refused_twice,
-        requests_wait_in_vain,
-        refused_again_after_an_upgrade,
-        a_probe_is_refused,
-    ]
-    for test in tests:
-        name = "spreadbot auth, " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(with_servers, test, build))
-
-
-def with_servers(test: Test, build: Build) -> None:
-    with LadderServer() as server, TokenServer(SECRET) as tokens:
-        test(build, server, tokens)
 
 
 def guarded(tokens: TokenServer, script: Script, refusal: int = 401) -> Script:
@@ -72,7 +38,7 @@ def fatal(bot: Bot, *patterns: str, ended: str = "RT_ERROR_AUTH") -> None:
 # What goes to the server of the tokens (B4)
 
 
-def bytes_of_a_refresh(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_bytes_of_a_refresh(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """The credentials as they were given, the token as a form has it (RFC 6749 §6)."""
     server.plan("/", {Leg.WEBSOCKET: [status(401), socket()]})
     with Bot(build, server.origin, **NO_PROBES, **tokens.options) as bot:
@@ -94,7 +60,7 @@ def bytes_of_a_refresh(build: Build, server: LadderServer, tokens: TokenServer) 
     expect(shown == [f"Bearer {SECRET}-a0", f"Bearer {SECRET}-a1"], f"shown {shown}")
 
 
-def tokens_are_told_first(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_tokens_are_told_first(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """On each leg, before anything is sent with them, and each refresh spends the next token."""
     legs: list[tuple[Leg, Script]] = [
         (Leg.WEBSOCKET, socket()),
@@ -115,7 +81,7 @@ def tokens_are_told_first(build: Build, server: LadderServer, tokens: TokenServe
             bot.end()
 
 
-def refreshes_may_leave_the_refresh_token(
+def test_refreshes_may_leave_the_refresh_token(
     build: Build, server: LadderServer, tokens: TokenServer
 ) -> None:
     """RFC 6749 §6: a new one may be issued; without it the old one holds on."""
@@ -126,7 +92,7 @@ def refreshes_may_leave_the_refresh_token(
         bot.end()
 
 
-def refusals_are_fatal(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_refusals_are_fatal(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """Whatever is no answer with a token; the application may give tokens then."""
     invalid = {"error": "invalid_grant", "error_description": "it has ended"}
 
@@ -169,7 +135,9 @@ def refusals_are_fatal(build: Build, server: LadderServer, tokens: TokenServer) 
     expect(len(tokens.bodies) == len(refusals), f"{len(tokens.bodies)} requests")
 
 
-def redirects_are_not_followed(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_redirects_are_not_followed(
+    build: Build, server: LadderServer, tokens: TokenServer
+) -> None:
     """The refresh token goes nowhere else."""
     server.plan("/", {Leg.WEBSOCKET: [status(401)]})
     tokens.plan(status(307, f"Location: {server.url('/elsewhere')}"))
@@ -179,7 +147,9 @@ def redirects_are_not_followed(build: Build, server: LadderServer, tokens: Token
     expect(server.count("/elsewhere", Leg.POST) == 0, "it was followed")
 
 
-def token_server_fails_for_a_while(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_token_server_fails_for_a_while(
+    build: Build, server: LadderServer, tokens: TokenServer
+) -> None:
     """Tokens are kept, and the leg is tried again, counted: what was sent may have been spent, so
     that only the next refusal has it sent again."""
     server.plan("/", {Leg.WEBSOCKET: [status(401)] * 4 + [socket()]})
@@ -192,7 +162,7 @@ def token_server_fails_for_a_while(build: Build, server: LadderServer, tokens: T
     expect(len(tokens.bodies) == 4, f"{len(tokens.bodies)} requests")
 
 
-def token_server_says_when(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_token_server_says_when(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """A refusal before anything was done is followed by the same request again."""
     server.plan("/", {Leg.WEBSOCKET: [status(401), socket()]})
     tokens.plan(status(503, "Retry-After: 0"), status(429), status(408))
@@ -203,7 +173,7 @@ def token_server_says_when(build: Build, server: LadderServer, tokens: TokenServ
     expect(len(set(tokens.bodies)) == 1, "it was not the same request")
 
 
-def token_server_is_not_there(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_token_server_is_not_there(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """As if the server itself was not."""
     server.plan("/", {Leg.WEBSOCKET: [status(401)]})
     options = {**NO_PROBES, "auth": f"http://127.0.0.1:{free_port()}/token,{tokens.basic}"}
@@ -222,7 +192,7 @@ def token_server_is_not_there(build: Build, server: LadderServer, tokens: TokenS
 # What is refused, and when that is the end
 
 
-def fresh_tokens_are_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_fresh_tokens_are_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     for path, script, told in (
         ("/401", status(401), "1 401"),
         ("/4401", socket(close=4401), "1 0"),
@@ -237,7 +207,7 @@ def fresh_tokens_are_refused(build: Build, server: LadderServer, tokens: TokenSe
         expect(server.count(path, Leg.WEBSOCKET) == 2, "asked again and again")
 
 
-def nothing_to_refresh_with(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_nothing_to_refresh_with(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     server.plan("/", {Leg.SSE: [status(401)]})
     no_server: dict[str, object] = {"tokens": tokens.pair}
     no_token: dict[str, object] = {**tokens.options, "tokens": f"{tokens.access},"}
@@ -248,7 +218,7 @@ def nothing_to_refresh_with(build: Build, server: LadderServer, tokens: TokenSer
     expect(not tokens.bodies, "the token server was asked")
 
 
-def tokens_of_the_application(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_tokens_of_the_application(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """They hold from the next attempt on; what was refused with older ones comes again."""
     asked: queue.Queue[Exchange] = queue.Queue()
     told: queue.Queue[None] = queue.Queue()
@@ -271,7 +241,7 @@ def tokens_of_the_application(build: Build, server: LadderServer, tokens: TokenS
     expect(not tokens.bodies, "the token server was asked")
 
 
-def tokens_that_end_soon(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_tokens_that_end_soon(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """In the last part of their life they are refreshed before an attempt, and none is refused."""
 
     def stand(exchange: Exchange) -> None:
@@ -289,7 +259,7 @@ def tokens_that_end_soon(build: Build, server: LadderServer, tokens: TokenServer
     expect(tokens.refreshes == 2, f"{tokens.refreshes} refreshes")
 
 
-def tokens_in_the_query(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_tokens_in_the_query(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """And the id; beside the headers."""
     server.plan("/", {Leg.SSE: [stream(b"id: 7/8\ndata: x\n\n", holds=False), stream()]})
     with Bot(
@@ -304,7 +274,7 @@ def tokens_in_the_query(build: Build, server: LadderServer, tokens: TokenServer)
     expect(second == f"/?a=b&t={SECRET}-a0&i=7%2F8", second)
 
 
-def tokens_in_requests(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_tokens_in_requests(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """In their query: a fresh one when they are sent again."""
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [guarded(tokens, status(202))]})
     server.plan("/one", {Leg.POLL: [polled(b"one")]})
@@ -322,7 +292,7 @@ def tokens_in_requests(build: Build, server: LadderServer, tokens: TokenServer) 
 # One refresh for all (B5, B16)
 
 
-def one_refresh_for_all(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_one_refresh_for_all(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """A leg, a send and requests of the user's are refused, and wait for the same tokens."""
     for path in ("/one", "/two"):
         server.plan(path, {Leg.POLL: [guarded(tokens, polled(path.encode()))]})
@@ -357,7 +327,9 @@ def one_refresh_for_all(build: Build, server: LadderServer, tokens: TokenServer)
     expect(len(keys) == 2 and keys[0] is not None and keys[0] == keys[1], f"keys {keys}")
 
 
-def older_tokens_need_no_refresh(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_older_tokens_need_no_refresh(
+    build: Build, server: LadderServer, tokens: TokenServer
+) -> None:
     """A request that is refused with tokens of before comes again with those of now."""
     late: queue.Queue[Exchange] = queue.Queue()
     free: queue.Queue[None] = queue.Queue()
@@ -380,7 +352,9 @@ def older_tokens_need_no_refresh(build: Build, server: LadderServer, tokens: Tok
     expect(tokens.refreshes == 1, f"{tokens.refreshes} refreshes")
 
 
-def requests_are_refused_twice(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_requests_are_refused_twice(
+    build: Build, server: LadderServer, tokens: TokenServer
+) -> None:
     """That is their answer, and the connection's leg has none of it."""
     server.plan("/no", {Leg.POLL: [status(401)]})
     server.plan("/", {Leg.SSE: [stream()]})
@@ -393,7 +367,7 @@ def requests_are_refused_twice(build: Build, server: LadderServer, tokens: Token
     expect(server.count("/no", Leg.POLL) == 2, "not twice")
 
 
-def requests_wait_in_vain(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_requests_wait_in_vain(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """A refresh that is refused ends them, and the connection too."""
     server.plan("/no", {Leg.POLL: [status(401)]})
     server.plan("/", {Leg.SSE: [stream()]})
@@ -415,7 +389,9 @@ def requests_wait_in_vain(build: Build, server: LadderServer, tokens: TokenServe
 # While the WebSocket is come back to
 
 
-def refused_again_after_an_upgrade(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_refused_again_after_an_upgrade(
+    build: Build, server: LadderServer, tokens: TokenServer
+) -> None:
     """Tokens that were fresh at the lower leg, and ended while it stood, are refreshed again."""
     sockets = [status(404), socket(), status(401), socket(b"two")]
     events = [status(401), stream(b"id: 1\ndata: one\n\n")]
@@ -429,7 +405,7 @@ def refused_again_after_an_upgrade(build: Build, server: LadderServer, tokens: T
         bot.end()
 
 
-def a_probe_is_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
+def test_a_probe_is_refused(build: Build, server: LadderServer, tokens: TokenServer) -> None:
     """The lower leg goes on with a token that has ended; the WebSocket gets a fresh one."""
 
     def serve(exchange: Exchange) -> None:

@@ -1,32 +1,18 @@
 """Batches of messages as JSON that a Spreadbot connection polls."""
 
-import functools
 import queue
 
 from bot import Bot
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, Build, expect
 from ladder_server import LadderServer, Socket, polled, silence, socket, status
 from leg_gate import Leg
-from spreadbot_message_tests import tells, with_server
+from spreadbot_message_tests import tells
 from streams import Exchange
 
 BATCH = "application/vnd.spreadbot.batch+json; charset=utf-8"
 
 
-def add(suite: Suite, build: Build) -> None:
-    for test in (
-        polls_in_batches,
-        a_batch_without_ids_has_the_answers,
-        a_pause_holds_the_rest_of_a_batch,
-        a_long_batch_comes_before_what_follows,
-        json_that_is_too_long_ends_its_leg,
-        a_probe_leaves_the_rest_of_a_batch,
-    ):
-        name = "spreadbot batches, " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(with_server, test, build))
-
-
-def polls_in_batches(build: Build, server: LadderServer) -> None:
+def test_polls_in_batches(build: Build, server: LadderServer) -> None:
     """Messages come in order. The cursor is the last id, also that of an element without data. JSON
     of another form is one message."""
     last = b'{"id": "2", "event": "e", "data": 0}'
@@ -50,7 +36,7 @@ def polls_in_batches(build: Build, server: LadderServer) -> None:
     expect(ids[:5] == [None, "2", "9", "3", "4"], f"ids {ids}")
 
 
-def a_batch_without_ids_has_the_answers(build: Build, server: LadderServer) -> None:
+def test_a_batch_without_ids_has_the_answers(build: Build, server: LadderServer) -> None:
     batch = b'{"messages": [{"data": "a"}, {"data": "b"}]}'
     scripts = [polled(batch, "Last-Event-ID: 7", kind=BATCH), silence]
     server.plan("/p", {Leg.POLL: scripts})
@@ -62,7 +48,7 @@ def a_batch_without_ids_has_the_answers(build: Build, server: LadderServer) -> N
         bot.end()
 
 
-def a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
+def test_a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
     """What the next poll brings comes behind it."""
     messages = (b'{"id": %d, "data": "%d"}' % (n, n) for n in range(4))
     batch = b'{"messages": [%b]}' % b", ".join(messages)
@@ -85,7 +71,7 @@ def a_pause_holds_the_rest_of_a_batch(build: Build, server: LadderServer) -> Non
         bot.end()
 
 
-def a_long_batch_comes_before_what_follows(build: Build, server: LadderServer) -> None:
+def test_a_long_batch_comes_before_what_follows(build: Build, server: LadderServer) -> None:
     """It takes several turns, in which a pause holds it, and the end of its leg waits for it."""
     long = b"," + b" " * (1 << 20)
     batch = b'{"messages": [%b]}' % b",".join(b'{"data": %d}' % n for n in range(3000))
@@ -103,7 +89,7 @@ def a_long_batch_comes_before_what_follows(build: Build, server: LadderServer) -
     expect(told == [str(n) for n in range(3005)], f"{len(told)} messages, {told[-5:]}")
 
 
-def json_that_is_too_long_ends_its_leg(build: Build, server: LadderServer) -> None:
+def test_json_that_is_too_long_ends_its_leg(build: Build, server: LadderServer) -> None:
     long = b'{"data": "%b"}' % (b"a" * (16 << 20))
     server.plan("/1", {Leg.WEBSOCKET: [socket(long)]})
     server.plan("/3", {Leg.POLL: [polled(long, kind=BATCH)]})
@@ -114,7 +100,7 @@ def json_that_is_too_long_ends_its_leg(build: Build, server: LadderServer) -> No
         expect("of JSON, not 16777216" in "".join(bot.log), f"by leg {leg}: {bot.log}")
 
 
-def a_probe_leaves_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
+def test_a_probe_leaves_the_rest_of_a_batch(build: Build, server: LadderServer) -> None:
     """A WebSocket that is found in a pause is gone to when the leg has handed on what it holds."""
     closes: queue.Queue[bytes] = queue.Queue()
 

@@ -1,12 +1,11 @@
 """How a Spreadbot connection ends by its user's wish, in each phase."""
 
-import functools
 import queue
 import socket
 from collections.abc import Callable
 
 from bot import QUICKLY, SECRET, Bot
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, Build, expect
 from inbox import Inbox
 from ladder_server import LadderServer, Socket, polled, silence, status, stream
 from leg_gate import Leg
@@ -18,24 +17,7 @@ NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
 Test = Callable[[Build, LadderServer], None]
 
 
-def add(suite: Suite, build: Build) -> None:
-    tests: list[Test] = [
-        disconnect_closes_in_order,
-        a_close_that_crosses_ours_confirms_nothing,
-        disconnect_in_every_phase,
-        freed_in_every_phase,
-    ]
-    for test in tests:
-        name = "spreadbot end, " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(with_server, test, build))
-
-
-def with_server(test: Test, build: Build) -> None:
-    with LadderServer() as server:
-        test(build, server)
-
-
-def disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
+def test_disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
     """The WebSocket by 1000, behind what was sent; what waits is told to be closed."""
     inbox = Inbox()
     closes: queue.Queue[bytes] = queue.Queue()
@@ -59,7 +41,7 @@ def disconnect_closes_in_order(build: Build, server: LadderServer) -> None:
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
 
 
-def a_close_that_crosses_ours_confirms_nothing(build: Build, server: LadderServer) -> None:
+def test_a_close_that_crosses_ours_confirms_nothing(build: Build, server: LadderServer) -> None:
     """The server goes away by itself, and has read nothing of what was sent."""
     # Of one byte, and with a code of close: both masked.
     frames = (2 + 4 + 1) + (2 + 4 + 2)
@@ -113,7 +95,7 @@ def settle(bot: Bot, wanted: str) -> None:
             return
 
 
-def disconnect_in_every_phase(build: Build, server: LadderServer) -> None:
+def test_disconnect_in_every_phase(build: Build, server: LadderServer) -> None:
     """At once, without an error; a request under way is given up."""
     with TokenServer(SECRET) as tokens:
         for wanted, bot in phases(build, server, tokens):
@@ -130,7 +112,7 @@ def disconnect_in_every_phase(build: Build, server: LadderServer) -> None:
                 bot.end()
 
 
-def freed_in_every_phase(build: Build, server: LadderServer) -> None:
+def test_freed_in_every_phase(build: Build, server: LadderServer) -> None:
     """Without a word."""
     with TokenServer(SECRET) as tokens:
         for wanted, bot in phases(build, server, tokens):

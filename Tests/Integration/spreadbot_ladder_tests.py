@@ -1,13 +1,12 @@
 """The ladder of a Spreadbot connection to scripted servers: counts, delays, ways that no request
 passes, probes of the WebSocket, and the network's absence."""
 
-import functools
 import queue
 import socket as sockets
 from collections.abc import Callable
 
 from bot import QUICKLY, Bot
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, Build, expect
 from ladder_server import (
     LadderServer,
     Script,
@@ -31,44 +30,10 @@ NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
 Test = Callable[[Build, LadderServer], None]
 
 
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    tests: list[Test] = [
-        attempts_are_counted,
-        delays_double,
-        attempts_may_be_none,
-        a_message_begins_the_count_anew,
-        time_begins_the_count_anew,
-        short_lives_leave_a_leg,
-        gone_begins_anew,
-        no_way_is_left,
-        rounds_have_a_limit,
-        rounds_without_a_limit_outlive_an_outage,
-        server_is_not_there,
-        failures_are_logged_once,
-        other_host_is_not_there,
-        websocket_is_come_back_to,
-        a_probe_that_fails_is_followed_by_another,
-        a_change_of_the_network_has_it_probed,
-        without_a_network_nothing_is_counted,
-        without_a_network_from_the_beginning,
-        another_path_begins_anew,
-    ]
-    for test in tests:
-        name = "spreadbot " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(with_server, test, build))
-    suite.add("spreadbot server restarts", functools.partial(server_restarts, build))
-    suite.add("spreadbot untrusted server", functools.partial(untrusted, build, servers))
-
-
-def with_server(test: Test, build: Build) -> None:
-    with LadderServer() as server:
-        test(build, server)
-
-
 # Counts (B10)
 
 
-def attempts_are_counted(build: Build, server: LadderServer) -> None:
+def test_attempts_are_counted(build: Build, server: LadderServer) -> None:
     """Three in a row on each leg behind the first one, and that is the end of it."""
     server.plan("/", {leg: [status(503)] for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL)})
     with Bot(build, server.origin, **NO_PROBES) as bot:
@@ -86,7 +51,7 @@ def attempts_are_counted(build: Build, server: LadderServer) -> None:
         expect(server.count("/", leg) == 4, f"{leg.name}: {server.count('/', leg)} attempts")
 
 
-def delays_double(build: Build, server: LadderServer) -> None:
+def test_delays_double(build: Build, server: LadderServer) -> None:
     """From half a second to one, and so on."""
     server.plan("/", {Leg.WEBSOCKET: [status(503)]})
     with Bot(build, server.origin, transports="1") as bot:
@@ -100,14 +65,14 @@ def delays_double(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def attempts_may_be_none(build: Build, server: LadderServer) -> None:
+def test_attempts_may_be_none(build: Build, server: LadderServer) -> None:
     server.plan("/", {Leg.WEBSOCKET: [status(503)], Leg.SSE: [stream()]})
     with Bot(build, server.origin, max_reconnects=0, **NO_PROBES) as bot:
         bot.expect("error RT_ERROR_HTTP_STATUS 1 503 0 0", "transport 2", "open 2 0")
         bot.end()
 
 
-def a_message_begins_the_count_anew(build: Build, server: LadderServer) -> None:
+def test_a_message_begins_the_count_anew(build: Build, server: LadderServer) -> None:
     server.plan("/", {Leg.WEBSOCKET: [cut_socket(b"one")] * 6 + [socket()]})
     with Bot(build, server.origin, **NO_PROBES) as bot:
         bot.expect("transport 1")
@@ -118,7 +83,7 @@ def a_message_begins_the_count_anew(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def time_begins_the_count_anew(build: Build, server: LadderServer) -> None:
+def test_time_begins_the_count_anew(build: Build, server: LadderServer) -> None:
     """A connection that stands for so long counts without a message too."""
 
     def hold(exchange: Exchange) -> None:
@@ -138,7 +103,7 @@ def time_begins_the_count_anew(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def short_lives_leave_a_leg(build: Build, server: LadderServer) -> None:
+def test_short_lives_leave_a_leg(build: Build, server: LadderServer) -> None:
     """A leg that thrice opens for a moment only does not work."""
     server.plan("/", {Leg.WEBSOCKET: [cut_socket()], Leg.SSE: [stream()]})
     with Bot(build, server.origin, **NO_PROBES) as bot:
@@ -150,7 +115,7 @@ def short_lives_leave_a_leg(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def gone_begins_anew(build: Build, server: LadderServer) -> None:
+def test_gone_begins_anew(build: Build, server: LadderServer) -> None:
     """A poll that is answered with 410 has lost its place, not its leg."""
     polls = [polled(b"one", "Last-Event-ID: 7"), status(410), polled(b"two", "Last-Event-ID: 1")]
     server.plan("/", {Leg.POLL: [*polls, silence]})
@@ -165,7 +130,7 @@ def gone_begins_anew(build: Build, server: LadderServer) -> None:
 # What no request passes (B9)
 
 
-def no_way_is_left(build: Build, server: LadderServer) -> None:
+def test_no_way_is_left(build: Build, server: LadderServer) -> None:
     """No name, and a port where nobody listens: tried again on the same leg."""
     for url, error in (
         ("http://nowhere.invalid", "RT_ERROR_RESOLVE"),
@@ -181,7 +146,7 @@ def no_way_is_left(build: Build, server: LadderServer) -> None:
             bot.end()
 
 
-def rounds_have_a_limit(build: Build, server: LadderServer) -> None:
+def test_rounds_have_a_limit(build: Build, server: LadderServer) -> None:
     """Each of them begins at the top, after a delay that is told with the causes."""
     server.plan("/", {leg: [status(503)] for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL)})
     with Bot(build, server.origin, max_reconnects=0, max_rounds=3, **NO_PROBES) as bot:
@@ -197,7 +162,7 @@ def rounds_have_a_limit(build: Build, server: LadderServer) -> None:
         expect(server.count("/", leg) == 3, f"{leg.name}: {server.count('/', leg)} attempts")
 
 
-def rounds_without_a_limit_outlive_an_outage(build: Build, server: LadderServer) -> None:
+def test_rounds_without_a_limit_outlive_an_outage(build: Build, server: LadderServer) -> None:
     """And go on behind the last message."""
     away = [status(503)] * 20
 
@@ -220,7 +185,7 @@ def rounds_without_a_limit_outlive_an_outage(build: Build, server: LadderServer)
     expect(rounds >= 9, f"{rounds} rounds")
 
 
-def server_restarts(build: Build) -> None:
+def test_server_restarts(build: Build) -> None:
     """Its port is closed meanwhile, for longer than two rounds over the ladder."""
     exhausted = f"error RT_ERROR_RECONNECTS_EXHAUSTED 3 0 {DELAY} 0"
     with LadderServer() as server:
@@ -238,7 +203,7 @@ def server_restarts(build: Build) -> None:
                 bot.end()
 
 
-def server_is_not_there(build: Build, server: LadderServer) -> None:
+def test_server_is_not_there(build: Build, server: LadderServer) -> None:
     """Its kernel takes no further connection: each leg waits for its own time."""
     with sockets.create_server(("127.0.0.1", 0), backlog=0) as full:
         address = full.getsockname()
@@ -252,7 +217,7 @@ def server_is_not_there(build: Build, server: LadderServer) -> None:
             bot.end()
 
 
-def failures_are_logged_once(build: Build, server: LadderServer) -> None:
+def test_failures_are_logged_once(build: Build, server: LadderServer) -> None:
     """By the connection, which knows what comes of them. Its legs speak at DEBUG only."""
     told = []
     with Bot(build, f"http://127.0.0.1:{free_port()}", max_reconnects=1, **NO_PROBES) as bot:
@@ -269,7 +234,7 @@ def failures_are_logged_once(build: Build, server: LadderServer) -> None:
     expect(not ends, f"never open, and yet: {ends}")
 
 
-def other_host_is_not_there(build: Build, server: LadderServer) -> None:
+def test_other_host_is_not_there(build: Build, server: LadderServer) -> None:
     """A leg that goes elsewhere is left at once when nobody is there."""
     server.plan("/", {Leg.POLL: [polled(b"here"), silence]})
     dead = f"127.0.0.1:{free_port()}"
@@ -280,7 +245,7 @@ def other_host_is_not_there(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def untrusted(build: Build, servers: Servers) -> None:
+def test_untrusted(build: Build, servers: Servers) -> None:
     """A certificate that nobody vouches for is no reason to take another leg."""
     tls = servers.tls()
     with LadderServer(tls.context) as server:
@@ -298,7 +263,7 @@ def untrusted(build: Build, servers: Servers) -> None:
 # The WebSocket is come back to (B12)
 
 
-def websocket_is_come_back_to(build: Build, server: LadderServer) -> None:
+def test_websocket_is_come_back_to(build: Build, server: LadderServer) -> None:
     """By a handshake without the id, which is closed, and then by one with it."""
     closes: queue.Queue[bytes] = queue.Queue()
 
@@ -322,7 +287,7 @@ def websocket_is_come_back_to(build: Build, server: LadderServer) -> None:
     expect(payload == (1000).to_bytes(2, "big"), f"the probe was closed with {payload!r}")
 
 
-def a_probe_that_fails_is_followed_by_another(build: Build, server: LadderServer) -> None:
+def test_a_probe_that_fails_is_followed_by_another(build: Build, server: LadderServer) -> None:
     """And the leg in use does not notice."""
     probes: list[Script] = [status(404)] * 4 + [cut_socket(), socket(b"three")]
     polls = [polled(b"one", "Last-Event-ID: 1"), silence]
@@ -335,7 +300,7 @@ def a_probe_that_fails_is_followed_by_another(build: Build, server: LadderServer
     expect(server.count("/", Leg.POLL) <= 2, "the poll was begun anew")
 
 
-def a_change_of_the_network_has_it_probed(build: Build, server: LadderServer) -> None:
+def test_a_change_of_the_network_has_it_probed(build: Build, server: LadderServer) -> None:
     server.plan("/", {Leg.WEBSOCKET: [status(404), socket()], Leg.SSE: [stream()]})
     with Bot(build, server.origin, online=1) as bot:
         bot.expect("error RT_ERROR_HTTP_STATUS 1 404 0 0", "transport 2", "open 2 0")
@@ -349,7 +314,7 @@ def a_change_of_the_network_has_it_probed(build: Build, server: LadderServer) ->
 # The network (B11)
 
 
-def without_a_network_nothing_is_counted(build: Build, server: LadderServer) -> None:
+def test_without_a_network_nothing_is_counted(build: Build, server: LadderServer) -> None:
     """A delay ends with the network, and when it is back the ladder begins at its top."""
     server.plan(
         "/",
@@ -369,7 +334,7 @@ def without_a_network_nothing_is_counted(build: Build, server: LadderServer) -> 
     expect(server.count("/", Leg.SSE) == 1, "tried without a network")
 
 
-def without_a_network_from_the_beginning(build: Build, server: LadderServer) -> None:
+def test_without_a_network_from_the_beginning(build: Build, server: LadderServer) -> None:
     server.plan("/", {Leg.WEBSOCKET: [socket()]})
     with Bot(build, server.origin, online=0) as bot:
         bot.wait_for_state("0 3 1 -")
@@ -382,7 +347,7 @@ def without_a_network_from_the_beginning(build: Build, server: LadderServer) -> 
 # Established again (B15)
 
 
-def another_path_begins_anew(build: Build, server: LadderServer) -> None:
+def test_another_path_begins_anew(build: Build, server: LadderServer) -> None:
     """Its ids say nothing of another path; of the same one they do."""
     for path in ("/one", "/two"):
         server.plan(path, {Leg.SSE: [stream(b"id: 7\ndata: x\n\n")]})

@@ -1,10 +1,9 @@
 """Messages of a Spreadbot connection, in each form that they come in, and none of them twice."""
 
-import functools
 from collections.abc import Callable
 
 from bot import QUICKLY, Bot, Message
-from harness import Build, Suite, expect
+from harness import Build, expect
 from ladder_server import (
     LadderServer,
     Script,
@@ -26,35 +25,6 @@ META = ["Sec-WebSocket-Protocol: ws+meta.nchan"]
 Test = Callable[[Build, LadderServer], None]
 
 
-def add(suite: Suite, build: Build) -> None:
-    tests: list[Test] = [
-        frames_with_headers,
-        frames_of_json,
-        frames_after_an_empty_subprotocol,
-        frames_of_bytes,
-        events,
-        polls,
-        polls_move_the_id_in_their_query,
-        polls_in_parts,
-        a_cursor_for_all_legs,
-        what_was_delivered_is_not_again,
-        what_has_no_id_is_never_dropped,
-        ids_end_with_their_channel,
-        an_id_in_a_block_of_its_own_counts,
-        polls_show_the_tokens_that_hold,
-        a_pause_holds_messages,
-        another_path_is_taken,
-    ]
-    for test in tests:
-        name = "spreadbot messages, " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(with_server, test, build))
-
-
-def with_server(test: Test, build: Build) -> None:
-    with LadderServer() as server:
-        test(build, server)
-
-
 def tells(bot: Bot, *wanted: tuple[str, bool, str, str]) -> None:
     """These messages: id, whether it is its own, event, data."""
     for one in wanted:
@@ -66,7 +36,7 @@ def tells(bot: Bot, *wanted: tuple[str, bool, str, str]) -> None:
 # A WebSocket's
 
 
-def frames_with_headers(build: Build, server: LadderServer) -> None:
+def test_frames_with_headers(build: Build, server: LadderServer) -> None:
     """Nchan's: header lines, a blank line, the message, which may have any form."""
     frames = [
         b"id: 1:0\n\nplain",
@@ -112,7 +82,7 @@ JSON_FRAMES = [
 ]
 
 
-def frames_of_json(build: Build, server: LadderServer) -> None:
+def test_frames_of_json(build: Build, server: LadderServer) -> None:
     """An object with data is a message; whatever else is one by itself."""
     server.plan("/p", {Leg.WEBSOCKET: [socket(*(frame for frame, _ in JSON_FRAMES))]})
     with Bot(build, server.origin, "p", **NO_PROBES) as bot:
@@ -124,7 +94,7 @@ def frames_of_json(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def frames_after_an_empty_subprotocol(build: Build, server: LadderServer) -> None:
+def test_frames_after_an_empty_subprotocol(build: Build, server: LadderServer) -> None:
     """An empty Sec-WebSocket-Protocol, as Nchan says it to what it does not know, selects none."""
     fields = ["Sec-WebSocket-Protocol: "]
     frames = [b'{"id": 1, "data": "x"}', b"id: 2\n\ny"]
@@ -136,7 +106,7 @@ def frames_after_an_empty_subprotocol(build: Build, server: LadderServer) -> Non
         bot.end()
 
 
-def frames_of_bytes(build: Build, server: LadderServer) -> None:
+def test_frames_of_bytes(build: Build, server: LadderServer) -> None:
     """Binary frames have headers too, and are no JSON."""
 
     def script(*payloads: bytes, fields: list[str]) -> Script:
@@ -162,7 +132,7 @@ def frames_of_bytes(build: Build, server: LadderServer) -> None:
 # The other legs'
 
 
-def events(build: Build, server: LadderServer) -> None:
+def test_events(build: Build, server: LadderServer) -> None:
     """A type of its own is told, `message` is the path; the id sticks."""
     body = (
         b"id: 1\ndata: a\n\nevent: tick\ndata: b\n\nevent: message\ndata: c\n\nid: 2\ndata: d\n\n"
@@ -175,7 +145,7 @@ def events(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def polls(build: Build, server: LadderServer) -> None:
+def test_polls(build: Build, server: LadderServer) -> None:
     """The id by a header of its own, or by both validators; without it, it sticks."""
     date = "Sat, 21 Nov 2026 10:00:00 GMT"
     scripts = [
@@ -194,7 +164,7 @@ def polls(build: Build, server: LadderServer) -> None:
     expect(ids[:3] == [None, "7", "1795255200:3"], f"ids {ids}")
 
 
-def polls_move_the_id_in_their_query(build: Build, server: LadderServer) -> None:
+def test_polls_move_the_id_in_their_query(build: Build, server: LadderServer) -> None:
     """For servers that look at nothing else."""
     scripts = [polled(b"%d" % number, f"Last-Event-ID: {number}") for number in (1, 2, 3)]
     server.plan("/p", {Leg.POLL: [*scripts, silence]})
@@ -206,7 +176,7 @@ def polls_move_the_id_in_their_query(build: Build, server: LadderServer) -> None
     expect(queries[:3] == ["", "i=1", "i=2"], f"queries {queries}")
 
 
-def polls_in_parts(build: Build, server: LadderServer) -> None:
+def test_polls_in_parts(build: Build, server: LadderServer) -> None:
     """The id is of the last part."""
     parts = [b"a", b"b", b"c"]
     body = b"".join(b"--x/y\r\nContent-Type: text/plain\r\n\r\n%b\r\n" % one for one in parts)
@@ -222,7 +192,7 @@ def polls_in_parts(build: Build, server: LadderServer) -> None:
 # One cursor (B7, B8)
 
 
-def a_cursor_for_all_legs(build: Build, server: LadderServer) -> None:
+def test_a_cursor_for_all_legs(build: Build, server: LadderServer) -> None:
     """Each leg begins behind the last message of the one before; validators of a poll are not shown
     once another leg has moved it."""
     server.plan(
@@ -250,7 +220,7 @@ def event(number: int, data: str = "") -> bytes:
     return f"id: {number}\ndata: {data or number}\n\n".encode()
 
 
-def what_was_delivered_is_not_again(build: Build, server: LadderServer) -> None:
+def test_what_was_delivered_is_not_again(build: Build, server: LadderServer) -> None:
     """A server that replays too much is passed over up to the first that is new; one that counts
     anew behind that is heard, and so is one that sends an old id while a leg stands."""
     first = b"".join(event(number) for number in range(1, 301))
@@ -268,7 +238,7 @@ def what_was_delivered_is_not_again(build: Build, server: LadderServer) -> None:
     expect(told == wanted, f"received {told}")
 
 
-def what_has_no_id_is_never_dropped(build: Build, server: LadderServer) -> None:
+def test_what_has_no_id_is_never_dropped(build: Build, server: LadderServer) -> None:
     sockets = [cut_socket(b'{"id":1,"data":1}', b"bare"), socket(b"bare")]
     server.plan("/p", {Leg.WEBSOCKET: sockets})
     with Bot(build, server.origin, "p", **NO_PROBES) as bot:
@@ -279,7 +249,7 @@ def what_has_no_id_is_never_dropped(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def ids_end_with_their_channel(build: Build, server: LadderServer) -> None:
+def test_ids_end_with_their_channel(build: Build, server: LadderServer) -> None:
     """And begin where the application says."""
     scripts = [polled(b"a"), polled(b"b", "Last-Event-ID: 7"), status(410), polled(b"c"), silence]
     server.plan("/p", {Leg.POLL: scripts})
@@ -291,7 +261,7 @@ def ids_end_with_their_channel(build: Build, server: LadderServer) -> None:
         bot.end()
 
 
-def an_id_in_a_block_of_its_own_counts(build: Build, server: LadderServer) -> None:
+def test_an_id_in_a_block_of_its_own_counts(build: Build, server: LadderServer) -> None:
     """For the next event, and for the next attach when none comes."""
     first = stream(b"id: 1\n\ndata: a\n\nid: 2\n\n", holds=False)
     server.plan("/p", {Leg.SSE: [first, stream(b"data: b\n\n")]})
@@ -303,7 +273,7 @@ def an_id_in_a_block_of_its_own_counts(build: Build, server: LadderServer) -> No
     expect(ids == [None, "2"], f"ids {ids}")
 
 
-def polls_show_the_tokens_that_hold(build: Build, server: LadderServer) -> None:
+def test_polls_show_the_tokens_that_hold(build: Build, server: LadderServer) -> None:
     """Each is a request of its own."""
     server.plan("/p", {Leg.POLL: [polled(b"a"), polled(b"b"), silence]})
     with Bot(build, server.origin, None, transports=3, poll_interval=10) as bot:
@@ -323,7 +293,7 @@ def polls_show_the_tokens_that_hold(build: Build, server: LadderServer) -> None:
     expect(shown == ["Bearer old", "Bearer old", "Bearer new"], f"shown {shown}")
 
 
-def a_pause_holds_messages(build: Build, server: LadderServer) -> None:
+def test_a_pause_holds_messages(build: Build, server: LadderServer) -> None:
     """On each leg, one that comes while it is paused too."""
     server.plan("/1", {Leg.WEBSOCKET: [cut_socket(b"a"), socket(b"b")]})
     server.plan("/2", {Leg.SSE: [stream(b"data: a\n\n", holds=False), stream(b"data: b\n\n")]})
@@ -342,7 +312,7 @@ def a_pause_holds_messages(build: Build, server: LadderServer) -> None:
         expect(told == ["a", "b"], f"by leg {leg}: {told}")
 
 
-def another_path_is_taken(build: Build, server: LadderServer) -> None:
+def test_another_path_is_taken(build: Build, server: LadderServer) -> None:
     """In the place of what is there, without a word of the old one."""
     server.plan("/a", {Leg.WEBSOCKET: [socket(b'{"id": 5, "data": "a"}')]})
     server.plan("/b", {Leg.WEBSOCKET: [socket(b"b")]})

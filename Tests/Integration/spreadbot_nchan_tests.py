@@ -1,14 +1,14 @@
 """A Spreadbot connection to Nchan whose legs are cut, refused and stalled while messages come."""
 
-import functools
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
+import pytest
 from bot import POLL, SECRET, SSE, WEBSOCKET, Bot
 from fault_proxy import Then
-from harness import Build, Suite, expect
+from harness import Build, expect
 from leg_gate import Leg, LegGate, Treat, Treatment
 from nchan import Nchan
 from servers import Servers
@@ -24,6 +24,17 @@ ENDS = [Then.CUT, Then.RESET, Then.STALL]
 #: What has a leg left for the next one: at once, after some attempts, or after the time to wait for
 #: an answer, which is why it is rare.
 BLOCKS: list[Treatment] = [404, 503, Treat.CLOSE, Treat.RESET] * 3 + [Treat.STALL]
+#: Of a log that has something to look for credentials in.
+SIGNS = (
+    "trying WebSocket",
+    "trying SSE",
+    "trying long poll",
+    "asking for a WebSocket again",
+    "refreshing the tokens",
+    "the tokens are refreshed",
+    "without TLS",
+    "error text:",
+)
 #: What may be said while a leg is lost and another one found.
 ON_THE_WAY = ("error .*", "open .*", "transport .*", "tokens .*")
 QUICKLY: dict[str, object] = {
@@ -34,28 +45,20 @@ QUICKLY: dict[str, object] = {
 }
 
 
-def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
-    add_seeds(suite, build, servers, nchan, range(1, 5))
-
-
-def add_seeds(
-    suite: Suite,
-    build: Build,
-    servers: Servers,
-    nchan: Nchan,
-    seeds: Iterable[int],
-) -> None:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Three of four by each form of polls, the fourth with tokens that expire."""
-    for seed in seeds:
+    first = metafunc.config.getoption("--from")
+    by_form, expire = [], []
+    for seed in range(first, first + metafunc.config.getoption("--seeds")):
         number = (seed - 1) % (len(FORMS) + 1)
         if number < len(FORMS):
-            name = f"polls by /{FORMS[number]}"
-            arguments = (build, servers, nchan, FORMS[number], seed)
-            test = functools.partial(hops, *arguments)
+            by_form.append((FORMS[number], seed))
         else:
-            name = "tokens expire"
-            test = functools.partial(tokens_expire, build, servers, nchan, seed)
-        suite.add(f"spreadbot hops, {name}, seed {seed}", test)
+            expire.append(seed)
+    if metafunc.function is test_hops:
+        metafunc.parametrize(("form", "seed"), by_form)
+    else:
+        metafunc.parametrize("seed", expire)
 
 
 class Ladder:
@@ -104,7 +107,7 @@ def publish(nchan: Nchan, channel: str, first: int, count: int) -> None:
         time.sleep(PACE_S)
 
 
-def hops(build: Build, servers: Servers, nchan: Nchan, form: str, seed: int) -> None:
+def test_hops(build: Build, servers: Servers, nchan: Nchan, form: str, seed: int) -> None:
     """Each of 200 messages comes once and in order, over 40 legs."""
     channel = f"hops_{form}_{seed}_{time.monotonic_ns()}"
     gate = LegGate(servers, "127.0.0.1", nchan.port)
@@ -139,7 +142,7 @@ def each_once(ladder: Ladder, nchan: Nchan, channel: str, before_hop: Callable[[
     expect(received == [str(number) for number in range(MESSAGES)], f"received {received}")
 
 
-def tokens_expire(build: Build, servers: Servers, nchan: Nchan, seed: int) -> None:
+def test_tokens_expire(build: Build, servers: Servers, nchan: Nchan, seed: int) -> None:
     """The same, while access tokens end on every leg; no refresh token is spent twice."""
     channel = f"expire_{time.monotonic_ns()}"
     with TokenServer(SECRET) as tokens:
@@ -155,6 +158,7 @@ def tokens_expire(build: Build, servers: Servers, nchan: Nchan, seed: int) -> No
 
             each_once(ladder, nchan, channel, before_hop)
             bot.end()
+        bot.has_logged(*SIGNS)
         for leg in (Leg.WEBSOCKET, Leg.SSE, Leg.POLL):
             expect(gate.count(leg, 401) > 0, f"no {leg.name} was refused")
         expect(tokens.refreshes >= 5, f"{tokens.refreshes} refreshes")

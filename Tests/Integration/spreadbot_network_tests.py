@@ -1,44 +1,23 @@
 """A Spreadbot connection to Nchan whose network goes away, and whose server starts anew."""
 
 import contextlib
-import functools
 import http.client
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator
 
+import pytest
 from bot import POLL, SSE, WEBSOCKET, Bot
 from fault_proxy import Then
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, Build, expect, in_namespaces
 from leg_gate import Leg, LegGate, Treat
-from namespaces import SERVER, Wire, refusal
+from namespaces import SERVER, Wire
 from nchan import Nchan, NchanError
 from servers import Servers
 from spreadbot_nchan_tests import HOPS, ON_THE_WAY, QUICKLY, Ladder, each_once
 
 Test = Callable[[Build, Servers, Nchan], None]
-
-
-def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
-    for leg in (WEBSOCKET, SSE, POLL):
-        name = f"spreadbot server reloads, {Leg(leg).name}"
-        suite.add(name, functools.partial(reloads, build, servers, leg))
-    reason = refusal()
-    if reason is not None:
-        print(f"skipped: Spreadbot in network namespaces: {reason}", flush=True)
-        return
-    tests: list[Test] = [
-        link_goes_under_a_websocket,
-        link_goes_while_legs_are_cut,
-        there_is_no_route,
-    ]
-    for leg in (SSE, POLL):
-        test = functools.partial(link_goes_under_a_lower_leg, leg, build, servers, nchan)
-        suite.add(f"spreadbot link goes under {Leg(leg).name}", test)
-    for test in tests:
-        name = "spreadbot " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(test, build, servers, nchan))
 
 
 # A network's end (B11)
@@ -58,7 +37,8 @@ def cable(
         gate.cut(Then.CUT)
 
 
-def link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Nchan) -> None:
+@in_namespaces
+def test_link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Nchan) -> None:
     """Its pings find out; nothing is tried, nothing is counted, and what came meanwhile comes."""
     with cable(build, servers, nchan, ping=150) as (wire, gate, channel, bot):
         bot.expect("transport 1", "open 1 0")
@@ -80,7 +60,11 @@ def link_goes_under_a_websocket(build: Build, servers: Servers, nchan: Nchan) ->
         expect(told == ["before 0", "meanwhile 0", "before 1", "meanwhile 1"], f"{told}")
 
 
-def link_goes_under_a_lower_leg(leg: int, build: Build, servers: Servers, nchan: Nchan) -> None:
+@in_namespaces
+@pytest.mark.parametrize("leg", (SSE, POLL), ids=("SSE", "POLL"))
+def test_link_goes_under_a_lower_leg(
+    leg: int, build: Build, servers: Servers, nchan: Nchan
+) -> None:
     """A change of the network has the WebSocket tried at once, long before it is due."""
     with Wire() as wire:
         channel = f"lower_{time.monotonic_ns()}"
@@ -103,7 +87,8 @@ def link_goes_under_a_lower_leg(leg: int, build: Build, servers: Servers, nchan:
     expect(told == ["before", "meanwhile", "after"], f"received {told}")
 
 
-def link_goes_while_legs_are_cut(build: Build, servers: Servers, nchan: Nchan) -> None:
+@in_namespaces
+def test_link_goes_while_legs_are_cut(build: Build, servers: Servers, nchan: Nchan) -> None:
     """Each of 200 messages comes once and in order, over 40 legs and four ends of the network."""
     options = {**QUICKLY, "ping": 150, "poll_timeout": 500}
     with cable(build, servers, nchan, **options) as (wire, gate, channel, bot):
@@ -119,7 +104,8 @@ def link_goes_while_legs_are_cut(build: Build, servers: Servers, nchan: Nchan) -
         each_once(ladder, nchan, channel, before_hop)
 
 
-def there_is_no_route(build: Build, servers: Servers, nchan: Nchan) -> None:
+@in_namespaces
+def test_there_is_no_route(build: Build, servers: Servers, nchan: Nchan) -> None:
     """A network that does not lead to the server: unreachable, by any leg."""
     with Wire() as wire:
         wire.client(f"ip route add unreachable {SERVER}/32")
@@ -137,7 +123,8 @@ def there_is_no_route(build: Build, servers: Servers, nchan: Nchan) -> None:
 # A server that starts anew
 
 
-def reloads(build: Build, servers: Servers, leg: int) -> None:
+@pytest.mark.parametrize("leg", (WEBSOCKET, SSE, POLL), ids=("WEBSOCKET", "SSE", "POLL"))
+def test_reloads(build: Build, servers: Servers, leg: int) -> None:
     """Nchan forgets its channels then, and counts anew: no message comes twice, none before an
     older one, and the new ones come. A server of its own, since Nchan's workers do not always find
     each other again."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import pathlib
 import random
 import subprocess
@@ -11,7 +10,7 @@ import threading
 
 from aiohttp import WSMsgType, web
 from command_line import http
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, Build, expect
 from servers import Servers
 
 ROUNDS = 200
@@ -19,13 +18,6 @@ ROUNDS = 200
 EMPTY = 64
 #: No file of a test's needs a disk that turns: what is proven is the process's end, not the disk's.
 SCRATCH = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
-
-
-def add(suite: Suite, build: Build, servers: Servers) -> None:
-    test = functools.partial(killed_again_and_again, build, servers)
-    suite.add(f"spreadbot outbox: {ROUNDS} times killed", test)
-    suite.add("spreadbot outbox: in use", functools.partial(in_use, build, servers))
-    suite.add("spreadbot outbox: refused for now", functools.partial(refused, build, servers))
 
 
 class Receiver:
@@ -91,7 +83,7 @@ def start(build: Build, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*command, *arguments], env=environment, text=True, **pipes)
 
 
-def killed_again_and_again(build: Build, servers: Servers) -> None:
+def test_killed_again_and_again(build: Build, servers: Servers) -> None:
     """At any moment: before it connects, while it sends, while the server confirms."""
     receiver, url = receive(servers)
     choice = random.Random(7)
@@ -126,7 +118,7 @@ def killed_again_and_again(build: Build, servers: Servers) -> None:
     expect(firsts == sorted(firsts), f"not in order: {firsts}")
 
 
-def in_use(build: Build, servers: Servers) -> None:
+def test_in_use(build: Build, servers: Servers) -> None:
     _, url = receive(servers)
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         process = start(build, url, f"{folder}/outbox", "1", "1")
@@ -143,7 +135,7 @@ def in_use(build: Build, servers: Servers) -> None:
         expect(path.read_text() == "no outbox\n", "it was overwritten")
 
 
-def refused(build: Build, servers: Servers) -> None:
+def test_refused(build: Build, servers: Servers) -> None:
     """For longer than a request is tried: it is kept, and tried again."""
     receiver, url = receive(servers)
     receiver.refuses = 4

@@ -2,11 +2,11 @@
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 
-from bot import QUICKLY, SECRET, Bot
-from harness import Build, Failed, Suite
+import pytest
+from bot import QUICKLY, Bot
+from harness import Build, Failed
 from ladder_server import (
     LadderServer,
     Script,
@@ -63,27 +63,9 @@ class Row:
         return {**plan, self.leg: self.scripts}
 
 
-def add(suite: Suite, build: Build) -> None:
-    tables: list[Callable[[], list[Row]]] = [
-        unsupported_rows,
-        unreachable_rows,
-        unauthorized_rows,
-        refused_rows,
-        dropped_rows,
-    ]
-    for table in tables:
-        for leg in LEGS:
-            rows = [row for row in table() if row.leg is leg]
-            word = table.__name__.removesuffix("_rows")
-            name = f"spreadbot outcome {word}, {leg.name}, {len(rows)} rows"
-            suite.add(name, functools.partial(rows_hold, build, rows))
-
-
-def rows_hold(build: Build, rows: list[Row]) -> None:
+def rows_hold(build: Build, server: LadderServer, tokens: TokenServer, rows: list[Row]) -> None:
     """One client for all, by a path each."""
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(LadderServer())
-        tokens = stack.enter_context(TokenServer(SECRET))
         bots: dict[str, Bot] = {}
         for row in rows:
             server.plan(f"/{row.name}", row.plan)
@@ -270,3 +252,18 @@ def dropped_rows() -> list[Row]:
         lines = [f"error {error} {DELAY} 1"]
         rows.append(Row(f"POLL-{name}", Leg.POLL, scripts, lines, 3, opens=True))
     return rows
+
+
+TABLES = [unsupported_rows, unreachable_rows, unauthorized_rows, refused_rows, dropped_rows]
+
+
+@pytest.mark.parametrize("leg", LEGS, ids=[leg.name for leg in LEGS])
+@pytest.mark.parametrize("table", TABLES, ids=[table.__name__ for table in TABLES])
+def test_outcomes(
+    build: Build,
+    server: LadderServer,
+    tokens: TokenServer,
+    table: Callable[[], list[Row]],
+    leg: Leg,
+) -> None:
+    rows_hold(build, server, tokens, [row for row in table() if row.leg is leg])

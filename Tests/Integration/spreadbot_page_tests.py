@@ -1,7 +1,6 @@
 """Spreadbot against a second server, whose author knew nothing but docs/spreadbot.md."""
 
 import asyncio
-import functools
 import http.client
 import subprocess
 import sys
@@ -9,7 +8,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import librealtime
-from harness import PATIENCE_S, ROOT, Suite, expect
+import pytest
+from harness import PATIENCE_S, ROOT, expect
 from servers import Servers
 from spreadbot_python_tests import each_once
 
@@ -42,27 +42,14 @@ class PageServer:
         expect(status == 204, f"the server answered {status}")
 
 
-def add(suite: Suite, servers: Servers) -> None:
-    for face in ("asyncio", "blocking"):
-        suite.add(
-            f"spreadbot by the page, {face}: each once and in order",
-            functools.partial(cut_and_refused, face, servers),
-        )
-    for without in ("", "subprotocol", "websocket", "websocket,sse"):
-        suite.add(
-            f"spreadbot by the page: sends come back, without {without or 'nothing'}",
-            functools.partial(sends_come_back, without),
-        )
-    suite.add("spreadbot by the page: nothing is missed before the first message", early_messages)
-    suite.add("spreadbot by the page: tokens that end are refreshed", tokens_are_refreshed)
-
-
-def cut_and_refused(face: str, servers: Servers) -> None:
+@pytest.mark.parametrize("face", ("asyncio", "blocking"))
+def test_cut_and_refused(face: str, servers: Servers) -> None:
     with PageServer() as server:
         each_once(face, servers, server)
 
 
-def sends_come_back(without: str) -> None:
+@pytest.mark.parametrize("without", ("", "subprotocol", "websocket", "websocket,sse"))
+def test_sends_come_back(without: str) -> None:
     async def run(url: str) -> None:
         async with librealtime.Spreadbot(url) as bot:
             await bot.establish_connection("chat/room?a=1")
@@ -78,7 +65,7 @@ def sends_come_back(without: str) -> None:
         within_time(run, server.url)
 
 
-def early_messages() -> None:
+def test_early_messages() -> None:
     async def run(server: PageServer) -> None:
         for transport in ("sse", "poll"):
             async with librealtime.Spreadbot(server.url) as bot:
@@ -98,7 +85,7 @@ def early_messages() -> None:
         within_time(run, server)
 
 
-def tokens_are_refreshed() -> None:
+def test_tokens_are_refreshed() -> None:
     async def run(url: str) -> None:
         tokens: list[tuple[str, str]] = []
         async with librealtime.Spreadbot(

@@ -1,14 +1,14 @@
 """Spreadbot's Python faces against Nchan, while its legs are cut and refused."""
 
 import asyncio
-import functools
 import itertools
 from typing import Any
 
 import librealtime
 import librealtime.sync
+import pytest
 from fault_proxy import Then
-from harness import PATIENCE_S, Suite, expect
+from harness import PATIENCE_S, expect
 from leg_gate import Leg, LegGate, Treat
 from nchan import Nchan
 from servers import Servers
@@ -21,12 +21,6 @@ QUICKLY: dict[str, Any] = {
 }
 
 _channels = itertools.count(1)
-
-
-def add(suite: Suite, servers: Servers, nchan: Nchan) -> None:
-    for face in ("asyncio", "blocking"):
-        test = functools.partial(each_once, face, servers, nchan)
-        suite.add(f"spreadbot in Python, {face}: each once and in order", test)
 
 
 class Course:
@@ -101,3 +95,8 @@ def block(course: Course) -> None:
         course.check(texts)
         bot.send_message_string("last", timeout=PATIENCE_S)
         expect(bot.recv(PATIENCE_S).text == "last", "it did not come back")
+
+
+@pytest.mark.parametrize("face", ("asyncio", "blocking"))
+def test_each_once(face: str, servers: Servers, nchan: Nchan) -> None:
+    each_once(face, servers, nchan)

@@ -1,12 +1,11 @@
 """What a Spreadbot connection sends: in one order by frames and by requests, each told of once."""
 
-import functools
 import queue
 import random
 from collections.abc import Callable
 
 from bot import QUICKLY, SECRET, Bot
-from harness import PATIENCE_S, Build, Suite, expect
+from harness import PATIENCE_S, Build, expect
 from inbox import Inbox
 from ladder_server import (
     LadderServer,
@@ -27,37 +26,10 @@ NO_PROBES: dict[str, object] = {**QUICKLY, "upgrade": "0,0"}
 Test = Callable[[Build, LadderServer], None]
 
 
-def add(suite: Suite, build: Build) -> None:
-    tests: list[Test] = [
-        frames_are_confirmed,
-        requests_where_there_is_no_websocket,
-        requests_to_a_place_of_their_own,
-        requests_have_the_user_of_the_base,
-        requests_are_tried_again,
-        requests_that_fail_are_told,
-        requests_with_a_bad_answer_were_taken,
-        frames_that_may_be_lost_are_told,
-        frames_that_were_not_written_come_again,
-        a_hundred_wait_for_a_network,
-        the_oldest_makes_room,
-        what_waits_may_be_cancelled,
-        frames_wait_for_a_request,
-        one_order_over_all_legs,
-    ]
-    for test in tests:
-        name = "spreadbot sends, " + test.__name__.replace("_", " ")
-        suite.add(name, functools.partial(with_server, test, build))
-
-
-def with_server(test: Test, build: Build) -> None:
-    with LadderServer() as server:
-        test(build, server)
-
-
 # By frames and by requests (B14)
 
 
-def frames_are_confirmed(build: Build, server: LadderServer) -> None:
+def test_frames_are_confirmed(build: Build, server: LadderServer) -> None:
     inbox = Inbox()
     server.plan("/", {Leg.WEBSOCKET: [inbox.socket]})
     with Bot(build, server.origin, **NO_PROBES) as bot:
@@ -66,11 +38,12 @@ def frames_are_confirmed(build: Build, server: LadderServer) -> None:
             expect(bot.send(f"{number}", "binary" if number == 3 else "text") == number, "number")
             bot.expect(f"sent {number} RT_OK 0")
         bot.end()
+    bot.has_logged("sent text:")
     expect(inbox.texts == list("12345"), f"received {inbox.texts}")
     expect(server.count("/", Leg.POST) == 0, "posted")
 
 
-def requests_where_there_is_no_websocket(build: Build, server: LadderServer) -> None:
+def test_requests_where_there_is_no_websocket(build: Build, server: LadderServer) -> None:
     """On each other leg, while none is open too; a body as it was sent, with a key."""
     inbox = Inbox()
     server.plan("/2", {Leg.SSE: [stream()], Leg.POST: [inbox.post]})
@@ -95,7 +68,7 @@ def requests_where_there_is_no_websocket(build: Build, server: LadderServer) -> 
         expect(bearers == {f"Bearer {SECRET}-a"}, f"{bearers}")
 
 
-def requests_to_a_place_of_their_own(build: Build, server: LadderServer) -> None:
+def test_requests_to_a_place_of_their_own(build: Build, server: LadderServer) -> None:
     inbox = Inbox()
     server.plan("/", {Leg.SSE: [stream()]})
     server.plan("/in", {Leg.POST: [inbox.post]})
@@ -107,7 +80,7 @@ def requests_to_a_place_of_their_own(build: Build, server: LadderServer) -> None
     expect(server.of("/in", Leg.POST)[0].target == "/in?a=b", "another target")
 
 
-def requests_have_the_user_of_the_base(build: Build, server: LadderServer) -> None:
+def test_requests_have_the_user_of_the_base(build: Build, server: LadderServer) -> None:
     """As legs have, without a token."""
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [status(202)]})
     server.plan("/one", {Leg.POLL: [polled(b"one")]})
@@ -122,7 +95,7 @@ def requests_have_the_user_of_the_base(build: Build, server: LadderServer) -> No
     expect(shown == ["Basic bWU6cHc="] * 3, f"{shown}")
 
 
-def requests_are_tried_again(build: Build, server: LadderServer) -> None:
+def test_requests_are_tried_again(build: Build, server: LadderServer) -> None:
     """With the same key, so that none is taken in twice."""
     inbox = Inbox()
     busy = status(503, "Retry-After: 0")
@@ -139,7 +112,7 @@ def requests_are_tried_again(build: Build, server: LadderServer) -> None:
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
 
 
-def requests_that_fail_are_told(build: Build, server: LadderServer) -> None:
+def test_requests_that_fail_are_told(build: Build, server: LadderServer) -> None:
     """And the next ones go on."""
     inbox = Inbox()
     posts: list[Script] = [status(400), status(413), inbox.post]
@@ -155,7 +128,7 @@ def requests_that_fail_are_told(build: Build, server: LadderServer) -> None:
     expect(inbox.texts == ["3"], f"received {inbox.texts}")
 
 
-def requests_with_a_bad_answer_were_taken(build: Build, server: LadderServer) -> None:
+def test_requests_with_a_bad_answer_were_taken(build: Build, server: LadderServer) -> None:
     """A status of 2xx says so, whatever follows it."""
     inbox = Inbox()
     bad = [
@@ -175,7 +148,7 @@ def requests_with_a_bad_answer_were_taken(build: Build, server: LadderServer) ->
     expect(server.count("/", Leg.POST) == len(bad), "sent again")
 
 
-def frames_that_may_be_lost_are_told(build: Build, server: LadderServer) -> None:
+def test_frames_that_may_be_lost_are_told(build: Build, server: LadderServer) -> None:
     """Those that were written and not confirmed; they are not sent again by themselves."""
     inbox = Inbox()
     server.plan("/", {Leg.WEBSOCKET: [inbox.socket_for(1), inbox.socket]})
@@ -191,7 +164,7 @@ def frames_that_may_be_lost_are_told(build: Build, server: LadderServer) -> None
     expect(inbox.texts == ["1", "2"], f"received {inbox.texts}")
 
 
-def frames_that_were_not_written_come_again(build: Build, server: LadderServer) -> None:
+def test_frames_that_were_not_written_come_again(build: Build, server: LadderServer) -> None:
     """A server that reads nothing is given what the kernel takes; the rest waits for the next
     leg, and goes by it in the same order."""
     inbox = Inbox()
@@ -226,7 +199,7 @@ def frames_that_were_not_written_come_again(build: Build, server: LadderServer) 
 # The queue
 
 
-def a_hundred_wait_for_a_network(build: Build, server: LadderServer) -> None:
+def test_a_hundred_wait_for_a_network(build: Build, server: LadderServer) -> None:
     """And go out in their order when it is back, by whichever way there is then."""
     inbox = Inbox()
     server.plan("/", {Leg.WEBSOCKET: [inbox.socket], Leg.POST: [inbox.post]})
@@ -249,7 +222,7 @@ def a_hundred_wait_for_a_network(build: Build, server: LadderServer) -> None:
     expect(inbox.texts == [str(number) for number in range(1, 101)], f"{inbox.texts}")
 
 
-def the_oldest_makes_room(build: Build, server: LadderServer) -> None:
+def test_the_oldest_makes_room(build: Build, server: LadderServer) -> None:
     inbox = Inbox()
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [inbox.post]})
     with Bot(build, server.origin, online=0, transports=2, queue="2,1") as bot:
@@ -264,7 +237,7 @@ def the_oldest_makes_room(build: Build, server: LadderServer) -> None:
     expect(inbox.texts == ["2", "3"], f"received {inbox.texts}")
 
 
-def what_waits_may_be_cancelled(build: Build, server: LadderServer) -> None:
+def test_what_waits_may_be_cancelled(build: Build, server: LadderServer) -> None:
     inbox = Inbox()
     server.plan("/", {Leg.SSE: [stream()], Leg.POST: [inbox.post]})
     with Bot(build, server.origin, online=0, transports=2) as bot:
@@ -282,7 +255,7 @@ def what_waits_may_be_cancelled(build: Build, server: LadderServer) -> None:
     expect(inbox.texts == ["3"], f"received {inbox.texts}")
 
 
-def frames_wait_for_a_request(build: Build, server: LadderServer) -> None:
+def test_frames_wait_for_a_request(build: Build, server: LadderServer) -> None:
     """A WebSocket that comes while a request is under way does not overtake it."""
     inbox = Inbox()
     posted: queue.Queue[None] = queue.Queue()
@@ -312,7 +285,7 @@ def frames_wait_for_a_request(build: Build, server: LadderServer) -> None:
     expect(inbox.ways == {"frame", "request"}, f"by {inbox.ways}")
 
 
-def one_order_over_all_legs(build: Build, server: LadderServer) -> None:
+def test_one_order_over_all_legs(build: Build, server: LadderServer) -> None:
     """Legs are cut and refused, requests too: what is told to be sent is there, once, in order;
     what is told to be lost may be."""
     inbox = Inbox()

@@ -2,23 +2,16 @@
 
 import asyncio
 import contextlib
-import os
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import librealtime
-from harness import PATIENCE_S, Failed, Suite, expect
+from harness import PATIENCE_S, Failed, expect
 from librealtime import ErrorEvent, ReadyState, ServerSentEvent
 from streams import Exchange, Script, StreamServer
 
-for variable in [name for name in os.environ if name.lower().endswith("_proxy")]:
-    # Proxies of this machine's environment are none of the tests'.
-    del os.environ[variable]
-
-__all__ = ["Exchange", "ReadyState", "Script", "StreamServer", "Watch", "add_async", "watching"]
-
-Test = Callable[[], Awaitable[None]]
+__all__ = ["Exchange", "ReadyState", "Script", "StreamServer", "Watch", "watching"]
 
 #: So that tests need not wait.
 SOON_S = 0.01
@@ -105,13 +98,3 @@ async def watching(
         watch = Watch(server.url(path), **options)
         with contextlib.closing(watch.source):
             yield watch, server
-
-
-def add_async(suite: Suite, tests: dict[str, Test]) -> None:
-    """Adds each test under its name."""
-
-    def added(test: Test) -> Callable[[], None]:
-        return lambda: asyncio.run(asyncio.wait_for(test(), PATIENCE_S))
-
-    for name, test in tests.items():
-        suite.add(name, added(test))

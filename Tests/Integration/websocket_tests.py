@@ -7,39 +7,12 @@ import threading
 import zlib
 from collections.abc import Callable
 
-from harness import PATIENCE_S, Build, Probe, Suite, add_probed, expect, refused
+from harness import PATIENCE_S, Probe, also_under_valgrind, expect, refused
 from nchan import Nchan
 from servers import Peer, Servers, frame
 from websockets.asyncio.server import ServerConnection
 
-
-def add(suite: Suite, build: Build, servers: Servers, nchan: Nchan) -> None:
-    tests: list[Callable[..., None]] = [
-        fragments_are_joined,
-        answers_ping,
-        pong_is_told,
-        missing_pong_times_out,
-        missing_close_times_out,
-        silent_server_times_out,
-        header_limit,
-        message_limit,
-        inflate_ratio_limit,
-        inflate_within_ratio,
-        invalid_utf8_in_a_fragment,
-        subprotocol_is_selected,
-        subprotocol_not_offered_is_refused,
-        http_status_is_told,
-        answer_comes_byte_by_byte,
-        lost_connection_is_told,
-        reset_is_told,
-        plain_server_refuses_tls,
-        tls_server_refuses_plain,
-        other_protocol_is_refused,
-        close_code_and_reason_come,
-        free_says_going_away,
-        authorization_reaches_nchan,
-    ]
-    add_probed(suite, build, tests, servers, nchan)
+pytestmark = also_under_valgrind
 
 
 def deflate(data: bytes) -> bytes:
@@ -51,7 +24,7 @@ def deflate(data: bytes) -> bytes:
 # Framing and control frames
 
 
-def fragments_are_joined(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_fragments_are_joined(make: Callable[..., Probe], servers: Servers) -> None:
     """1000 fragments, with a ping between any two, are one message."""
     pieces = [b"%d " % i for i in range(1000)]
     whole = b"".join(pieces)
@@ -74,7 +47,7 @@ def fragments_are_joined(make: Callable[..., Probe], servers: Servers, _: Nchan)
         probe.close()
 
 
-def answers_ping(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_answers_ping(make: Callable[..., Probe], servers: Servers) -> None:
     async def handler(connection: ServerConnection) -> None:
         await (await connection.ping(b"are you there"))
         await connection.send("pong came")
@@ -86,7 +59,7 @@ def answers_ping(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None
         probe.close()
 
 
-def pong_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_pong_is_told(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo()) as probe:
         probe.expect("open .*")
         probe.ask("ping", "pong measured")
@@ -96,7 +69,7 @@ def pong_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None
 # Time limits
 
 
-def missing_pong_times_out(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_missing_pong_times_out(make: Callable[..., Probe], servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer())
         await peer.read_to_end()
@@ -108,7 +81,7 @@ def missing_pong_times_out(make: Callable[..., Probe], servers: Servers, _: Ncha
         probe.end()
 
 
-def missing_close_times_out(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_missing_close_times_out(make: Callable[..., Probe], servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer())
         await peer.read_to_end()
@@ -120,7 +93,7 @@ def missing_close_times_out(make: Callable[..., Probe], servers: Servers, _: Nch
         probe.end()
 
 
-def silent_server_times_out(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_silent_server_times_out(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.script(Peer.read_to_end), open_timeout_ms=300) as probe:
         refused(probe, "RT_ERROR_TIMEOUT")
         probe.expect("close 1006 unclean.*")
@@ -130,7 +103,7 @@ def silent_server_times_out(make: Callable[..., Probe], servers: Servers, _: Nch
 # Limits of size
 
 
-def header_limit(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_header_limit(make: Callable[..., Probe], servers: Servers) -> None:
     """An answer that never ends is given up at the limit, not stored."""
 
     async def script(peer: Peer) -> None:
@@ -144,7 +117,7 @@ def header_limit(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None
         probe.end()
 
 
-def message_limit(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_message_limit(make: Callable[..., Probe], servers: Servers) -> None:
     """A message at the limit comes; one byte more is refused with 1009."""
     codes: list[int] = []
     ended = threading.Event()
@@ -179,7 +152,7 @@ def inflating(payload: bytes) -> Callable[[Peer], object]:
     return script
 
 
-def inflate_ratio_limit(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_inflate_ratio_limit(make: Callable[..., Probe], servers: Servers) -> None:
     bomb = deflate(bytes(8 << 20))
     with make(servers.script(inflating(bomb)), max_inflate_ratio=20) as probe:
         probe.expect("open .*")
@@ -188,7 +161,7 @@ def inflate_ratio_limit(make: Callable[..., Probe], servers: Servers, _: Nchan) 
         probe.end()
 
 
-def inflate_within_ratio(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_inflate_within_ratio(make: Callable[..., Probe], servers: Servers) -> None:
     plain = bytes(1 << 20)
     with make(servers.script(inflating(deflate(plain))), max_inflate_ratio=1032) as probe:
         probe.expect("open .*")
@@ -196,7 +169,7 @@ def inflate_within_ratio(make: Callable[..., Probe], servers: Servers, _: Nchan)
         probe.close()
 
 
-def invalid_utf8_in_a_fragment(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_invalid_utf8_in_a_fragment(make: Callable[..., Probe], servers: Servers) -> None:
     """It fails at the bad byte: the message has no end."""
 
     async def script(peer: Peer) -> None:
@@ -214,15 +187,13 @@ def invalid_utf8_in_a_fragment(make: Callable[..., Probe], servers: Servers, _: 
 # Handshake and end
 
 
-def subprotocol_is_selected(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_subprotocol_is_selected(make: Callable[..., Probe], servers: Servers) -> None:
     with make(servers.echo(subprotocols=["chat", "other"]), subprotocol="chat") as probe:
         probe.expect(r"open \[chat\] .*")
         probe.close()
 
 
-def subprotocol_not_offered_is_refused(
-    make: Callable[..., Probe], servers: Servers, _: Nchan
-) -> None:
+def test_subprotocol_not_offered_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer("Sec-WebSocket-Protocol: unasked"))
         await peer.read_to_end()
@@ -233,7 +204,7 @@ def subprotocol_not_offered_is_refused(
         probe.end()
 
 
-def http_status_is_told(make: Callable[..., Probe], _: Servers, nchan: Nchan) -> None:
+def test_http_status_is_told(make: Callable[..., Probe], nchan: Nchan) -> None:
     with make(nchan.url("/busy")) as probe:
         probe.expect("refused 503 .*")
         refused(probe, "RT_ERROR_HTTP_STATUS", text="503")
@@ -241,7 +212,7 @@ def http_status_is_told(make: Callable[..., Probe], _: Servers, nchan: Nchan) ->
         probe.end()
 
 
-def answer_comes_byte_by_byte(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_answer_comes_byte_by_byte(make: Callable[..., Probe], servers: Servers) -> None:
     """Handshake, messages and close frame, each byte in a segment of its own."""
 
     async def send_slowly(peer: Peer, data: bytes) -> None:
@@ -261,7 +232,7 @@ def answer_comes_byte_by_byte(make: Callable[..., Probe], servers: Servers, _: N
         probe.close()
 
 
-def reset_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_reset_is_told(make: Callable[..., Probe], servers: Servers) -> None:
     """The peer's system answers with RST in the middle of a frame."""
 
     async def script(peer: Peer) -> None:
@@ -280,7 +251,7 @@ def reset_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> Non
         probe.end()
 
 
-def plain_server_refuses_tls(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_plain_server_refuses_tls(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo().replace("ws://", "wss://")
     with make(url) as probe:
         refused(probe, "RT_ERROR_TLS")
@@ -288,7 +259,7 @@ def plain_server_refuses_tls(make: Callable[..., Probe], servers: Servers, _: Nc
         probe.end()
 
 
-def tls_server_refuses_plain(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_tls_server_refuses_plain(make: Callable[..., Probe], servers: Servers) -> None:
     url = servers.echo(servers.tls()).replace("wss://localhost", "ws://127.0.0.1")
     with make(url) as probe:
         found = probe.expect(r"error (\w+) .*")[1]
@@ -298,7 +269,7 @@ def tls_server_refuses_plain(make: Callable[..., Probe], servers: Servers, _: Nc
         probe.end()
 
 
-def other_protocol_is_refused(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_other_protocol_is_refused(make: Callable[..., Probe], servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
         await peer.read_to_end()
@@ -309,7 +280,7 @@ def other_protocol_is_refused(make: Callable[..., Probe], servers: Servers, _: N
         probe.end()
 
 
-def lost_connection_is_told(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_lost_connection_is_told(make: Callable[..., Probe], servers: Servers) -> None:
     async def script(peer: Peer) -> None:
         await peer.send(peer.answer() + frame(1, b"last words"))
 
@@ -321,7 +292,7 @@ def lost_connection_is_told(make: Callable[..., Probe], servers: Servers, _: Nch
         probe.end()
 
 
-def close_code_and_reason_come(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_close_code_and_reason_come(make: Callable[..., Probe], servers: Servers) -> None:
     async def handler(connection: ServerConnection) -> None:
         await connection.close(4001, "enough")
 
@@ -331,7 +302,7 @@ def close_code_and_reason_come(make: Callable[..., Probe], servers: Servers, _: 
         probe.end()
 
 
-def free_says_going_away(make: Callable[..., Probe], servers: Servers, _: Nchan) -> None:
+def test_free_says_going_away(make: Callable[..., Probe], servers: Servers) -> None:
     codes: list[int] = []
 
     async def script(peer: Peer) -> None:
@@ -347,7 +318,7 @@ def free_says_going_away(make: Callable[..., Probe], servers: Servers, _: Nchan)
     expect(codes == [1001], f"the server saw {codes}")
 
 
-def authorization_reaches_nchan(make: Callable[..., Probe], _: Servers, nchan: Nchan) -> None:
+def test_authorization_reaches_nchan(make: Callable[..., Probe], nchan: Nchan) -> None:
     with make(nchan.url("/tok/a"), authorization="Bearer good") as probe:
         probe.expect("open .*")
         probe.close()
