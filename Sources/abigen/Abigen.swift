@@ -8,8 +8,8 @@ enum Abigen {
 
         From the annotated options of Session: C's setters, Swift's options, Python's table of
         options and docs/options.md. From RealtimeABI: include/realtime.abi.json (the model),
-        include/realtime.h and bindings/python/src/librealtime/_abi.py. Without --symbol-graph it
-        builds RealtimeABI and has the compiler extract the symbol graph.
+        include/realtime.h and bindings/python/src/librealtime/_core/abi.py. Without
+        --symbol-graph it builds RealtimeABI and has the compiler extract the symbol graph.
 
         USAGE: abigen [--check] [--root <folder>] [--symbol-graph <file>]
 

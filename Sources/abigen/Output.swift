@@ -17,7 +17,7 @@ enum Output {
                 text: String(decoding: json, as: UTF8.self) + "\n"),
             File(path: "include/realtime.h", text: HeaderPrinter.print(interface)),
             File(
-                path: "bindings/python/src/librealtime/_abi.py",
+                path: "bindings/python/src/librealtime/_core/abi.py",
                 text: PythonPrinter.print(interface)),
         ]
     }

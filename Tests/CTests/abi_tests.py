@@ -40,8 +40,8 @@ def exported() -> list[str]:
 
 def table() -> ModuleType:
     """The generated ctypes module, without the package around it."""
-    path = ROOT / "bindings/python/src/librealtime/_abi.py"
-    spec = importlib.util.spec_from_file_location("_abi", path)
+    path = ROOT / "bindings/python/src/librealtime/_core/abi.py"
+    spec = importlib.util.spec_from_file_location("abi", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -171,7 +171,7 @@ def test_version_is_said_once() -> None:
         "realtime.h": re.findall(r'RT_VERSION_STRING "(.*)"', (INCLUDE / "realtime.h").read_text())[
             0
         ],
-        "_abi.py": table().VERSION,
+        "abi.py": table().VERSION,
         "librealtime.so": table().Library(ctypes.CDLL(str(LIBRARY))).rt_version().decode(),
         "file name": LIBRARY.resolve().name.removeprefix("librealtime.so."),
     }

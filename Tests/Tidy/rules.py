@@ -106,9 +106,9 @@ def exports(sources: list[Source]) -> Iterator[Complaint]:
     """Each export is documented, in the model, used by a C program and known to Python."""
     by_path = {source.path: source for source in sources}
     model = by_path.get(MODEL)
-    binding = by_path.get("bindings/python/src/librealtime/_abi.py")
+    binding = by_path.get("bindings/python/src/librealtime/_core/abi.py")
     if model is None or binding is None:
-        missing = MODEL if model is None else "_abi.py"
+        missing = MODEL if model is None else "abi.py"
         yield Complaint("include", 1, f"{missing} is missing: run `make abi`")
         return
     described = {function["name"]: function for function in json.loads(model.text)["functions"]}
@@ -154,4 +154,4 @@ def broken(
     if name not in called:
         yield "is called by no program under Tests/CTests, Tests/Integration or examples-c"
     if name not in known:
-        yield "is not in Python's _abi.py: run `make abi`"
+        yield "is not in Python's abi.py: run `make abi`"

@@ -20,7 +20,7 @@ enum OptionFiles {
                 path: "Sources/Realtime/PlainOptions.swift",
                 text: SwiftOptionsPrinter.applying(objects)),
             Output.File(
-                path: "bindings/python/src/librealtime/_option_tables.py",
+                path: "bindings/python/src/librealtime/_core/option_tables.py",
                 text: PythonOptionsPrinter.print(objects)),
             Output.File(path: "docs/options.md", text: OptionPagePrinter.print(objects)),
         ]

@@ -11,7 +11,7 @@ enum PythonOptionsPrinter {
             "",
             "from typing import TypedDict",
             "",
-            "from ._option_kinds import Bytes, Count, Delay, Flag, Limit, Table, Text",
+            "from .option_kinds import Bytes, Count, Delay, Flag, Limit, Table, Text",
         ]
         for object in objects { lines += table(object) }
         return lines.joined(separator: "\n") + "\n"

@@ -46,13 +46,13 @@ def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 @pytest.fixture(autouse=True)
 def no_leaks() -> Iterator[None]:
     """After each test the library holds no key of ours, and no descriptor is left open."""
-    from librealtime import _registry
+    from librealtime._core import registry
 
     gc.collect()
     before = set(os.listdir("/proc/self/fd"))
     yield
     gc.collect()
-    assert not _registry._entries
+    assert not registry._entries
     leaked = {
         name: target
         for name in set(os.listdir("/proc/self/fd")) - before
@@ -64,9 +64,9 @@ def no_leaks() -> Iterator[None]:
 @pytest.fixture
 def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The library's loop is given back at once, not a while after its last connection."""
-    from librealtime import _reactor
+    from librealtime._core import reactor
 
-    monkeypatch.setattr(_reactor, "LINGER_S", 0)
+    monkeypatch.setattr(reactor, "LINGER_S", 0)
 
 
 def _link(name: str) -> str:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import librealtime
-from librealtime import _reactor
+from librealtime._core import reactor
 
 
 def test_messages_come_in_order_and_with_their_kind(run, server):
@@ -124,7 +124,7 @@ def test_a_connection_with_a_callback_lives_without_a_reference(run, no_linger, 
         await ended
         assert received == [str(number) for number in range(100)]
         # The server closes; then nothing is left on the loop.
-        while hasattr(asyncio.get_running_loop(), _reactor._ATTRIBUTE):
+        while hasattr(asyncio.get_running_loop(), reactor._ATTRIBUTE):
             await asyncio.sleep(0)
 
     run(main())

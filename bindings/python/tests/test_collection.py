@@ -9,15 +9,16 @@ PRELUDE = """
 import asyncio, faulthandler, functools, gc, random, sys, threading, warnings
 faulthandler.enable()
 import librealtime
-from librealtime import _handle, sync
-from librealtime._asyncio import Connection
-from librealtime._base import BaseConnection
-from librealtime._rest_base import BaseRESTClient
-from librealtime._source_base import BaseSource
+from librealtime import sync
+from librealtime._core import handle as _handle
+from librealtime._websocket.asyncio_connection import Connection
+from librealtime._websocket.connection_base import BaseConnection
+from librealtime._rest.client_base import BaseRESTClient
+from librealtime._sources.source_base import BaseSource
 
 ws_url, sse_url, bot_url, seed = sys.argv[1:]
 draw = random.Random(int(seed))
-librealtime._reactor.LINGER_S = 0
+librealtime._core.reactor.LINGER_S = 0
 
 BLOCKING = [
     lambda: sync.connect(ws_url + "/silent"),
@@ -268,7 +269,7 @@ del thing
 gc.collect()
 handle = back[0].handle
 assert handle.value, "freed though it came back"
-assert librealtime._loader.lib.rt_websocket_get_state(handle) >= 0
+assert librealtime._core.loader.lib.rt_websocket_get_state(handle) >= 0
 assert len(freed) == 1, freed  # the loop
 ownership = handle._ownership
 del handle
@@ -289,7 +290,7 @@ import sys
 real = sys.getrefcount
 sys.getrefcount = lambda thing: real(thing) + int(sys.argv[1])
 
-from librealtime import _handle
+from librealtime._core import handle as _handle
 
 frees = []
 

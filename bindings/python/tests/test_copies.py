@@ -11,11 +11,12 @@ import weakref
 import pytest
 
 import librealtime
-from librealtime import _abi, sync
-from librealtime._batch import decode
-from librealtime._memory import LARGE, text_at
+from librealtime import sync
+from librealtime._core import abi
+from librealtime._core.memory import LARGE, text_at
+from librealtime._websocket.batch import decode
 
-TEXT, BINARY = _abi.rt_message_kind.TEXT, _abi.rt_message_kind.BINARY
+TEXT, BINARY = abi.rt_message_kind.TEXT, abi.rt_message_kind.BINARY
 LONG = "é" * LARGE + "🙂"
 
 
@@ -30,11 +31,11 @@ def test_messages_of_any_size_together(messages):
     for message in messages:
         own = message.encode() if isinstance(message, str) else message
         kind = TEXT if isinstance(message, str) else BINARY
-        rows.append(_abi.rt_message(len(data), len(own), kind, 0))
+        rows.append(abi.rt_message(len(data), len(own), kind, 0))
         data += own
     base = ctypes.create_string_buffer(data, len(data) + 1)
-    table = (_abi.rt_message * len(rows))(*rows)
-    pointer = ctypes.cast(table, ctypes.POINTER(_abi.rt_message))
+    table = (abi.rt_message * len(rows))(*rows)
+    pointer = ctypes.cast(table, ctypes.POINTER(abi.rt_message))
     lengths = [row.length for row in rows]
     assert decode(ctypes.addressof(base), pointer, len(rows)) == (messages, lengths)
 

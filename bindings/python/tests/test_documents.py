@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import librealtime
-from librealtime._abi import rt_status
-from librealtime.exceptions import from_status
+from librealtime._core.abi import rt_status
+from librealtime._core.errors import from_status
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 

@@ -14,7 +14,7 @@ from streams import EventServer
 
 import librealtime
 from librealtime import sync
-from librealtime._taken import Taken
+from librealtime._sources.taken import Taken
 
 COUNT = 6
 OPTIONS: dict[str, Any] = {

@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 import librealtime
-from librealtime import _handle, _interrupts, _spreadbot_sends, sync
-from librealtime._loader import lib
+from librealtime import sync
+from librealtime._core import handle as _handle
+from librealtime._core import interrupts as _interrupts
+from librealtime._core.loader import lib
+from librealtime._spreadbot import sends as _spreadbot_sends
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
 
@@ -31,7 +34,10 @@ import faulthandler, gc, os, random, signal, sys, threading, time, warnings
 faulthandler.dump_traceback_later(50, exit=True)
 warnings.simplefilter("ignore", ResourceWarning)
 import librealtime
-from librealtime import _handle, _registry, _rest_callbacks, sync
+from librealtime import sync
+from librealtime._core import handle as _handle
+from librealtime._core import registry as _registry
+from librealtime._rest import callbacks as _rest_callbacks
 
 ws_url, sse_url, bot_url, seed = sys.argv[1:]
 draw = random.Random(int(seed))

@@ -9,11 +9,11 @@ import warnings
 import pytest
 
 import librealtime
-from librealtime import _reactor
+from librealtime._core import reactor
 
 
 def has_reactor() -> bool:
-    return hasattr(asyncio.get_running_loop(), _reactor._ATTRIBUTE)
+    return hasattr(asyncio.get_running_loop(), reactor._ATTRIBUTE)
 
 
 def test_the_loop_is_given_back_with_the_last_connection(run, no_linger, server):

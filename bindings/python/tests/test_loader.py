@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from librealtime import _abi, _loader
+from librealtime._core import abi, loader
 
 LIBRARY = Path(os.environ["LIBREALTIME_PATH"]).resolve()
 LOADED = "import librealtime; print(open('/proc/self/maps').read())"
@@ -22,10 +22,10 @@ def test_the_environment_comes_first(script, environment, tmp_path):
     assert str(elsewhere) in result.stdout
 
 
-@pytest.mark.skipif(_loader.PACKAGED.exists(), reason="the packaged file comes first")
+@pytest.mark.skipif(loader.PACKAGED.exists(), reason="the packaged file comes first")
 def test_the_systems_library_comes_last(script, environment, tmp_path):
     del environment["LIBREALTIME_PATH"]
-    installed = tmp_path / _loader.SONAME
+    installed = tmp_path / loader.SONAME
     installed.write_bytes(LIBRARY.read_bytes())
     environment["LD_LIBRARY_PATH"] = str(tmp_path)
     result = script(LOADED)
@@ -42,7 +42,7 @@ def test_an_import_without_a_library_names_what_was_tried(script, environment):
     assert "LIBREALTIME_PATH" in result.stderr
 
 
-@pytest.mark.skipif(_loader.PACKAGED.exists(), reason="the packaged file is found")
+@pytest.mark.skipif(loader.PACKAGED.exists(), reason="the packaged file is found")
 def test_without_a_path_every_place_is_named(script, environment):
     del environment["LIBREALTIME_PATH"]
     environment["LD_LIBRARY_PATH"] = "/nowhere"
@@ -53,8 +53,8 @@ with mock.patch("ctypes.CDLL", side_effect=OSError("cannot open")):
 """
     result = script(program)
     assert result.returncode == 1
-    assert f"{_loader.SONAME}: cannot open" in result.stderr
-    assert str(_loader.PACKAGED) in result.stderr
+    assert f"{loader.SONAME}: cannot open" in result.stderr
+    assert str(loader.PACKAGED) in result.stderr
 
 
 def test_another_library_is_refused(script, environment):
@@ -66,4 +66,4 @@ def test_another_library_is_refused(script, environment):
 
 
 def test_the_table_is_the_librarys_version():
-    assert _loader.lib.rt_version().decode() == _abi.VERSION
+    assert loader.lib.rt_version().decode() == abi.VERSION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from librealtime._origin import is_trusted
+from librealtime._rest.origin import is_trusted
 
 BASE = "https://api.example.org/v1"
 

@@ -356,7 +356,7 @@ def test_what_is_worth_another_attempt():
     ("header", "least", "most"), [("2", 2, 2), ("x", 0, 0), ("9" * 5000, 300, 300), ("-1", 0, 0)]
 )
 def test_retry_after_is_waited_for(header, least, most):
-    from librealtime._reconnect import Retries
+    from librealtime._core.reconnect import Retries
 
     response = librealtime.Response(503, "", librealtime.Headers([("Retry-After", header)]))
     error = librealtime.InvalidStatus(-36, "refused", response)

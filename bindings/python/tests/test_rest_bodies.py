@@ -12,7 +12,7 @@ import pytest
 
 import librealtime
 from librealtime import sync
-from librealtime._rest_call import Source
+from librealtime._rest.call import Source
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
 

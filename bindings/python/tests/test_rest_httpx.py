@@ -18,9 +18,9 @@ import pytest
 
 import librealtime
 from librealtime import sync
-from librealtime._abi import rt_status
-from librealtime._rest_call import Call
-from librealtime._rest_decoders import LineDecoder, SizeDecoder, TextDecoder
+from librealtime._core.abi import rt_status
+from librealtime._rest.call import Call
+from librealtime._rest.decoders import LineDecoder, SizeDecoder, TextDecoder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
 

@@ -15,9 +15,9 @@ import pytest
 
 import librealtime
 from librealtime import sync
-from librealtime._abi import rt_status
-from librealtime._loader import lib
-from librealtime._rest_call import Call
+from librealtime._core.abi import rt_status
+from librealtime._core.loader import lib
+from librealtime._rest.call import Call
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"))
 

@@ -16,10 +16,11 @@ import pytest
 from wire import OK, head_lines, read
 
 import librealtime
-from librealtime import _abi, sync
-from librealtime import _rest_callbacks as c
-from librealtime._handle import new_loop
-from librealtime._loader import lib
+from librealtime import sync
+from librealtime._core import abi
+from librealtime._core.handle import new_loop
+from librealtime._core.loader import lib
+from librealtime._rest import callbacks as c
 
 
 def test_what_one_read_decodes_to_is_no_limit(serve: Any) -> None:
@@ -177,9 +178,9 @@ def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> No
         assert status == 0, lib.rt_last_error()
 
     ended: list[bool] = []
-    on_source = _abi.rt_rest_source_fn(source)
-    on_body = _abi.rt_rest_body_fn(took)
-    on_done = _abi.rt_rest_done_fn(lambda response, user: ended.append(True))
+    on_source = abi.rt_rest_source_fn(source)
+    on_body = abi.rt_rest_body_fn(took)
+    on_done = abi.rt_rest_done_fn(lambda response, user: ended.append(True))
     loop, client, request = new_loop(), ctypes.c_void_p(), ctypes.c_void_p()
     number = ctypes.c_uint64()
     check(lib.rt_rest_new(loop, serve(answer).url.encode(), ctypes.byref(client)))

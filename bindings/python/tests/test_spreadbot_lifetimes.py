@@ -12,8 +12,8 @@ import pytest
 
 import librealtime
 from librealtime import Spreadbot, sync
-from librealtime._source_base import BaseSource
-from librealtime._spreadbot_callbacks import SPREADBOT
+from librealtime._sources.source_base import BaseSource
+from librealtime._spreadbot.callbacks import SPREADBOT
 
 NOWHERE = "http://127.0.0.1:1"
 

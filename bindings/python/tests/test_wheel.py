@@ -21,10 +21,10 @@ PATIENCE_S = 120
 PROGRAM = """
 import asyncio, sys
 import librealtime
-from librealtime import _loader
+from librealtime._core import loader
 
 with open("/proc/self/maps") as maps:
-    assert str(_loader.PACKAGED) in maps.read(), "another library was loaded"
+    assert str(loader.PACKAGED) in maps.read(), "another library was loaded"
 
 async def main(url):
     async with librealtime.connect(url) as ws:
@@ -95,7 +95,7 @@ def test_a_fresh_environment_uses_the_wheel(
 def test_the_wheel_holds_the_package_and_the_library_alone(tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path)
     assert wheel.name.endswith(f"-py3-none-linux_{os.uname().machine}.whl")
-    sources = {path.name for path in (FOLDER / "src" / "librealtime").glob("*.py")}
+    source = FOLDER / "src"
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         packaged = archive.read("librealtime/_lib/librealtime.so")
@@ -105,7 +105,7 @@ def test_the_wheel_holds_the_package_and_the_library_alone(tmp_path: Path) -> No
     assert packaged == stripped.read_bytes()
     # Swift's runtime is the most of it.
     assert len(packaged) <= 17 << 19
-    expected = {f"librealtime/{name}" for name in sources}
+    expected = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
     expected |= {"librealtime/py.typed", "librealtime/_lib/librealtime.so"}
     assert {name for name in names if ".dist-info/" not in name} == expected
     information = {name.split("/")[1] for name in names - expected}

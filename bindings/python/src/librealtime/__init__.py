@@ -21,31 +21,31 @@
 """
 
 from . import sync
-from ._abi import VERSION
-from ._asyncio import Connection
-from ._backoff import Backoff
-from ._connect import connect
-from ._events import ServerSentEvent
-from ._eventsource import EventSource
-from ._eventsource_options import RESILIENT, EventListener
-from ._eventstream import EventStreamParser
-from ._headers import basic_auth
-from ._log import set_log_level
-from ._longpoll import LongPoll
-from ._longpoll_parameters import PollMessage
-from ._network import Network
-from ._options import Deflate
-from ._reachability import Reachability
-from ._reconnect import Attempt, Lost, process_exception
-from ._response import Headers, Response
-from ._rest import RESTClient
-from ._rest_response import RESTResponse
-from ._source_options import ErrorEvent, ReadyState
-from ._spreadbot import Spreadbot
-from ._spreadbot_options import SpreadbotError, SpreadbotMessage
-from ._spreadbot_rest import SpreadbotREST
-from ._state import State
-from ._statistics import LoopStatistics, Statistics
+from ._core.abi import VERSION
+from ._core.backoff import Backoff
+from ._core.headers import basic_auth
+from ._core.log import set_log_level
+from ._core.network import Network
+from ._core.reachability import Reachability
+from ._core.reconnect import Attempt, Lost, process_exception
+from ._core.response import Headers, Response
+from ._core.statistics import LoopStatistics, Statistics
+from ._rest.asyncio_client import RESTClient
+from ._rest.response import RESTResponse
+from ._sources.asyncio_eventsource import EventSource
+from ._sources.asyncio_longpoll import LongPoll
+from ._sources.eventsource_options import RESILIENT, EventListener
+from ._sources.eventstream_parser import EventStreamParser
+from ._sources.longpoll_parameters import PollMessage
+from ._sources.server_sent_event import ServerSentEvent
+from ._sources.source_options import ErrorEvent, ReadyState
+from ._spreadbot.asyncio_connection import Spreadbot
+from ._spreadbot.asyncio_rest import SpreadbotREST
+from ._spreadbot.options import SpreadbotError, SpreadbotMessage
+from ._websocket.asyncio_connect import connect
+from ._websocket.asyncio_connection import Connection
+from ._websocket.options import Deflate
+from ._websocket.state import State
 from .exceptions import (
     AuthenticationFailed,
     BufferFull,

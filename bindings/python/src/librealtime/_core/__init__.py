@@ -1,0 +1,1 @@
+"""What all objects of the binding share; it knows none of them."""

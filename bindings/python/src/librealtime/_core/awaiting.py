@@ -1,0 +1,209 @@
+"""Handlers that are coroutine functions: what they return is awaited, one behind the other."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import weakref
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from .inbox import Inbox
+
+#: Whose handler runs: in tasks that it makes, too, as `asyncio.wait_for` does before Python 3.12.
+_whose: ContextVar[weakref.ref[Awaiting] | None] = ContextVar("librealtime_handler", default=None)
+
+F = TypeVar("F", bound="Callable[..., object] | None")
+
+
+class Calling:
+    """Who calls handlers of the caller's."""
+
+    def _call(self, handler: Callable[..., Any], *arguments: object, size: int = 0) -> None:
+        """
+        :param size: of a message, above 0; 0 for what is none.
+        """
+        result = handler(*arguments)
+        if result is not None and hasattr(result, "__await__"):
+            self._await(result, size)
+
+    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
+        """Has what a handler returned be awaited, behind what those before it returned."""
+        raise NotImplementedError
+
+
+class Awaiting(Calling):
+    """The same in asyncio, where a task awaits; messages of whom it is slower than wait, and above
+    the limits the peer does."""
+
+    _loop: asyncio.AbstractEventLoop
+
+    def _prepare_awaiting(self, count: int, size: int) -> None:
+        """The limits; 0 for none."""
+        self._awaited: Inbox[tuple[Awaitable[Any], bool, bool]] = Inbox(count, size)
+        self._worker: asyncio.Task[None] | None = None
+        # From a close on: of messages alone, or at all.
+        self._forgets_messages = self._forgets_all = False
+
+    def _await(self, awaitable: Awaitable[Any], size: int, is_end: bool = False) -> None:
+        """
+        :param is_end: of a message: behind what its handlers returned.
+        """
+        is_message = size > 0
+        if self._forgets_all or (self._forgets_messages and is_message):
+            _forget(awaitable)
+            return
+        if self._awaited.add((awaitable, is_message, is_end), size):
+            self._pause()
+        if self._worker is None:
+            self._worker = self._loop.create_task(self._work())
+            self._worker.add_done_callback(self._ended_working)
+            self._hold()
+
+    async def _work(self) -> None:
+        awaited = self._awaited
+        _whose.set(weakref.ref(self))
+        try:
+            while awaited.messages:
+                awaitable, _, _ = awaited.messages.popleft()
+                if awaited.paused and len(awaited.messages) <= awaited.resume_at:
+                    awaited.paused = False
+                    self._go_on()
+                try:
+                    await awaitable
+                except asyncio.CancelledError as error:
+                    if _is_cancelled():
+                        raise
+                    # What it awaited was cancelled, and not the handlers.
+                    self._handler_failed(error)
+                except Exception as error:
+                    self._handler_failed(error)
+        finally:
+            self._ended_working(self._worker)
+
+    def _ended_working(self, worker: asyncio.Task[None] | None) -> None:
+        """Told twice, but by one that was cancelled before its first step."""
+        if self._worker is worker is not None:
+            self._worker = None
+            self._forget_awaited()
+            self._worked_off()
+
+    def _handler_failed(self, error: BaseException) -> None:
+        context = {
+            "message": "a handler of a connection failed",
+            "exception": error,
+            "connection": self,
+        }
+        self._loop.call_exception_handler(context)
+
+    @property
+    def _is_awaiting(self) -> bool:
+        """Whether handlers run, for somebody else than one of them."""
+        return self._worker is not None and not self._is_in_handler
+
+    @property
+    def _is_in_handler(self) -> bool:
+        whose = _whose.get()
+        return whose is not None and whose() is self
+
+    async def _let_handlers_finish(self) -> None:
+        """The one that runs, and all that are not of messages."""
+        self._forgets_messages = True
+        self._forget_awaited(messages=True)
+        if self._worker is not None and self._is_awaiting:
+            await asyncio.wait([self._worker])
+
+    def _stop_awaiting(self) -> None:
+        """None goes on, but the one that asks for this."""
+        self._forgets_all = True
+        if self._worker is not None and self._is_awaiting:
+            self._worker.cancel()
+        self._forget_awaited()
+
+    def _forget_awaited(self, messages: bool = False) -> None:
+        """
+        :param messages: alone; but not the end of the one whose last handler runs.
+        """
+        awaited = self._awaited
+        kept, is_whole = [], True
+        while awaited.messages:
+            awaitable, is_message, is_end = awaited.messages.popleft()
+            if messages and (not is_message or (is_end and is_whole)):
+                kept.append((awaitable, is_message, is_end))
+            else:
+                _forget(awaitable)
+                is_whole = False
+        awaited.messages.extend(kept)
+        if awaited.paused:
+            awaited.paused = False
+            self._go_on()
+
+    # Of whom it is part.
+
+    def _pause(self) -> None:
+        """No more is to come."""
+        raise NotImplementedError
+
+    def _go_on(self) -> None:
+        """More may come, unless something else is full."""
+        raise NotImplementedError
+
+    def _hold(self) -> None:
+        """Something began or ended that this object is kept alive for."""
+        raise NotImplementedError
+
+    def _worked_off(self) -> None:
+        """Nothing is left to be awaited."""
+        raise NotImplementedError
+
+
+def check_functions(handlers: Any) -> None:
+    """Of a dataclass of handlers, each of which may be None."""
+    for field in dataclasses.fields(handlers):
+        check_function(getattr(handlers, field.name), field.name)
+
+
+def check_function(function: object, name: str) -> None:
+    if function is not None and not callable(function):
+        raise TypeError(f"{name} is a {type(function).__name__}; a function is expected")
+
+
+def plain(function: F, name: str) -> F:
+    """One whose answer is needed at once.
+
+    :raises TypeError: for a coroutine function.
+    """
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    ):
+        raise TypeError(f"{name} is a coroutine function; its answer is needed when it returns")
+    return function
+
+
+def at_once(answer: Any, name: str) -> Any:
+    """What a function that may be one in disguise has answered."""
+    if hasattr(answer, "__await__"):
+        _forget(answer)
+        raise TypeError(f"{name} answered with a coroutine; its answer is needed when it returns")
+    return answer
+
+
+def current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs on this thread
+        return None
+
+
+def _forget(awaitable: Awaitable[Any]) -> None:
+    """A coroutine that is never awaited warns."""
+    if asyncio.iscoroutine(awaitable):
+        awaitable.close()
+
+
+def _is_cancelled() -> bool:
+    """Whether the current task is; before Python 3.11 it does not say, and then it may be."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is None or cancelling() > 0

@@ -1,0 +1,82 @@
+"""Headers as a caller gives them, and the credentials among them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Union
+
+from .abi import VERSION, rt_status
+from .values import invalid, pairs, text, user_and_password
+
+HeadersLike = Union[Mapping[str, str], Iterable["tuple[str, str]"]]
+Pairs = list[tuple[str, str]]
+
+USER_AGENT = f"librealtime/{VERSION}"
+
+_INVALID = rt_status.ERROR_INVALID_HEADER
+
+
+def header(name: str, value: str) -> tuple[bytes, bytes]:
+    status = rt_status.ERROR_INVALID_HEADER
+    return (
+        text(name, "a header's name", status),
+        text(value, f"the value of header {name}", status),
+    )
+
+
+def header_pairs(headers: HeadersLike | None) -> Pairs:
+    """From a mapping or pairs."""
+    return pairs(headers, "headers")
+
+
+def laid_over(below: Pairs, above: Pairs) -> Pairs:
+    """Headers in the place of those of their names."""
+    names = {name.lower() for name, _ in above}
+    return [pair for pair in below if pair[0].lower() not in names] + above
+
+
+def with_credentials(
+    headers: HeadersLike | None, auth: tuple[str, str] | None, bearer_token: str | None
+) -> Pairs:
+    """These headers with an Authorization, if there is one of the two to put into it."""
+    given = header_pairs(headers)
+    if auth is not None and bearer_token is not None:
+        raise invalid("auth and bearer_token are the same header; give one of them")
+    if auth is not None:
+        user_and_password(auth)
+        return laid_over(given, [("Authorization", basic_auth(*auth))])
+    if bearer_token is not None:
+        if not text(bearer_token, "bearer_token"):
+            raise invalid('bearer_token is ""')
+        return laid_over(given, [("Authorization", f"Bearer {bearer_token}")])
+    return given
+
+
+def basic_auth(user: str, password: str) -> str:
+    """The value of an Authorization header for basic credentials (RFC 7617).
+
+    :raises InvalidArgument: for a user name with a colon.
+    """
+    name, word = text(user, "the user"), text(password, "the password")
+    if b":" in name:
+        raise invalid("the user name has a colon, which ends it (RFC 7617 §2)")
+    return "Basic " + base64.b64encode(name + b":" + word).decode()
+
+
+def cookie_header(cookies: Mapping[str, str]) -> bytes:
+    """The value of a Cookie header (RFC 6265 §4.2.1)."""
+    crumbs = []
+    for name, value in checked_cookies(cookies).items():
+        encoded = text(name, "a cookie's name", _INVALID), text(value, f"cookie {name}", _INVALID)
+        # What would make two of one, or another (RFC 6265 §4.1.1).
+        if not name or b";" in encoded[0] or b"=" in encoded[0] or b";" in encoded[1]:
+            raise invalid(f"cookie {name!r} has no name, or holds a separator")
+        crumbs.append(b"=".join(encoded))
+    return b"; ".join(crumbs)
+
+
+def checked_cookies(cookies: Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(cookies, Mapping):
+        raise TypeError(f"cookies is a {type(cookies).__name__}; a mapping is expected")
+    return cookies

@@ -1,0 +1,132 @@
+"""Options that are plain values: how each is checked, and how C spells it."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import check
+from .handle import Handle
+from .loader import lib
+from .values import limit, milliseconds, number, text, time_limit
+
+#: What C counts in.
+_MOST = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option by its name here and its setter's in C.
+
+    :ivar differs: whether the default is another one than C's.
+    """
+
+    name: str
+    c_name: str
+    default: Any
+    doc: str
+    differs: bool = False
+
+    def encode(self, value: Any) -> Any:
+        """As C spells it."""
+        raise NotImplementedError
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """As a signature shows it."""
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(self.name, kind, default=self.default)
+
+
+class Flag(Option):
+    def encode(self, value: Any) -> bool:
+        return bool(value)
+
+
+class Delay(Option):
+    """Seconds; 0 among them."""
+
+    def encode(self, value: Any) -> int:
+        return milliseconds(value, self.name, least=0)
+
+
+class Limit(Option):
+    """Seconds; None for no limit."""
+
+    def encode(self, value: Any) -> int:
+        return time_limit(value, self.name)
+
+
+class Text(Option):
+    """A text; None for none."""
+
+    def encode(self, value: Any) -> bytes | None:
+        return None if value is None else text(value, self.name)
+
+
+@dataclass(frozen=True)
+class Bytes(Option):
+    """A size. Without a least one, None is no limit."""
+
+    least: int | None = None
+
+    def encode(self, value: Any) -> int:
+        if self.least is None:
+            return limit(value, self.name)
+        return number(value, self.name, self.least)
+
+
+@dataclass(frozen=True)
+class Count(Option):
+    """A number. Without a least one, None is no limit."""
+
+    least: int | None = None
+    most: int = _MOST
+
+    def encode(self, value: Any) -> int:
+        if self.least is None:
+            return 0 if value is None else number(value, self.name, 1, self.most)
+        return number(value, self.name, self.least, self.most)
+
+
+class Table:
+    """The options of an object, by their names."""
+
+    def __init__(self, chapter: str, *options: Option) -> None:
+        self._prefix = f"rt_{chapter}_set_"
+        self._options = {option.name: option for option in options}
+
+    def __iter__(self) -> Iterator[Option]:
+        return iter(self._options.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._options
+
+    def get(self, name: str, given: Mapping[str, Any]) -> Any:
+        """What was given, or the default."""
+        return given.get(name, self._options[name].default)
+
+    def apply(self, handle: Handle, given: Mapping[str, Any]) -> None:
+        """Sets what was given, and what has another default here than in C."""
+        for name, option in self._options.items():
+            if name in given or option.differs:
+                setter: Callable[..., int] = getattr(lib, self._prefix + option.c_name)
+                check(setter(handle, option.encode(given.get(name, option.default))))
+
+    @property
+    def doc(self) -> str:
+        """A ``:param:`` for each, for a docstring that is indented by four."""
+        return "\n".join(
+            textwrap.fill(
+                f":param {option.name}: {option.doc}",
+                width=100,
+                initial_indent="    ",
+                subsequent_indent="        ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            for option in self
+        )

@@ -1,0 +1,72 @@
+"""What C holds of Python's objects, and Python of C's.
+
+An object's user data is an integer, the key of a weak reference to it: memory that C holds is never
+an address of Python's. The library calls ``destroy`` once for each callback that was set; with the
+last one the key goes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from . import abi
+from .errors import check
+from .handle import Handle
+
+
+class _Entry:
+    __slots__ = ("reference", "uses")
+
+    def __init__(self, key: int, target: Any) -> None:
+        # An interrupt may keep one of the uses from being counted down: the entry goes with its
+        # target in any case.
+        self.reference = weakref.ref(target, lambda _: _forget(key))
+        # One for each callback that is set. A list, since destroy may run on any thread, and taking
+        # one out of a list needs no lock.
+        self.uses: list[None] = []
+
+
+_entries: dict[int, _Entry] = {}
+_keys = itertools.count(1)
+
+
+# The default outlives the module at interpreter exit.
+def _forget(key: int, _pop: Callable[..., object] = _entries.pop) -> None:
+    _pop(key, None)
+
+
+def find(key: int) -> Any:
+    """Who is called back; None when it is gone."""
+    entry = _entries.get(key)
+    return None if entry is None else entry.reference()
+
+
+def _destroy(key: int) -> None:
+    entry = _entries.get(key)
+    if entry is not None:
+        entry.uses.pop()
+        if not entry.uses:
+            _entries.pop(key, None)
+
+
+# Kept as long as the process lives: C may call it at any time.
+_DESTROY = abi.rt_destroy_fn(_destroy)
+
+
+class Registration:
+    """Sets the callbacks of one object of C's; `target` is referred to weakly."""
+
+    __slots__ = ("_entry", "_key")
+
+    def __init__(self, target: Any) -> None:
+        self._key = next(_keys)
+        self._entry = _Entry(self._key, target)
+
+    def set(self, setter: Callable[..., int], handle: Handle, trampoline: Any) -> None:
+        # A setter that fails destroys its user data, too.
+        self._entry.uses.append(None)
+        _entries[self._key] = self._entry
+        check(setter(handle, trampoline, self._key, _DESTROY))

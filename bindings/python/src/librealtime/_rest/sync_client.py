@@ -1,0 +1,228 @@
+"""The blocking face of the REST client."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .._core.driven import Driven
+from .._core.handle import Handle, new_loop
+from .call import Call, StreamedAnswer
+from .client_base import BaseRESTClient
+from .options import RequestKeywords, RequestOptions
+from .response import RESTResponse
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class StreamedResponse(StreamedAnswer):
+    """An answer whose body comes while it is taken; ``client.stream`` gives one."""
+
+    def __init__(self, call: Call, client: RESTClient) -> None:
+        super().__init__(call)
+        self._client = client
+
+    def read(self) -> bytes:
+        """The whole body, which ``content``, ``text`` and ``json`` have afterwards.
+
+        :raises InvalidState: when the body was taken in pieces before.
+        :raises RealtimeError: when not all of it came, however often it is called.
+        """
+        if not self._is_read:
+            self._begin_reading()
+            for data in self._come():
+                self._begun.append(data)
+            self._keep()
+        return self.content
+
+    def _pieces(self) -> Iterator[bytes]:
+        if self._is_read:
+            yield self.content
+            return
+        self._begin_iterating()
+        yield from self._come()
+
+    def _come(self) -> Iterator[bytes]:
+        call, client = self._call, self._client
+        while True:
+            # Asked before its pieces: another thread may receive the last ones and the end.
+            is_over = call.is_over
+            while call.pieces:
+                yield call.take()
+            if is_over:
+                call.result()
+                return
+            client._until(lambda: call.is_over or bool(call.pieces))
+
+
+class RESTClient(Driven, BaseRESTClient):
+    """Requests with retries, blocking: ``with RESTClient("https://example.org/api") as client``.
+
+    Any thread may use it, several at once: their requests run side by side. One of those that wait
+    drives the client, and there is no thread behind it.
+    """
+
+    def _prepare(self) -> None:
+        self._loop_handle: Handle | None = None
+        self._prepare_driving()
+        self._live()
+
+    def _join(self) -> Handle:
+        loop = new_loop()
+        made = self._make(loop)
+        self._loop_handle = loop
+        return made
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        **options: Unpack[RequestKeywords],
+    ) -> RESTResponse:
+        """Sends a request and waits for its answer.
+
+        :param path: below the client's base URL, or a whole URL.
+        :param params: the query: a mapping or pairs, where a list gives a name several values and
+            None leaves it out; or a str or bytes, as ``a=b&c=d``. Goes before the client's of its
+            names, as do ``headers`` and ``cookies``.
+        :param headers: a mapping or pairs.
+        :param cookies: a mapping.
+        :param auth: user and password, in the place of the client's; or ``bearer_token``.
+        :param json: a body that becomes JSON.
+        :param data: a body that becomes a form, given as ``params`` is.
+        :param content: a body: str, bytes, a file, or an iterable of bytes. A request whose body
+            was begun to be sent is tried again only if that can begin anew: str, bytes and seekable
+            files. Of a seekable file of bytes as much is sent as it has from its position on when
+            the request is made: what is appended later is left out, and one that becomes shorter
+            raises InvalidArgument.
+        :param content_type: of the body. Default: by what was given, none for bytes.
+        :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
+            total is 0 while it is not known.
+        :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
+            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's. A
+            longer ``timeout`` without a ``deadline`` is the deadline, too.
+        :param idempotency_key: a key of your own, or True for a random UUID.
+        :raises RealtimeError: when no answer came, or not all of it.
+        """
+        chosen = RequestOptions.of(options, "request")
+        call = self._new(chosen)
+        try:
+            self._send(call, method, path, chosen, False)
+            self._until(lambda: call.is_over)
+        finally:
+            self._end(call)
+        return call.result()
+
+    def get(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
+        """As ``request`` with GET."""
+        return self.request("GET", path, **options)
+
+    def head(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
+        """As ``request`` with HEAD."""
+        return self.request("HEAD", path, **options)
+
+    def post(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
+        """As ``request`` with POST."""
+        return self.request("POST", path, **options)
+
+    def put(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
+        """As ``request`` with PUT."""
+        return self.request("PUT", path, **options)
+
+    def patch(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
+        """As ``request`` with PATCH."""
+        return self.request("PATCH", path, **options)
+
+    def delete(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
+        """As ``request`` with DELETE."""
+        return self.request("DELETE", path, **options)
+
+    def options(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
+        """As ``request`` with OPTIONS."""
+        return self.request("OPTIONS", path, **options)
+
+    @contextlib.contextmanager
+    def stream(
+        self,
+        method: str,
+        path: str,
+        **options: Unpack[RequestKeywords],
+    ) -> Iterator[StreamedResponse]:
+        """``with client.stream("GET", path) as response``: the answer while it comes.
+
+        The parameters of ``request``. ``timeout`` is for an attempt until its answer begins, and
+        then for the time without a byte; the client's ``deadline`` counts until then, too. The body
+        may come for as long as it flows, unless a ``deadline`` is given here. A server that is
+        faster than its reader is slowed down. Requests that are ordered, as a POST is, wait until
+        the body of one before them has ended, also when they are made inside of it:
+        ``ordered=False`` lets them by.
+        """
+        chosen = RequestOptions.of(options, "stream")
+        call = self._new(chosen)
+        try:
+            self._send(call, method, path, chosen, True)
+            self._until(lambda: call.is_over or call.response is not None)
+            if call.response is None:
+                call.result()
+            yield StreamedResponse(call, self)
+        finally:
+            self._end(call)
+
+    def close(self) -> None:
+        """Ends all requests, which raise ``ConnectionClosedError``, and gives the client back."""
+        loop = self._loop_handle
+        self._close()
+        self._rouse(loop)
+        self._let_go()
+
+    def __enter__(self) -> RESTClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _new(self, options: RequestOptions) -> Call:
+        """A call that is not sent yet, so that an interrupt cannot leave one that nobody ends."""
+        call = self._new_call(lambda: None, options.on_progress)
+        # Weakly: no cycle keeps what an interrupted request had.
+        weakly = weakref.ref(call)
+        call.keep = lambda error: self._call_failed(weakly(), error)
+        return call
+
+    def _call_failed(self, call: Call | None, error: BaseException) -> None:
+        """What its own functions raised is for who waits for it, whichever thread drives."""
+        if not isinstance(error, Exception):
+            # An interrupt is for the thread that it came to.
+            self._keep(error)
+        if call is not None:
+            call.error = call.error or error
+            self._cancel(call)
+
+    def _end(self, call: Call) -> None:
+        self._cancel(call)
+        self._calls.discard(call)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Closed, it gives its descriptors back when nobody waits for a request any more."""
+        if self._is_closed and all(call.is_over for call in self._calls.copy()):
+            self._loop_handle = None
+
+    def _take(self, answer: Any) -> int:
+        if hasattr(answer, "__await__"):
+            if hasattr(answer, "close"):
+                answer.close()
+            raise TypeError("credentials of a blocking client are given by a plain function")
+        return super()._take(answer)
+
+    def _keep(self, error: BaseException) -> None:
+        Driven._keep(self, error)

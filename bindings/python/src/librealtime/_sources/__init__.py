@@ -1,0 +1,1 @@
+"""Whatever delivers items into a queue: event sources and long polls."""

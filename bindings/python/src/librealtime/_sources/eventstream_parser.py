@@ -1,0 +1,170 @@
+"""The parser of event streams on its own, for streams that come from elsewhere."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable
+from typing import Union
+
+from .._core import abi
+from .._core.abi import rt_status
+from .._core.awaiting import plain
+from .._core.errors import check, from_status
+from .._core.handle import new
+from .._core.loader import lib
+from .._core.memory import memory, text_at
+from .._core.values import limit, text
+from .server_sent_event import ServerSentEvent
+
+Data = Union[bytes, bytearray, memoryview]
+
+
+class EventStreamParser:
+    """Reads an event stream in pieces, cut anywhere::
+
+        parser = librealtime.EventStreamParser()
+        for chunk in response.iter_bytes():
+            for sse in parser.feed(chunk):
+                print(sse.event, sse.data, sse.id)
+
+    One thread at a time.
+
+    :param last_event_id: what events carry until the stream gives an id.
+    :param on_comment: called inside ``feed`` with each comment, which are skipped without.
+    :param max_line_size: of one line in bytes; None for no limit. Default 64 MiB.
+    :param max_event_size: of one event's data; None for no limit. Default 64 MiB.
+    :param max_name_size: of an id or an event's type; None for no limit. Default 64 KiB.
+    """
+
+    def __init__(
+        self,
+        *,
+        last_event_id: str = "",
+        on_comment: Callable[[str], object] | None = None,
+        max_line_size: int | None = 64 * 2**20,
+        max_event_size: int | None = 64 * 2**20,
+        max_name_size: int | None = 64 * 2**10,
+    ) -> None:
+        self._handle = handle = new(lib.rt_eventstream_parser_new, lib.rt_eventstream_parser_free)
+        check(lib.rt_eventstream_parser_set_last_event_id(handle, text(last_event_id, "the id")))
+        for setter, value, name in (
+            (lib.rt_eventstream_parser_set_max_line_bytes, max_line_size, "max_line_size"),
+            (lib.rt_eventstream_parser_set_max_event_bytes, max_event_size, "max_event_size"),
+            (lib.rt_eventstream_parser_set_max_name_bytes, max_name_size, "max_name_size"),
+        ):
+            check(setter(handle, limit(value, name)))
+        self._on_comment = plain(on_comment, "on_comment")
+        self._events: list[ServerSentEvent] = []
+        self._retry: int | None = None
+        self._failure: BaseException | None = None
+        self._key = key = next(_keys)
+        check(lib.rt_eventstream_parser_on_event(handle, _ON_EVENT, key, _NOTHING))
+        check(lib.rt_eventstream_parser_on_retry(handle, _ON_RETRY, key, _NOTHING))
+        if on_comment is not None:
+            check(lib.rt_eventstream_parser_on_comment(handle, _ON_COMMENT, key, _NOTHING))
+
+    def feed(self, data: Data) -> list[ServerSentEvent]:
+        """Reads the next bytes.
+
+        Raises RealtimeError with the name RT_ERROR_TOO_LARGE above a limit, until ``finish`` or
+        ``reset``; and what ``on_comment`` raised. The events that the same bytes completed are not
+        told then.
+
+        :returns: the events that they complete, of every type.
+        :raises InvalidState: inside its own ``on_comment``; these bytes are not read.
+        """
+        if not isinstance(data, bytes):
+            data = bytes(memoryview(data))
+        if self._key in _feeding:
+            message = "a parser is not fed inside its own on_comment"
+            raise from_status(rt_status.ERROR_REENTRANT, message)
+        _feeding[self._key] = self
+        try:
+            check(lib.rt_eventstream_parser_feed(self._handle, data, len(data)))
+        finally:
+            del _feeding[self._key]
+            events, self._events = self._events, []
+            failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        return events
+
+    def finish(self) -> None:
+        """The stream ended: what is not finished is forgotten, as the standard wants it.
+
+        The next bytes are the first of another stream, whose events carry the last id on.
+
+        :raises InvalidState: inside its own ``on_comment``.
+        """
+        check(lib.rt_eventstream_parser_finish(self._handle))
+        self._retry = None
+
+    def reset(self) -> None:
+        """Makes it as new: id and reconnection time are forgotten.
+
+        :raises InvalidState: inside its own ``on_comment``.
+        """
+        check(lib.rt_eventstream_parser_reset(self._handle))
+        self._retry = None
+
+    @property
+    def last_event_id(self) -> str:
+        """For a Last-Event-ID header; ``""`` for none."""
+        length = ctypes.c_size_t()
+        get = lib.rt_eventstream_parser_get_last_event_id
+        check(get(self._handle, None, 0, ctypes.byref(length)))
+        buffer = ctypes.create_string_buffer(length.value + 1)
+        check(get(self._handle, buffer, len(buffer), None))
+        return buffer.raw[: length.value].decode(errors="replace")
+
+    @property
+    def reconnection_time(self) -> int | None:
+        """The last one that the stream gave, in milliseconds."""
+        time = lib.rt_eventstream_parser_get_reconnection_time_ms(self._handle)
+        return None if time < 0 else time
+
+
+# Parsers that are being fed: C calls back inside of the call alone.
+_feeding: dict[int, EventStreamParser] = {}
+_keys = itertools.count(1)
+
+
+def _on_event(
+    id_: int,
+    id_length: int,
+    event: int,
+    event_length: int,
+    data: int,
+    length: int,
+    _had_id: bool,
+    key: int,
+) -> None:
+    parser = _feeding[key]
+    kind = memory[event : event + event_length].decode()
+    name = memory[id_ : id_ + id_length].decode() if id_length else ""
+    text = text_at(data, length)
+    sse = ServerSentEvent(kind, text, name, parser._retry)
+    parser._retry = None
+    parser._events.append(sse)
+
+
+def _on_comment(comment: int, length: int, key: int) -> None:
+    parser = _feeding[key]
+    on_comment = parser._on_comment
+    if on_comment is not None and parser._failure is None:
+        try:
+            on_comment(memory[comment : comment + length].decode())
+        except BaseException as error:
+            parser._failure = error
+
+
+def _on_retry(time_ms: int, key: int) -> None:
+    _feeding[key]._retry = time_ms
+
+
+# Kept as long as the process lives.
+_ON_EVENT = abi.rt_eventsource_event_fn(_on_event)
+_ON_COMMENT = abi.rt_eventsource_comment_fn(_on_comment)
+_ON_RETRY = abi.rt_eventsource_retry_fn(_on_retry)
+_NOTHING = abi.rt_destroy_fn(0)

@@ -1,0 +1,107 @@
+"""A source that makes one request after the other: an event source, a long poll."""
+
+from __future__ import annotations
+
+from typing import Any, Generic
+
+from .._core.abi import rt_credentials
+from .._core.awaiting import at_once
+from .._core.errors import check
+from .._core.headers import header_pairs, laid_over
+from .._core.reconnect import Attempt
+from .._core.values import shown
+from .kind import Callback
+from .source_base import BaseSource, T
+from .source_options import HTTPSourceHandlers, ReadyState
+
+
+class HTTPSource(BaseSource[T], Generic[T]):
+    """What such sources share: requests that may be changed, and credentials asked for."""
+
+    _handlers: HTTPSourceHandlers[T]
+
+    def _callbacks(self) -> list[Callback]:
+        kind, handlers = self._kind, self._handlers
+        callbacks = [kind.open_callback, kind.error_callback]
+        if handlers.on_request is not None or handlers.header_provider is not None:
+            callbacks.append(kind.request_callback)
+        if handlers.credentials is not None:
+            callbacks.append(kind.credentials_callback)
+        return callbacks
+
+    # What it is.
+
+    @property
+    def ready_state(self) -> ReadyState:
+        """OPEN while the server answers; CONNECTING before, and after a failure."""
+        handle = self._handle
+        if handle is None:
+            return ReadyState.CLOSED
+        state = self._kind.get_state(handle)
+        check(state)
+        return ReadyState(state)
+
+    @property
+    def url(self) -> str:
+        """As it was given, without user and password."""
+        return self._url
+
+    # Use.
+
+    def restart(self) -> None:
+        """Drops the connection and connects again at once, which counts as no attempt.
+
+        :raises StreamEnded: when it is closed.
+        """
+        check(self._kind.restart(self._require_handle()))
+
+    # Called by the trampolines.
+
+    def _requests(self, attempt: int) -> bool:
+        handle, kind = self._handle, self._kind
+        if handle is None:
+            return False
+        try:
+            if self._handlers.header_provider is not None:
+                fresh = header_pairs(
+                    at_once(self._handlers.header_provider(attempt), "header_provider")
+                )
+                kind.set_headers(handle, laid_over(self._headers, fresh))
+            on_request = self._handlers.on_request
+            if on_request is not None:
+                answer = on_request(Attempt(handle, attempt, kind.setters))
+                if at_once(answer, "on_request") is False:
+                    self.close()
+        except Exception as error:
+            self._give_up("what was asked before a request failed", error)
+        return not self._is_closed
+
+    def _asks(self, http_status: int) -> int:
+        if self._handlers.credentials is None:
+            return rt_credentials.NONE
+        try:
+            answer: Any = self._handlers.credentials(http_status)
+            if hasattr(answer, "__await__"):
+                self._later(answer, self._answer)
+                return rt_credentials.LATER
+            return self._take_credentials(answer)
+        except Exception as error:
+            self._give_up("the credentials could not be had", error)
+            return rt_credentials.LATER
+
+    def _take_credentials(self, answer: Any) -> int:
+        handle = self._handle
+        if answer is None or handle is None:
+            return rt_credentials.NONE
+        self._headers = laid_over(self._headers, header_pairs(answer))
+        self._kind.set_headers(handle, self._headers)
+        return rt_credentials.READY
+
+    def _answer(self, credentials: Any) -> None:
+        """They had to be fetched."""
+        is_fresh = self._take_credentials(credentials) == rt_credentials.READY
+        if self._handle is not None:
+            self._kind.credentials_ready(self._handle, is_fresh)
+
+    def _describe(self) -> str:
+        return f"{self.ready_state.name} {shown(self._url)}"

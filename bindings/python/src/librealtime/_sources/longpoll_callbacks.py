@@ -1,0 +1,45 @@
+"""From C to a long poll: what other sources do not have."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from .._core.memory import memory
+from .._core.registry import find
+from .kind import Callback, Kind
+
+LONGPOLL = Kind("longpoll", "long poll", "message")
+
+
+class Target(Protocol):
+    """Who is called back, inside a dispatch."""
+
+    def _came(self, data: bytes, content_type: str, id_: str, had_id: bool) -> None: ...
+
+    def _keep(self, error: BaseException) -> None:
+        """Keeps what a callback raised until the dispatch is over."""
+
+
+def _on_message(
+    id_: int,
+    id_length: int,
+    content_type: bytes,
+    data: int,
+    length: int,
+    had_id: bool,
+    key: int,
+) -> None:
+    target: Target | None = find(key)
+    if target is not None:
+        try:
+            target._came(
+                memory[data : data + length],
+                content_type.decode("utf-8", "replace"),
+                memory[id_ : id_ + id_length].decode(),
+                had_id,
+            )
+        except BaseException as error:
+            target._keep(error)
+
+
+ON_MESSAGE: Callback = LONGPOLL.callback("message", _on_message)

@@ -1,0 +1,16 @@
+"""The blocking face of long polls."""
+
+from __future__ import annotations
+
+from .longpoll_base import BaseLongPoll
+from .longpoll_parameters import PollMessage
+from .sync_source import BlockingSource
+
+
+class LongPoll(BlockingSource[PollMessage], BaseLongPoll):
+    """Messages by requests that the server answers when there is something new; blocking.
+
+    ``for message in LongPoll(url)`` ends after ``close``, and raises what is fatal. Any thread may
+    use it, several at once; the one that waits drives it, so messages come and handlers are called
+    while a call waits, and only then. What handlers raise is raised by that call.
+    """

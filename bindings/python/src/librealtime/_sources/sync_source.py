@@ -1,0 +1,105 @@
+"""The blocking face of whatever delivers items into a queue."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from .._core.driven import Driven, deadline_after
+from .._core.errors import StreamEnded
+from .._core.handle import Handle, new_loop
+from .source_base import BaseSource, T
+from .source_options import SourceHandlers, SourceOptions
+
+Self = TypeVar("Self", bound="BlockingSource[Any]")
+
+
+class BlockingSource(Driven, BaseSource[T]):
+    """Driven by whichever thread waits for it."""
+
+    def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
+        self._prepare_driving()
+        super()._begin(options, handlers)
+
+    def _join(self) -> Handle:
+        return new_loop()
+
+    def __iter__(self) -> Iterator[T]:
+        try:
+            while True:
+                # A name would keep it while the next one comes.
+                yield self.recv()
+        except StreamEnded:
+            return
+
+    def recv(self, timeout: float | None = None) -> T:
+        """The next one, as iteration gives them.
+
+        :raises TimeoutError: when none came in `timeout` seconds.
+        :raises StreamEnded: when it is closed and all were taken; or what was fatal.
+        """
+        inbox = self._inbox
+        items = inbox.messages
+        if self._confirms or not self._is_taken:
+            self._begin_taking()
+        deadline = deadline_after(timeout)
+        while True:
+            with self._lock:
+                if items:
+                    item = items.popleft()
+                    if inbox.paused and len(items) <= inbox.resume_at:
+                        self._took()
+                    if self._confirms:
+                        self._taken.took(self._asker(), item.id)
+                    return item
+                if self._is_over:
+                    raise self._end()
+            if not self._until(lambda: len(items) > 0 or self._is_over, deadline=deadline):
+                raise TimeoutError(f"no {self._kind.item} within {timeout} s")
+
+    def wait_closed(self, timeout: float | None = None) -> None:
+        """Waits until it is closed; with handlers alone this is the call that runs it.
+
+        :raises TimeoutError: when it is still open after `timeout` seconds.
+        :raises RealtimeError: what was fatal.
+        """
+        if not self._until(lambda: self._is_over, timeout):
+            raise TimeoutError(f"the {self._kind.noun} is still open after {timeout} s")
+        if self._failure is not None:
+            raise self._failure
+
+    def _asker(self) -> Any:
+        return threading.current_thread()
+
+    @staticmethod
+    def _is_gone(taker: Any, is_leaving: bool) -> bool:
+        return not taker.is_alive()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            # Else it comes again in the next run.
+            self._confirm(is_leaving=True)
+        self.close()
+
+    def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
+        if isinstance(awaitable, Coroutine):
+            awaitable.close()
+        noun = self._kind.noun
+        raise TypeError(f"credentials of a blocking {noun} are given by a plain function")
+
+    # Inside a dispatch.
+
+    def _queue(self, item: T, size: int) -> None:
+        with self._lock:
+            if self._inbox.add(item, size):
+                self._pause()

@@ -1,0 +1,1 @@
+"""Spreadbot connections, and requests with their tokens."""

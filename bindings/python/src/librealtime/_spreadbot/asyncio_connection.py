@@ -1,0 +1,246 @@
+"""The asyncio face of Spreadbot connections."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from types import TracebackType
+from typing import Any, NoReturn
+
+from .._core.abi import rt_status
+from .._core.errors import InvalidState, check
+from .._core.handle import Handle
+from .._core.payload import payload
+from .._core.reactor import Reactor
+from .._rest.response import RESTResponse
+from .._sources.asyncio_source import AsyncSource
+from .._sources.source_options import SourceHandlers, SourceOptions
+from . import sends
+from .asyncio_rest import SpreadbotREST
+from .callbacks import SPREADBOT
+from .connection_base import BaseSpreadbot
+from .options import OnTokens, SpreadbotMessage
+from .rest_base import sharing
+
+Task = asyncio.Task[Any]
+
+
+class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
+    """Messages of a path, each once and in order, by whichever way works: a WebSocket, server-sent
+    events or long polls. What is sent arrives in order, or its sender is told.
+
+    ``async for message in bot`` gives a ``SpreadbotMessage`` each, ends after ``close_connection``
+    and raises what is fatal. It lives on the running asyncio loop, and belongs to that loop's
+    thread. Handlers may be coroutine functions, which are awaited one after the other.
+    """
+
+    def _begin(self, options: SourceOptions, handlers: SourceHandlers[SpreadbotMessage]) -> None:
+        self._rest: SharedREST | None = None
+        # Sends that are awaited, by their future: the number, and who awaits it.
+        self._senders: dict[asyncio.Future[RESTResponse | None], tuple[int, Task | None]] = {}
+        # Who took the last message.
+        self._taker: weakref.ref[Task] | None = None
+        self._is_closing = False
+        super()._begin(options, handlers)
+
+    @property
+    def rest(self) -> SpreadbotREST:
+        """Requests below the base URL that share the tokens; it ends with this object."""
+        if self._rest is None:
+            self._require_handle()
+            self._rest = SharedREST(self)
+        return self._rest
+
+    async def establish_connection(self, path: str, *, wait: bool = True) -> None:
+        """Connects to a path, in place of what is there, and waits until it is connected.
+
+        Cursor and tokens are kept; another path than before begins without a cursor. Without a
+        network it waits for one. Cancelling the wait does not end the connection.
+
+        :param path: below the base URL, maybe with a query; ``""`` for the base URL itself.
+        :param wait: False returns at once; ``on_open`` tells.
+        :raises RealtimeError: what was fatal; ``StreamEnded`` when it was closed meanwhile.
+        """
+        self._check_loop()
+        if self._is_closing:
+            raise self._closed_in_order()
+        self._begin_establishing(path)
+        while wait and not self._is_open:
+            if self._is_over:
+                raise self._end()
+            await self._wait()
+
+    async def send_message_string(self, message: str) -> RESTResponse | None:
+        """Sends a text, behind those before it, and waits until the server has it: by the
+        WebSocket, else, while one is dialled too, by a POST; without a network it waits. Cancelling
+        the wait withdraws a message that was not given to a WebSocket.
+
+        :returns: the answer to the POST; None by the WebSocket.
+        :raises ConnectionLost: when the connection broke before the server confirmed it: it may
+            have arrived, or not.
+        :raises ConnectionClosedError: when nothing is established, or it was closed before.
+        :raises HTTPStatusError: when the server refused the POST.
+        :raises QueueFull: when ``queue_capacity`` messages wait.
+        :raises BufferFull: see ``max_queue``.
+        :raises StoreError: when it cannot be written to the outbox.
+        """
+        if not isinstance(message, str):
+            raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
+        return await self._send(sends.message(True, payload(message)[1]))
+
+    async def send_message_binary(
+        self, message: bytes | bytearray | memoryview
+    ) -> RESTResponse | None:
+        """Sends bytes; otherwise as ``send_message_string``."""
+        if isinstance(message, str):
+            raise TypeError("a binary message is a str; bytes are expected")
+        return await self._send(sends.message(False, payload(message)[1]))
+
+    async def _send(self, send: sends.Send) -> RESTResponse | None:
+        self._check_loop()
+        future: asyncio.Future[RESTResponse | None] = self._loop.create_future()
+        number = self._submit(send, sends.ending(future))
+        sender = self._worker if self._is_in_handler else asyncio.current_task()
+        self._senders[future] = number, sender
+        self._look_at_senders()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._sends.withdraw(number, self._handle)
+            raise
+        finally:
+            del self._senders[future]
+            self._hold()
+
+    async def close_connection(self) -> None:
+        """Ends the connection, a WebSocket by its closing handshake, and waits until it is over.
+
+        Sends that wait raise ``ConnectionClosedError``; those of an outbox wait on, for the next
+        establishment. Messages that have come can still be taken. It may be established again.
+        """
+        self._check_loop()
+        handle = self._handle
+        if handle is None or not self._is_established:
+            return
+        check(SPREADBOT.close(handle))
+        del handle
+        epoch = self._epoch
+        while self._is_established and self._epoch == epoch:
+            await self._wait()
+
+    async def aclose(self) -> None:
+        """``close_connection``, and gives it back, with ``rest``. What handlers returned is awaited
+        before, except of messages."""
+        await self._leave(waits=True)
+
+    async def _leave(self, waits: bool) -> None:
+        """
+        :param waits: for handlers; else they are stopped.
+        """
+        self._is_closing = self._forgets_messages = True
+        try:
+            if asyncio.get_running_loop() is self._loop:
+                await self.close_connection()
+                if waits:
+                    await self._let_handlers_finish()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Drops it without a closing handshake: no handler is called any more, what waits to be
+        taken is forgotten, sends under way raise ``ConnectionClosedError``."""
+        super().close()
+        if self._rest is not None:
+            self._rest._give_back()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._leave(waits=kind is None)
+
+    # Those who send, and those who take.
+
+    def _begin_taking(self) -> None:
+        task = asyncio.current_task()
+        if task is None or (self._taker is not None and self._taker() is task):
+            return
+        self._taker = weakref.ref(task)
+        me = weakref.ref(self)
+
+        def stopped(_: Task) -> None:
+            bot = me()
+            if bot is not None:
+                bot._look_at_senders()
+
+        # Of a sender that waits for it to go on.
+        task.add_done_callback(stopped)
+
+    def _another_takes(self, sender: object) -> bool:
+        takers = (self._taker() if self._taker is not None else None, self._worker)
+        return any(
+            taker is not None and taker is not sender and not taker.done() for taker in takers
+        )
+
+    def _look_at_senders(self) -> None:
+        for future, (number, task) in tuple(self._senders.items()):
+            if not future.done() and self._is_stuck(task):
+                self._sends.withdraw(number, self._handle)
+                future.set_exception(self._stuck())
+
+    # For the base.
+
+    def _changed(self) -> None:
+        self._wake()
+        self._hold()
+
+
+class SharedREST(SpreadbotREST):
+    """``bot.rest``: ends with the connection whose tokens it shares."""
+
+    def __init__(self, bot: Spreadbot) -> None:
+        self._bot = weakref.ref(bot)
+        super().__init__(bot._url)
+
+    def _owning(self) -> Spreadbot:
+        bot = self._bot()
+        if bot is None:
+            raise InvalidState(rt_status.ERROR_STATE, "the connection of this client is gone")
+        return bot
+
+    def _find_reactor(self) -> Reactor:
+        bot = self._owning()
+        bot._check_loop()
+        return bot._reactor
+
+    def _make(self, loop: Handle) -> Handle:
+        return sharing(self._owning()._require_handle())
+
+    @property
+    def _is_durable(self) -> bool:
+        return self._owning()._is_durable
+
+    async def _post_durably(self, send: sends.Send) -> RESTResponse | None:
+        return await self._owning()._send(send)
+
+    @property
+    def access_token(self) -> str:
+        return self._owning().access_token
+
+    @property
+    def refresh_token(self) -> str:
+        return self._owning().refresh_token
+
+    def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
+        self._owning().set_tokens(access_token, refresh_token)
+
+    @property
+    def on_tokens(self) -> OnTokens:
+        return self._owning().on_tokens
+
+    @on_tokens.setter
+    def on_tokens(self, handler: OnTokens) -> NoReturn:
+        message = "the tokens are the connection's; see Spreadbot.on_tokens"
+        raise InvalidState(rt_status.ERROR_STATE, message)

@@ -1,0 +1,353 @@
+"""What the asyncio and the blocking Spreadbot connection share."""
+
+from __future__ import annotations
+
+from typing import Callable, cast
+
+from .._core.abi import rt_spreadbot_state, rt_status
+from .._core.errors import BufferFull, InvalidState, RealtimeError, check, from_status
+from .._core.handle import Handle
+from .._core.payload import Data, payload
+from .._core.values import text
+from .._rest.response import RESTResponse
+from .._sources.kind import Callback, read_text
+from .._sources.source_base import BaseSource
+from . import sends
+from .callbacks import (
+    ON_DISCONNECTED,
+    ON_ERROR,
+    ON_MESSAGE,
+    ON_OPEN,
+    ON_SENT,
+    ON_TOKENS,
+    ON_TRANSPORT,
+    SPREADBOT,
+)
+from .options import (
+    PHASES,
+    STATES,
+    TRANSPORTS,
+    Handlers,
+    OnDisconnected,
+    OnError,
+    OnOpen,
+    OnSent,
+    OnTokens,
+    OnTransport,
+    Options,
+    Phase,
+    SpreadbotError,
+    SpreadbotMessage,
+    State,
+    Transport,
+    set_tokens,
+    transport_name,
+)
+from .parameters import Parameters
+from .sends import Sends
+
+
+class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
+    """What both faces have."""
+
+    _kind = SPREADBOT
+    _handlers: Handlers
+    # What is asked for after the end, too: access and refresh token.
+    _last_tokens = ("", "")
+
+    def _make(self, options: Options, handlers: Handlers) -> None:
+        self._is_established = False
+        self._is_open = False
+        # Counts calls of establish_connection: who waits for the end of one waits for no other.
+        self._epoch = 0
+        self._fatal: RealtimeError | None = None
+        self._is_durable = options.config.outbox is not None
+        self._sends = Sends(self._is_durable)
+        self._begin(options, handlers)
+        message = "establish_connection was not called"
+        self._failure = self._unused = InvalidState(rt_status.ERROR_STATE, message)
+
+    def _callbacks(self) -> list[Callback]:
+        return [
+            ON_OPEN, ON_TRANSPORT, ON_MESSAGE, ON_ERROR, ON_TOKENS, ON_SENT, ON_DISCONNECTED
+        ]  # fmt: skip
+
+    def _start(self, handle: Handle) -> None:
+        """It is told when, and by which path."""
+
+    # What it is.
+
+    @property
+    def state(self) -> State:
+        handle = self._handle
+        return "disconnected" if handle is None else STATES[_asked(SPREADBOT.get_state, handle)]
+
+    @property
+    def phase(self) -> Phase:
+        """What is done while it is connecting; ``"none"`` otherwise."""
+        handle = self._handle
+        return "none" if handle is None else PHASES[_asked(SPREADBOT.get_phase, handle)]
+
+    @property
+    def transport(self) -> Transport | None:
+        """The leg in use, or tried last while it is connecting."""
+        handle = self._handle
+        return None if handle is None else transport_name(_asked(SPREADBOT.get_transport, handle))
+
+    @property
+    def access_token(self) -> str:
+        """The one in use, which a refresh may have changed."""
+        return self._tokens()[0]
+
+    @property
+    def refresh_token(self) -> str:
+        """The one to be spent next."""
+        return self._tokens()[1]
+
+    def _tokens(self) -> tuple[str, str]:
+        handle = self._handle
+        return self._last_tokens if handle is None else _tokens(handle)
+
+    def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
+        """Sets tokens in the place of those there are, from the next attempt and request on."""
+        set_tokens(SPREADBOT, self._require_handle(), access_token, refresh_token)
+
+    # Handlers; the last one set counts.
+
+    @property  # type: ignore[override]
+    def on_open(self) -> OnOpen:
+        return self._handlers.on_open
+
+    @on_open.setter
+    def on_open(self, handler: OnOpen) -> None:
+        self._handlers.on_open = handler
+        self._handlers_changed()
+
+    @property  # type: ignore[override]
+    def on_error(self) -> OnError:
+        """One that came before the handler was set is kept, and told when it is."""
+        return self._handlers.on_error
+
+    @on_error.setter
+    def on_error(self, handler: OnError) -> None:
+        self._handlers.on_error = handler
+        self._handlers_changed()
+        untold = self._untold
+        if handler is not None and untold is not None:
+            self._untold = None
+            self._call(handler, cast(SpreadbotError, untold))
+
+    @property
+    def on_transport(self) -> OnTransport:
+        return self._handlers.on_transport
+
+    @on_transport.setter
+    def on_transport(self, handler: OnTransport) -> None:
+        self._handlers.on_transport = handler
+        self._handlers_changed()
+
+    @property
+    def on_tokens(self) -> OnTokens:
+        return self._handlers.on_tokens
+
+    @on_tokens.setter
+    def on_tokens(self, handler: OnTokens) -> None:
+        self._handlers.on_tokens = handler
+        self._handlers_changed()
+
+    @property
+    def on_disconnected(self) -> OnDisconnected:
+        return self._handlers.on_disconnected
+
+    @on_disconnected.setter
+    def on_disconnected(self, handler: OnDisconnected) -> None:
+        self._handlers.on_disconnected = handler
+        self._handlers_changed()
+
+    # Use.
+
+    def send_nowait(self, message: Data, on_sent: OnSent = None) -> None:
+        """Sends a str, or bytes, behind those before it, and does not wait.
+
+        :param on_sent: called once with how it ended: None, or what a send that waits raises.
+        """
+        is_text, data = payload(message)
+
+        def ended(error: RealtimeError | None, response: RESTResponse | None) -> None:
+            if on_sent is not None:
+                self._call(on_sent, error)
+
+        self._submit(sends.message(is_text, data), ended)
+
+    def _begin_establishing(self, path: str) -> None:
+        handle = self._require_handle()
+        where = text(path, "the path", rt_status.ERROR_INVALID_URL)
+        # Before the call: another thread may tell at once what comes of it.
+        before = self._is_established, self._is_open, self._failure
+        self._is_established, self._is_open, self._failure = True, False, None
+        try:
+            check(SPREADBOT.establish(handle, where))
+        except BaseException:
+            self._is_established, self._is_open, self._failure = before
+            raise
+        self._epoch += 1
+        self._changed()
+
+    def _submit(self, send: sends.Send, ended: sends.Ended) -> int:
+        handle = self._handle
+        if handle is None:
+            raise self._closed()
+        number = self._sends.submit(handle, send, ended)
+        if self._handle is None:  # closed by another thread, before there was anything to end
+            self._sends.end_all(self._closed())
+        self._changed()
+        return number
+
+    # Called by the trampolines.
+
+    def _connected(self, transport: int, resumed: bool) -> None:
+        self._is_established = self._is_open = True
+        self._failure = None
+        self._changed()
+        name = transport_name(transport)
+        if self._handlers.on_open is not None and name is not None:
+            self._call(self._handlers.on_open, name, resumed)
+
+    def _uses(self, transport: int) -> None:
+        self._look_at_senders()
+        if self._handlers.on_transport is not None:
+            self._call(self._handlers.on_transport, transport_name(transport))
+
+    def _came(self, id_: str, event: str, data: bytes, had_id: bool) -> None:
+        if self._handle is None:
+            return
+        message = SpreadbotMessage(id_, event, data, had_id)
+        size = len(data) + len(id_) + len(event)
+        if self._handlers.on_message is not None:
+            # What it returns counts even if the message is empty.
+            self._call(self._handlers.on_message, message, size=size + 1)
+        else:
+            self._queue(message, size)
+
+    def _lost(
+        self, error: RealtimeError, transport: int, http_status: int, fatal: bool,
+        delay_ms: int, attempt: int,
+    ) -> None:  # fmt: skip
+        if fatal:
+            self._fatal = error
+        delay = None if delay_ms < 0 else delay_ms / 1000
+        leg = transport_name(transport)
+        self._tell(SpreadbotError(error, http_status, fatal, delay, attempt, leg))
+
+    def _tell(self, event: SpreadbotError) -> None:
+        if self._handlers.on_error is None:
+            self._untold = event
+        else:
+            self._call(self._handlers.on_error, event)
+
+    def _refreshed(self, access_token: str, refresh_token: str) -> None:
+        if self._handlers.on_tokens is not None:
+            self._call(self._handlers.on_tokens, access_token, refresh_token)
+
+    def _sent(
+        self, number: int, error: RealtimeError | None, response: RESTResponse | None
+    ) -> None:
+        self._sends.ended(number, error, response)
+        self._changed()
+
+    def _disconnected(self, error: RealtimeError | None) -> None:
+        fatal, self._fatal = self._fatal, None
+        if error is not None:
+            error = fatal or error
+        # A handler of what was fatal may have established it again.
+        handle = self._handle
+        state = rt_spreadbot_state.DISCONNECTED
+        if handle is not None and SPREADBOT.get_state(handle) == state:
+            self._failure = error
+            self._is_established = self._is_open = False
+            self._changed()
+        if self._handlers.on_disconnected is not None:
+            self._call(self._handlers.on_disconnected, error)
+
+    def fail(self, error: RealtimeError) -> None:
+        """The loop itself failed."""
+        self._failure = error
+        self._ended()
+        self._tell(SpreadbotError(error, 0, True, None, 0, None))
+
+    # For the faces.
+
+    def _changed(self) -> None:
+        """State or sends changed: those who wait look around."""
+
+    def _look_at_senders(self) -> None:
+        """Ends the sends that would wait for ever: see `_is_stuck`."""
+
+    def _another_takes(self, sender: object) -> bool:
+        """Whether somebody else than this one takes messages."""
+        raise NotImplementedError
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._inbox.paused
+
+    def _is_stuck(self, sender: object) -> bool:
+        """Whether a send is confirmed behind messages that nobody will take before it ends."""
+        if not self._is_paused or self._another_takes(sender):
+            return False
+        handle = self._handle
+        leg = TRANSPORTS["websocket"]
+        return handle is not None and SPREADBOT.get_transport(handle) == leg
+
+    def _stuck(self) -> RealtimeError:
+        message = (
+            "so many messages wait to be taken that receiving pauses, and the WebSocket confirms a"
+            " send behind them: take them elsewhere than where is sent, or raise max_queue; what"
+            " was sent may have arrived, or not"
+        )
+        return BufferFull(rt_status.ERROR_BUFFER_FULL, message)
+
+    def _pause(self) -> None:
+        super()._pause()
+        self._look_at_senders()
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_closed or not self._is_established
+
+    @property
+    def _calls_back(self) -> bool:
+        return len(self._sends) > 0 or (self._is_established and self._handlers.call_back)
+
+    def _ended(self) -> None:
+        self._is_established = self._is_open = False
+        if self._failure is self._unused:
+            self._failure = None
+        super()._ended()
+        self._sends.end_all(self._closed())
+
+    def _remember(self, handle: Handle) -> None:
+        super()._remember(handle)
+        self._last_tokens = _tokens(handle)
+
+    def _describe(self) -> str:
+        leg = self.transport
+        return f"{self.state}{f' by {leg}' if leg else ''} {self._url}"
+
+    def _closed(self) -> RealtimeError:
+        """For whoever sends."""
+        message = f"the {self._kind.noun} is closed"
+        return self._failure or from_status(rt_status.ERROR_CLOSED, message)
+
+
+def _asked(getter: Callable[[Handle], int], handle: Handle) -> int:
+    value = getter(handle)
+    check(value)
+    return value
+
+
+def _tokens(handle: Handle) -> tuple[str, str]:
+    return (
+        read_text(SPREADBOT.get_access_token, handle),
+        read_text(SPREADBOT.get_refresh_token, handle),
+    )

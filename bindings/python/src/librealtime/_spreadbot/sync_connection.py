@@ -1,0 +1,223 @@
+"""The blocking face of Spreadbot connections."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from types import TracebackType
+from typing import NoReturn
+
+from .._core.abi import rt_status
+from .._core.driven import Wheel
+from .._core.errors import InvalidState, check
+from .._core.handle import Handle
+from .._core.payload import payload
+from .._rest.response import RESTResponse
+from .._sources.source_options import SourceHandlers, SourceOptions
+from .._sources.sync_source import BlockingSource
+from . import sends
+from .callbacks import SPREADBOT
+from .connection_base import BaseSpreadbot
+from .options import OnTokens, SpreadbotMessage
+from .rest_base import sharing
+from .sync_rest import SpreadbotREST
+
+
+class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
+    """Messages of a path, each once and in order, by whichever way works: a WebSocket, server-sent
+    events or long polls. What is sent arrives in order, or its sender is told. Blocking.
+
+    ``for message in bot`` gives a ``SpreadbotMessage`` each, ends after ``close_connection`` and
+    raises what is fatal. Any thread may use it, several at once; the one that waits drives it, so
+    messages come, pings are answered and handlers are called while a call waits, and only then.
+    What handlers raise is raised by that call.
+    """
+
+    def _begin(self, options: SourceOptions, handlers: SourceHandlers[SpreadbotMessage]) -> None:
+        self._rest: SharedREST | None = None
+        # Who took the last message.
+        self._taker: threading.Thread | None = None
+        super()._begin(options, handlers)
+
+    @property
+    def rest(self) -> SpreadbotREST:
+        """Requests below the base URL that share the tokens; it ends with this object."""
+        with self._lock:
+            if self._rest is None:
+                self._require_handle()
+                self._rest = SharedREST(self)
+            return self._rest
+
+    def establish_connection(
+        self, path: str, *, wait: bool = True, timeout: float | None = None
+    ) -> None:
+        """Connects to a path, in place of what is there, and waits until it is connected.
+
+        Cursor and tokens are kept; another path than before begins without a cursor. Without a
+        network it waits for one.
+
+        :param path: below the base URL, maybe with a query; ``""`` for the base URL itself.
+        :param wait: False returns at once, as in a handler; ``on_open`` tells.
+        :raises TimeoutError: when it is not connected after `timeout` seconds; it goes on trying.
+        :raises RealtimeError: what was fatal; ``StreamEnded`` when it was closed meanwhile.
+        """
+        self._check_waiting(wait)
+        self._begin_establishing(path)
+        if not wait:
+            return
+        if not self._until(lambda: self._is_open or self._is_over, timeout):
+            raise TimeoutError(f"not connected within {timeout} s")
+        if not self._is_open:
+            raise self._end()
+
+    def send_message_string(
+        self, message: str, timeout: float | None = None
+    ) -> RESTResponse | None:
+        """Sends a text, behind those before it, and waits until the server has it: by the
+        WebSocket, else, while one is dialled too, by a POST; without a network it waits.
+
+        :returns: the answer to the POST; None by the WebSocket.
+        :raises TimeoutError: when that is not known after `timeout` seconds; one that was not given
+            to a WebSocket is withdrawn.
+        :raises ConnectionLost: when the connection broke before the server confirmed it: it may
+            have arrived, or not.
+        :raises ConnectionClosedError: when nothing is established, or it was closed before.
+        :raises HTTPStatusError: when the server refused the POST.
+        :raises QueueFull: when ``queue_capacity`` messages wait.
+        :raises BufferFull: see ``max_queue``.
+        :raises StoreError: when it cannot be written to the outbox.
+        """
+        if not isinstance(message, str):
+            raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
+        return self._send(sends.message(True, payload(message)[1]), timeout)
+
+    def send_message_binary(
+        self, message: bytes | bytearray | memoryview, timeout: float | None = None
+    ) -> RESTResponse | None:
+        """Sends bytes; otherwise as ``send_message_string``."""
+        if isinstance(message, str):
+            raise TypeError("a binary message is a str; bytes are expected")
+        return self._send(sends.message(False, payload(message)[1]), timeout)
+
+    def _send(self, what: sends.Send, timeout: float | None) -> RESTResponse | None:
+        self._check_waiting(True)
+        me, send = threading.current_thread(), sends.Waiting()
+        number = self._submit(what, send.ended)
+        try:
+            done = self._until(lambda: send.is_over or self._is_stuck(me), timeout)
+        finally:
+            if not send.is_over:
+                self._sends.withdraw(number, self._handle)
+        if send.error is not None:
+            raise send.error
+        if not done:
+            raise TimeoutError(f"the server did not confirm it within {timeout} s")
+        if not send.is_over:
+            raise self._stuck()
+        return send.response
+
+    def _check_waiting(self, waits: bool) -> None:
+        """Before anything is sent."""
+        if waits and self._is_inside_callback():
+            message = "a callback cannot wait for its own connection"
+            raise InvalidState(rt_status.ERROR_REENTRANT, message)
+
+    def close_connection(self, timeout: float | None = None) -> None:
+        """Ends the connection, a WebSocket by its closing handshake, and waits until it is over;
+        in a handler it does not wait.
+
+        Sends that wait raise ``ConnectionClosedError``; those of an outbox wait on, for the next
+        establishment. Messages that have come can still be taken. It may be established again.
+
+        :raises TimeoutError: when it is not over after `timeout` seconds.
+        """
+        handle = self._handle
+        if handle is None or not self._is_established:
+            return
+        check(SPREADBOT.close(handle))
+        del handle
+        if self._is_inside_callback():
+            return
+        epoch = self._epoch
+        if not self._until(lambda: not self._is_established or self._epoch != epoch, timeout):
+            raise TimeoutError(f"the connection is not closed after {timeout} s")
+
+    def close(self) -> None:
+        """``close_connection``, and gives it back, with ``rest``: no handler is called any more,
+        what waits to be taken is forgotten."""
+        try:
+            self.close_connection()
+        finally:
+            super().close()
+            if self._rest is not None:
+                self._rest.close()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # For the base.
+
+    def _begin_taking(self) -> None:
+        self._taker = threading.current_thread()
+
+    def _another_takes(self, sender: object) -> bool:
+        taker = self._taker
+        return taker is not None and taker is not sender and taker.is_alive()
+
+    def _changed(self) -> None:
+        """Those who wait in another thread look around behind this turn, or the next."""
+
+
+class SharedREST(SpreadbotREST):
+    """``bot.rest``: ends with the connection whose tokens and loop it shares."""
+
+    def __init__(self, bot: Spreadbot) -> None:
+        self._bot = weakref.ref(bot)
+        super().__init__(bot._url)
+
+    def _prepare_driving(self, wheel: Wheel | None = None) -> None:
+        super()._prepare_driving(self._owning()._wheel)
+
+    def _join(self) -> Handle:
+        bot = self._owning()
+        made = sharing(bot._require_handle())
+        self._loop_handle = bot._loop_handle
+        return made
+
+    def _owning(self) -> Spreadbot:
+        bot = self._bot()
+        if bot is None:
+            raise InvalidState(rt_status.ERROR_STATE, "the connection of this client is gone")
+        return bot
+
+    @property
+    def _is_durable(self) -> bool:
+        return self._owning()._is_durable
+
+    def _post_durably(self, send: sends.Send) -> RESTResponse | None:
+        return self._owning()._send(send, None)
+
+    @property
+    def access_token(self) -> str:
+        return self._owning().access_token
+
+    @property
+    def refresh_token(self) -> str:
+        return self._owning().refresh_token
+
+    def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
+        self._owning().set_tokens(access_token, refresh_token)
+
+    @property
+    def on_tokens(self) -> OnTokens:
+        return self._owning().on_tokens
+
+    @on_tokens.setter
+    def on_tokens(self, handler: OnTokens) -> NoReturn:
+        message = "the tokens are the connection's; see Spreadbot.on_tokens"
+        raise InvalidState(rt_status.ERROR_STATE, message)

@@ -1,0 +1,431 @@
+"""What the asyncio and the blocking connection share."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, Optional
+
+from .._core.abi import (
+    rt_compression,
+    rt_message_kind,
+    rt_status,
+    rt_websocket_statistics,
+)
+from .._core.awaiting import Calling, at_once
+from .._core.errors import (
+    OK_CLOSE_CODES,
+    BufferFull,
+    ConcurrencyError,
+    ConnectionClosed,
+    ConnectionClosedError,
+    ConnectionClosedOK,
+    RealtimeError,
+    check,
+    from_status,
+)
+from .._core.handle import Handle
+from .._core.inbox import Inbox
+from .._core.loader import lib
+from .._core.option_tables import WEBSOCKET_OPTIONS
+from .._core.reconnect import WEBSOCKET, Attempt, Lost
+from .._core.response import Response, visible
+from .._core.statistics import (
+    LoopStatistics,
+    Statistics,
+    loop_statistics,
+    read_statistics,
+    websocket_statistics,
+)
+from .._core.values import limit, text
+from .batch import Message
+from .callbacks import attach, new_websocket
+from .options import Options
+from .state import Handlers, Ping, State
+
+#: Of a message, and whether it ends it; None when the connection was lost there.
+Piece = tuple[Message, Optional[bool]]
+
+_COMPRESSIONS = {True: rt_compression.ALWAYS, False: rt_compression.NEVER}
+
+
+class BaseConnection(Calling):
+    """A WebSocket connection; made by ``connect``.
+
+    :ivar subprotocol: what the server selected, or None.
+    :ivar latency: the round trip of the last answered ping in seconds; 0 before the first.
+    :ivar close_code: None until closed; 1005 without a code, 1006 without a close frame.
+    :ivar close_reason: None until closed.
+    """
+
+    # For an object whose making failed half-way.
+    _handle: Handle | None = None
+    _is_closed = True
+
+    def __init__(self, loop: Handle, options: Options, handlers: Handlers) -> None:
+        self.subprotocol: str | None = None
+        self.latency = 0.0
+        self.close_code: int | None = None
+        self.close_reason: str | None = None
+        self._handlers = handlers
+        self._calls_back = handlers.on_message is not None or handlers.on_messages is not None
+        limits = options.limits
+        count = limit(limits.max_queue, "max_queue")
+        size = limit(limits.max_queue_bytes, "max_queue_bytes")
+        self._inbox: Inbox[Message] = Inbox(count, size)
+        # Pieces of messages, each with whether it ends one; None when they come whole.
+        self._pieces: Inbox[Piece] | None = None
+        if options.streaming:
+            self._pieces = Inbox(count, size)
+        # Whether the last piece that came, and the last that was taken, did not end its message.
+        self._comes_midway = self._is_midway = False
+        self._reader: object = None
+        self._max_size = limit(WEBSOCKET_OPTIONS.get("max_size", options.plain), "max_size")
+        self._write_limit = limits.write_limit
+        self._pings: list[Ping] = []
+        # What is being handed to on_message.
+        self._batch: list[Message] = []
+        self._failure: RealtimeError | None = None
+        self._response: Response | None = None
+        # Open once at least; open now; how often it was lost.
+        self._is_open = self._is_up = False
+        self._losses = 0
+        url = text(options.url, "the URL", rt_status.ERROR_INVALID_URL)
+        self._url = options.url
+        self._loop_handle: Handle | None = loop
+        # Those of the end.
+        self._statistics: rt_websocket_statistics | None = None
+        handle = new_websocket(loop, url)
+        reconnects = options.reconnect is not None
+        attach(handle, self, in_pieces=options.streaming, reconnects=reconnects)
+        options.apply(handle, loop)
+        self._handle = handle
+        self._is_closed = False
+        self._is_closing = False
+
+    def __repr__(self) -> str:
+        try:
+            state = f"{self.state.name} {self.close_code or ''}".rstrip()
+        except RealtimeError as error:  # in a forked process
+            state = error.name
+        return f"<{type(self).__module__}.{type(self).__name__} {state}>"
+
+    # The default outlives the module at interpreter exit.
+    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
+        if not self._is_closed:
+            try:
+                _warn(f"unclosed connection {self!r}", ResourceWarning, source=self)
+            finally:
+                self._was_collected()
+
+    @property
+    def state(self) -> State:
+        handle = self._handle
+        if handle is None:
+            return State.CLOSED
+        state = lib.rt_websocket_get_state(handle)
+        check(state)
+        return State(state)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What went through the connection so far."""
+        handle = self._handle
+        raw = self._statistics if handle is None else read_statistics(handle)
+        if raw is None:
+            raise self._closed_error()
+        return websocket_statistics(raw)
+
+    @property
+    def loop_statistics(self) -> LoopStatistics:
+        """What went through the library's loop that the connection is on."""
+        loop = self._loop_handle
+        if loop is None:
+            raise self._closed_error()
+        return loop_statistics(loop)
+
+    # Called by the trampolines.
+
+    def _opened(self, subprotocol: str) -> None:
+        self.subprotocol = subprotocol or None
+        self._failure = None
+        self._is_up = True
+        if self._calls_back and not self._is_open:
+            check(lib.rt_websocket_pause(self._handle))
+        self._is_open = True
+        self._changed()
+
+    def _received(self, messages: list[Message], lengths: list[int]) -> None:
+        if not self._calls_back:
+            handle = self._handle
+            if self._inbox.put(messages, sum(lengths)) and handle is not None:
+                check(lib.rt_websocket_pause(handle))
+            return
+        if self._is_closing:
+            return
+        on_message = self._handlers.on_message
+        if on_message is None:
+            if self._handlers.on_messages is not None:
+                self._call(self._handlers.on_messages, messages, size=sum(lengths) + 1)
+            return
+        # Emptied by a close inside the callback, which ends the iteration.
+        self._batch = messages
+        rest = iter(messages)
+        while True:
+            try:
+                for message in rest:
+                    returned = on_message(message)
+                    if returned is not None and hasattr(returned, "__await__"):
+                        self._await(returned, len(message) + 1)
+                break
+            except BaseException as error:
+                self._keep(error)
+        self._batch = []
+
+    def _came(self, piece: Message, length: int, is_last: bool) -> None:
+        """A piece of a message."""
+        self._comes_midway = not is_last
+        handle, pieces = self._handle, self._pieces
+        if pieces is not None and pieces.put([(piece, is_last)], length) and handle is not None:
+            check(lib.rt_websocket_pause(handle))
+
+    def _refused(self, response: Response) -> None:
+        self._response = response
+
+    def _erred(self, status: int, message: str) -> None:
+        self._failure = from_status(status, message, self._response)
+        self._response = None
+
+    def _lost(self, code: int, reason: str, delay_ms: int, attempt: int) -> None:
+        self._went_down()
+        if self._handlers.on_lost is not None:
+            delay = None if delay_ms < 0 else delay_ms / 1000
+            lost = Lost(code, reason, delay, attempt, self._failure)
+            self._call(self._handlers.on_lost, lost)
+
+    def _tries_again(self, attempt: int) -> bool:
+        handle, on_reconnect = self._handle, self._handlers.on_reconnect
+        if on_reconnect is None or handle is None:
+            return True
+        answer = on_reconnect(Attempt(handle, attempt, WEBSOCKET))
+        return at_once(answer, "on_reconnect") is not False
+
+    def _closed(self, code: int, reason: str, clean: bool) -> None:
+        self.close_code = code
+        self.close_reason = reason
+        if not clean and self._failure is None and not self._is_closing:
+            self._failure = from_status(
+                rt_status.ERROR_CONNECTION_LOST, "the connection ended without a closing handshake"
+            )
+        self._ended()
+
+    def _drained(self) -> None:
+        self._changed()
+
+    def _ponged(self, round_trip_us: int) -> None:
+        self.latency = round_trip_us / 1e6
+        # It answers the pings that were sent before the one it names, too (RFC 6455 §5.5.3), and
+        # maybe one of the interval: what counts is when the answered one was sent.
+        sent_at_ns = time.monotonic_ns() - round_trip_us * 1000
+        for ping in self._pings:
+            if ping.called_at_ns <= sent_at_ns:
+                ping.latency = self.latency
+        self._pings = [ping for ping in self._pings if ping.latency is None]
+        self._changed()
+
+    # For the faces.
+
+    def _keep(self, error: BaseException) -> None:
+        """Keeps what a callback raised until the dispatch is over."""
+        raise NotImplementedError
+
+    def _changed(self) -> None:
+        """Something that somebody may wait for has happened."""
+        raise NotImplementedError
+
+    def _went_down(self) -> None:
+        """The connection was lost, and will be made again."""
+        self._is_up = False
+        self._losses += 1
+        for ping in self._pings:
+            ping.is_lost = True
+        self._pings.clear()
+        if self._comes_midway and self._pieces is not None:
+            self._comes_midway = False
+            self._pieces.put([("", None)], 0)
+        self._changed()
+
+    def _ended(self) -> None:
+        """No callback comes any more."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            with contextlib.suppress(RealtimeError):  # in a forked process
+                self._statistics = read_statistics(handle)
+        # In asyncio's face others may have it; in the blocking one it goes, with its descriptors,
+        # when the dispatch that we are in returns.
+        self._loop_handle = None
+        self._is_closed = True
+        self._is_up = False
+        self._pings.clear()
+        self._changed()
+
+    def _was_collected(self) -> None:
+        """Nobody refers to it any more; runs on any thread."""
+        self._is_closed = True
+        self._loop_handle = None
+        self._handle = None
+
+    def _abandon(self) -> None:
+        """Drops the connection without waiting for anything."""
+        if not self._is_closed:
+            self.close_code = 1006
+            self.close_reason = ""
+            self._ended()
+
+    def _start(self) -> None:
+        check(lib.rt_websocket_start(self._handle))
+
+    def _let_messages_come(self) -> None:
+        """Held since open, so that the first call comes when the caller has the connection."""
+        handle = self._handle
+        if self._calls_back and handle is not None:
+            check(lib.rt_websocket_resume(handle))
+
+    def _open_error(self) -> RealtimeError:
+        """Why it did not open."""
+        return self._failure or from_status(
+            rt_status.ERROR_CANCELLED, "the connection was closed before it was open"
+        )
+
+    def _closed_error(self) -> ConnectionClosed:
+        """For whoever uses a connection that is closed."""
+        code = 1006 if self.close_code is None else self.close_code
+        reason = self.close_reason or ""
+        if self._failure is not None:
+            cause = self._failure
+            return ConnectionClosedError(cause.status, cause.message, code, reason)
+        how = f"the connection was closed with {code}" + (f" ({visible(reason)})" if reason else "")
+        kind = ConnectionClosedOK if code in OK_CLOSE_CODES else ConnectionClosedError
+        return kind(rt_status.ERROR_CLOSED, how, code, reason)
+
+    def _require_handle(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            raise self._closed_error()
+        return handle
+
+    def _own_end(self) -> ConnectionClosed | None:
+        """How it ended without our close; None when it did not."""
+        return self._closed_error() if self._is_closed and not self._is_closing else None
+
+    def _lost_error(self) -> ConnectionClosed:
+        """For whoever had begun something on a connection that was lost."""
+        how = "the connection was lost meanwhile"
+        return ConnectionClosedError(rt_status.ERROR_CONNECTION_LOST, how)
+
+    def _put(self, is_text: bool, data: bytes, compress: bool | None = None) -> bool:
+        """Queues a message; False when the closing handshake has begun."""
+        handle = self._require_handle()
+        if compress is None:
+            send = lib.rt_websocket_send_text if is_text else lib.rt_websocket_send_binary
+            status = send(handle, data, len(data))
+        else:
+            choice = _COMPRESSIONS[compress]
+            status = lib.rt_websocket_send(handle, _kind(is_text), data, len(data), choice)
+        if status == rt_status.ERROR_CLOSED:
+            return False
+        check(status)
+        return True
+
+    def _begin_pieces(self, is_text: bool, compress: bool | None) -> None:
+        automatic = rt_compression.AUTOMATIC
+        choice = automatic if compress is None else _COMPRESSIONS[compress]
+        handle = self._require_handle()
+        check(lib.rt_websocket_begin_message(handle, _kind(is_text), choice))
+
+    def _put_piece(self, data: bytes, losses: int) -> None:
+        """Queues a piece, unless the connection was lost since it had been lost so often."""
+        if self._losses != losses:
+            raise self._lost_error()
+        check(lib.rt_websocket_continue_message(self._require_handle(), data, len(data)))
+
+    def _end_pieces(self, losses: int) -> None:
+        if self._losses != losses:
+            raise self._lost_error()
+        check(lib.rt_websocket_end_message(self._require_handle()))
+
+    def _break_pieces(self, losses: int) -> None:
+        """A message that was begun cannot be ended: nothing else can be sent any more."""
+        if self._losses == losses and not self._is_closed:
+            self._begin_close(1011, "error in fragmented message")
+
+    def _begin_reading(self) -> object:
+        """Makes the caller the one who receives pieces."""
+        self._reader = object()
+        return self._reader
+
+    def _check_reader(self, reader: object) -> None:
+        if reader is not self._reader:
+            raise ConcurrencyError(rt_status.ERROR_STATE, "another receives pieces meanwhile")
+
+    def _take(self, inbox: Inbox[Piece]) -> Message:
+        """Takes a piece that has come."""
+        pieces = inbox.messages
+        piece, is_last = pieces.popleft()
+        if inbox.paused and len(pieces) <= inbox.resume_at:
+            self._took(inbox)
+        self._is_midway = is_last is False
+        if is_last is None:
+            raise self._lost_error()
+        return piece
+
+    def _buffered(self) -> int:
+        handle = self._handle
+        return 0 if handle is None else lib.rt_websocket_buffered_bytes(handle)
+
+    def _refuse_when_full(self) -> None:
+        buffered = self._buffered()
+        if buffered > self._write_limit:
+            raise BufferFull(
+                rt_status.ERROR_BUFFER_FULL,
+                f"{buffered} bytes wait to be sent, more than write_limit = {self._write_limit}",
+            )
+
+    def _begin_ping(self) -> Ping:
+        handle = self._require_handle()
+        ping = Ping()
+        check(lib.rt_websocket_ping(handle, None, 0))
+        self._pings.append(ping)
+        return ping
+
+    def _begin_close(self, code: int, reason: str) -> None:
+        if not isinstance(code, int):
+            raise TypeError(f"a close code is a {type(code).__name__}; an int is expected")
+        if not 0 <= code <= 0xFFFF:
+            raise from_status(
+                rt_status.ERROR_INVALID_CLOSE_CODE, f"close code {code} does not fit 16 bits"
+            )
+        status = rt_status.ERROR_INVALID_ARGUMENT
+        content = text(reason, "the close reason", status) or None
+        handle = self._handle
+        if handle is None:
+            return
+        check(lib.rt_websocket_close(handle, code, content))
+        self._is_closing = True
+        self._batch.clear()
+        if self._inbox.paused or (self._pieces is not None and self._pieces.paused):
+            # The peer's close frame must be read; messages before it are not delivered any more.
+            check(lib.rt_websocket_resume(handle))
+
+    def _took(self, inbox: Inbox[Any]) -> None:
+        """After taking as many messages from a full inbox as was waited for."""
+        inbox.paused = False
+        handle = self._handle
+        if handle is not None:
+            check(lib.rt_websocket_resume(handle))
+
+
+def _kind(is_text: bool) -> int:
+    return rt_message_kind.TEXT if is_text else rt_message_kind.BINARY

@@ -1,0 +1,72 @@
+"""Messages in pieces: what is given to be sent, and what came."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from typing import Any
+
+from .._core.abi import rt_status
+from .._core.errors import RealtimeError, from_status
+from .._core.payload import Data, payload
+from .batch import Message
+
+
+class PieceEncoder:
+    """Turns the pieces of one message into bytes; they are all of one kind."""
+
+    def __init__(self, text: bool | None) -> None:
+        self._text = text
+        self._is_str: bool | None = None
+        self.is_text = False
+
+    def encode(self, piece: Data) -> bytes:
+        is_str = isinstance(piece, str)
+        if self._is_str not in (None, is_str):
+            raise TypeError("a message has pieces of str or of bytes, not of both")
+        self._is_str = is_str
+        self.is_text, data = payload(piece, self._text)
+        return data
+
+
+class Joined:
+    """A message that is put together again."""
+
+    def __init__(self, max_size: int) -> None:
+        """:param max_size: 0 for no limit."""
+        self._max_size = max_size
+        self._size = 0
+        self._pieces: list[Any] = []
+
+    def add(self, piece: Message) -> bool:
+        """False when the message becomes too large."""
+        self._pieces.append(piece)
+        self._size += len(piece.encode()) if isinstance(piece, str) else len(piece)
+        return self._max_size == 0 or self._size <= self._max_size
+
+    def error(self) -> RealtimeError:
+        return from_status(
+            rt_status.ERROR_TOO_LARGE,
+            f"a message has more than {self._max_size} bytes (max_size)",
+        )
+
+    def message(self) -> Message:
+        first: Any = self._pieces[0]
+        joined: Message = type(first)().join(self._pieces)
+        return joined
+
+
+def iterable(pieces: object) -> Iterable[Data]:
+    """A mapping is refused: that its keys are meant is less likely than a mistake."""
+    if isinstance(pieces, Iterable) and not isinstance(pieces, Mapping):
+        return pieces
+    kind = type(pieces).__name__
+    raise TypeError(f"a message is a {kind}; str, bytes or an iterable of them are expected")
+
+
+async def each_of(pieces: Iterable[Data] | AsyncIterable[Data]) -> AsyncIterator[Data]:
+    if isinstance(pieces, AsyncIterable):
+        async for piece in pieces:
+            yield piece
+    else:
+        for piece in iterable(pieces):
+            yield piece

@@ -1,0 +1,284 @@
+"""The blocking WebSocket connection."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sized
+from types import TracebackType
+
+from .._core.abi import rt_status
+from .._core.driven import Driven, deadline_after
+from .._core.errors import BufferFull, ConnectionClosedOK, InvalidState, from_status
+from .._core.handle import Handle
+from .._core.payload import Data, is_data, payload
+from .batch import Message
+from .connection_base import BaseConnection
+from .options import Options
+from .pieces import Joined, PieceEncoder, iterable
+from .state import Handlers, State
+
+
+class Connection(Driven, BaseConnection):
+    """A blocking WebSocket connection. Any thread may use it, several at once.
+
+    ``for message in connection`` ends when the connection is closed in order, and raises
+    ConnectionClosedError when it is not.
+    """
+
+    def __init__(self, loop: Handle, options: Options, handlers: Handlers) -> None:
+        self._prepare_driving()
+        # Sending in pieces goes on over several calls; a thread may do so once at a time.
+        self._sending = threading.RLock()
+        super().__init__(loop, options, handlers)
+
+    def _open(self) -> Connection:
+        """Connects; whatever ends the wait early closes what it opened."""
+        try:
+            self._start()
+            self._until(lambda: self._is_open or self._is_closed)
+        except BaseException:
+            self._abandon()
+            raise
+        if not self._is_open:
+            raise self._open_error()
+        self._let_messages_come()
+        return self
+
+    def recv(self, timeout: float | None = None) -> Message:
+        """The next message; str for text, bytes for binary.
+
+        :raises TimeoutError: when none came in `timeout` seconds; with ``streaming=True``, when no
+            piece of it came in that time.
+        :raises ConnectionClosed: when the connection is closed and all messages were taken.
+        """
+        if self._pieces is not None:
+            return self._recv_joined(timeout)
+        inbox = self._inbox
+        messages = inbox.messages
+        deadline = deadline_after(timeout)
+        while True:
+            with self._lock:
+                if messages:
+                    message = messages.popleft()
+                    if inbox.paused and len(messages) <= inbox.resume_at:
+                        self._took(inbox)
+                    return message
+            self._more(messages, timeout, deadline)
+
+    def __iter__(self) -> Iterator[Message]:
+        try:
+            while True:
+                yield self.recv()
+        except ConnectionClosedOK:
+            return
+
+    def recv_streaming(self, timeout: float | None = None) -> Iterator[Message]:
+        """The next message in pieces: ``for piece in ws.recv_streaming()``.
+
+        With ``streaming=True`` as they come, and then ``max_size`` does not count; else all at
+        once. What is left of a message when the iteration ends early is passed over by the next.
+
+        :raises TimeoutError: when no piece came in `timeout` seconds.
+        :raises ConnectionClosed: also when it is lost inside the message.
+        """
+        if self._pieces is None:
+            yield self.recv(timeout)
+            return
+        reader = self._begin_reading()
+        while self._is_midway:
+            self._next_piece(reader, timeout)
+        is_first = True
+        while is_first or self._is_midway:
+            piece = self._next_piece(reader, timeout)
+            # Only a message that has nothing else has an empty piece.
+            if piece or (is_first and not self._is_midway):
+                yield piece
+                self._check_reader(reader)
+            is_first = False
+
+    def _next_piece(self, reader: object, timeout: float | None) -> Message:
+        inbox = self._pieces
+        assert inbox is not None
+        deadline = deadline_after(timeout)
+        while True:
+            with self._lock:
+                self._check_reader(reader)
+                if inbox.messages:
+                    return self._take(inbox)
+            self._more(inbox.messages, timeout, deadline)
+
+    def _recv_joined(self, timeout: float | None) -> Message:
+        joined = Joined(self._max_size)
+        for piece in self.recv_streaming(timeout):
+            if not joined.add(piece):
+                self._begin_close(1009, "")
+                raise joined.error()
+        return joined.message()
+
+    def send(
+        self,
+        message: Data | Iterable[Data],
+        *,
+        text: bool | None = None,
+        compress: bool | None = None,
+    ) -> None:
+        """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent, or while
+        there is no connection and ``offline_queue`` messages wait for one.
+
+        Inside ``on_message`` it does not wait: see ``send_nowait``.
+
+        :param message: str is sent as text, bytes as binary. The items of an iterable are the
+            pieces of one message, sent one by one; when it fails in the middle, the connection is
+            closed with 1011.
+        :param text: sends bytes as text, or str as binary.
+        :param compress: whether the message is compressed, where that was agreed; None: if it has
+            ``Deflate.min_size`` or more.
+        """
+        if not is_data(message):
+            self._send_pieces(message, text, compress)  # type: ignore[arg-type]
+            return
+        if self._is_inside_callback():
+            self.send_nowait(message, text=text, compress=compress)  # type: ignore[arg-type]
+            return
+        is_text, data = payload(message, text)  # type: ignore[arg-type]
+        while True:
+            try:
+                with self._sending:
+                    is_queued = self._put(is_text, data, compress)
+                break
+            except BufferFull:
+                # The offline queue: there is room as soon as there is a connection.
+                self._until(lambda: self.state not in (State.WAITING, State.CONNECTING))
+        if not is_queued:
+            self.wait_closed()
+            raise self._closed_error()
+        self._drain()
+
+    def send_nowait(
+        self, message: Data, *, text: bool | None = None, compress: bool | None = None
+    ) -> None:
+        """Queues a message without waiting; it is sent by the next turn of any thread's call.
+
+        :raises BufferFull: when more than ``write_limit`` bytes wait already, or ``offline_queue``
+            messages for a connection.
+        """
+        is_text, data = payload(message, text)
+        self._refuse_when_full()
+        if not self._put(is_text, data, compress):
+            raise from_status(rt_status.ERROR_CLOSED, "the connection is closing")
+
+    def _send_pieces(
+        self, pieces: Iterable[Data], text: bool | None, compress: bool | None
+    ) -> None:
+        encoder = PieceEncoder(text)
+        source = iter(iterable(pieces))
+        for first in source:
+            data = encoder.encode(first)
+            break
+        else:
+            return
+        with self._sending:
+            self._begin_pieces(encoder.is_text, compress)
+            losses = self._losses
+            try:
+                self._put_piece(data, losses)
+                self._drain()
+                for piece in source:
+                    self._put_piece(encoder.encode(piece), losses)
+                    self._drain()
+                self._end_pieces(losses)
+            except BaseException:
+                self._break_pieces(losses)
+                raise
+        self._drain()
+
+    def _drain(self) -> None:
+        """Writes, and waits while too much is unsent."""
+        if self._is_inside_callback():
+            return
+        self._turn(0, lambda: self._is_closed)
+        limit = self._write_limit
+        self._until(lambda: self._is_closed or self._buffered() <= limit)
+        if self._is_closed and not self._is_closing:
+            raise self._closed_error()
+
+    def ping(self, timeout: float | None = None) -> float:
+        """Sends a ping and waits for its pong: the round trip in seconds."""
+        with self._lock:
+            ping = self._begin_ping()
+
+        def is_over() -> bool:
+            return ping.latency is not None or ping.is_lost or self._is_closed
+
+        if not self._until(is_over, timeout):
+            raise TimeoutError(f"no pong within {timeout} s")
+        if ping.latency is None:
+            raise self._closed_error() if self._is_closed else self._lost_error()
+        return ping.latency
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """Closes in order and waits for the end, ``close_timeout`` at most.
+
+        Inside ``on_message`` it begins to close and does not wait.
+        """
+        self._begin_close(code, reason)
+        if not self._is_inside_callback():
+            self._until(lambda: self._is_closed)
+
+    def wait_closed(self, timeout: float | None = None) -> None:
+        """Waits until the connection is closed, by whichever side.
+
+        With ``on_message`` this is the call that runs the connection.
+
+        :raises TimeoutError: when it is still open after `timeout` seconds.
+        """
+        if not self._until(lambda: self._is_closed, timeout):
+            raise TimeoutError(f"the connection is still open after {timeout} s")
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close(1000 if kind is None else 1011)
+
+    def _more(self, messages: Sized, timeout: float | None, deadline: float | None) -> None:
+        """Waits until a message has come; another thread may take it."""
+        if self._calls_back:
+            raise InvalidState(
+                rt_status.ERROR_STATE, "the messages of this connection go to on_message"
+            )
+        with self._lock:
+            # Its last messages are there before it is closed.
+            if self._is_closed and not messages:
+                raise self._closed_error()
+        if not self._until(lambda: len(messages) > 0 or self._is_closed, deadline=deadline):
+            raise TimeoutError(f"no message within {timeout} s")
+
+    # Inside a dispatch.
+
+    def _received(self, messages: list[Message], lengths: list[int]) -> None:
+        if self._calls_back:
+            super()._received(messages, lengths)
+        else:
+            with self._lock:
+                super()._received(messages, lengths)
+
+    def _came(self, piece: Message, length: int, is_last: bool) -> None:
+        with self._lock:
+            super()._came(piece, length, is_last)
+
+    def _went_down(self) -> None:
+        with self._lock:
+            super()._went_down()
+
+    def _ponged(self, round_trip_us: int) -> None:
+        with self._lock:
+            super()._ponged(round_trip_us)
+
+    def _changed(self) -> None:
+        """Whoever waits looks again after the turn."""
