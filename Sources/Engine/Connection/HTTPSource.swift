@@ -75,7 +75,7 @@ extension HTTPSource {
         let options = options.take()
         configuration = options.configuration
         // Without a monitor everything counts as reachable.
-        let wanted = options.reachability ?? (try? loop.defaultReachability())
+        let wanted = options.reachability ?? (try? Reachability.of(loop))
         if wanted !== upkeep.reachability {
             upkeep.reachability?.remove(self)
             wanted?.add(self)
@@ -122,7 +122,7 @@ extension HTTPSource {
     func send() {
         guard let request = session?.request else { return }
         dropTransfer()
-        var options = HTTPTransfer.Options()
+        var options = HTTPTransferOptions()
         options.connectTimeout = configuration.http.connectTimeout
         options.decodes = configuration.http.compression
         options.mayEndInCoding = Self.mayEndInCoding
@@ -133,7 +133,7 @@ extension HTTPSource {
             .debug,
             "\(request.url.displayName): \(Self.purpose), attempt \(session?.attempt ?? 0)")
         do throws(RealtimeError) {
-            let multi = try loop.curl()
+            let multi = try CurlMulti.of(loop)
             let handle = try CurlHandle(configuration.network, to: request.url, on: multi)
             transfer = try HTTPTransfer(request, options, by: handle, multi: multi, owner: self)
             transferBegan()

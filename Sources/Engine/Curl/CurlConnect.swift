@@ -5,7 +5,9 @@ import Wire
 
 /// Who waits for a connection.
 protocol CurlConnectOwner: AnyObject {
-    func connected(_ transport: Transport)
+    /// - Parameter curl: reads and writes, since TLS is libcurl's; nil for a plain socket, which is
+    ///   the owner's from here on.
+    func connected(_ socket: Int32, _ curl: CurlConnect?)
     func connectFailed(_ error: RealtimeError)
     /// The loop is over.
     func loopClosed()
@@ -133,11 +135,11 @@ final class CurlConnect: CurlUser {
             return
         }
         if keepsCurl {
-            owner.connected(Transport(curl: self, descriptor: socket))
+            owner.connected(socket, self)
         } else {
             socketKeeper.kept = socket
             close()
-            owner.connected(Transport(plain: socket))
+            owner.connected(socket, nil)
         }
     }
 
@@ -172,7 +174,7 @@ final class CurlConnect: CurlUser {
 
     // MARK: TLS
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Transport.ReadResult {
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
         // The loop may be gone before its connections.
         guard isOpen else { return .failed("the loop was freed", isTLS: false) }
         // One TLS record a call: fill the buffer, since epoll does not see what OpenSSL holds.
@@ -203,13 +205,13 @@ final class CurlConnect: CurlUser {
 
     /// Under TLS 1.3 a server that misses a client certificate says so only here, by an alert
     /// behind the handshake (RFC 8446 §4.4.2.4); OpenSSL's own errors name the library.
-    private func readFailure(_ result: CURLcode) -> Transport.ReadResult {
+    private func readFailure(_ result: CURLcode) -> StreamRead {
         let detail = String(cString: errorText)
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
         return .failed(cause, isTLS: strstr(errorText, "SSL routines") != nil)
     }
 
-    func write(_ bytes: UnsafeRawBufferPointer) -> Transport.WriteResult {
+    func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
         guard isOpen else { return .failed }
         if staged == nil {
             let fresh = UnsafeMutableRawBufferPointer.allocate(

@@ -2,6 +2,18 @@ import CShims
 import Session
 import Wire
 
+/// What libcurl calls for a handle's worker; each is given the handle.
+struct CurlCalls {
+    /// A line of the answer's head.
+    let header: rt_curl_data_fn
+    let body: rt_curl_data_fn
+    /// More of the request's body is wanted.
+    let bodyWanted: rt_curl_data_fn
+    let progress: rt_curl_progress_fn
+    /// A line of libcurl's own.
+    let word: rt_curl_debug_fn
+}
+
 /// An easy handle of libcurl's for one exchange after the other over the same network. What is the
 /// same for all of them is set when it is made, which costs more than a short exchange; the rest by
 /// `prepare`.
@@ -9,7 +21,8 @@ final class CurlHandle {
     let easy: UnsafeMutableRawPointer
     /// What it works for, which takes itself away when it is done, or goes. Asked for with each
     /// line and piece that comes.
-    @exclusivity(unchecked) var worker: Unmanaged<HTTPTransfer>?
+    @exclusivity(unchecked) private(set) var worker: UnsafeMutableRawPointer?
+    @exclusivity(unchecked) private var hasCalls = false
     private let configuration: NetworkConfiguration
     private let network: CurlNetwork
     /// Where it leads to, and how.
@@ -62,16 +75,24 @@ final class CurlHandle {
         _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
         if hasOwnAddresses { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
         if configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
+    }
+
+    /// Has libcurl call a worker. All workers of a handle have the same calls.
+    func calls(_ calls: CurlCalls, for worker: UnsafeMutableRawPointer) {
+        self.worker = worker
+        guard !hasCalls else { return }
+        hasCalls = true
         let me = Unmanaged.passUnretained(self).toOpaque()
         _ = rt_curl_set_data(
-            easy, CURLOPT_HEADERFUNCTION, HTTPTransfer.headerCame, CURLOPT_HEADERDATA, me)
-        _ = rt_curl_set_data(
-            easy, CURLOPT_WRITEFUNCTION, HTTPTransfer.bodyCame, CURLOPT_WRITEDATA, me)
-        _ = rt_curl_set_data(
-            easy, CURLOPT_READFUNCTION, HTTPTransfer.bodyWanted, CURLOPT_READDATA, me)
-        _ = rt_curl_set_progress(easy, HTTPTransfer.progressCame, me)
-        _ = rt_curl_set_debug(easy, HTTPTransfer.wordCame, me)
+            easy, CURLOPT_HEADERFUNCTION, calls.header, CURLOPT_HEADERDATA, me)
+        _ = rt_curl_set_data(easy, CURLOPT_WRITEFUNCTION, calls.body, CURLOPT_WRITEDATA, me)
+        _ = rt_curl_set_data(easy, CURLOPT_READFUNCTION, calls.bodyWanted, CURLOPT_READDATA, me)
+        _ = rt_curl_set_progress(easy, calls.progress, me)
+        _ = rt_curl_set_debug(easy, calls.word, me)
     }
+
+    /// The worker is done, or goes.
+    func dismiss() { worker = nil }
 
     deinit {
         // A forked child's copy: its connections are the parent's.
@@ -132,7 +153,7 @@ final class CurlHandle {
     // MARK: One exchange
 
     func prepare(
-        _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransfer.Options
+        _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions
     ) throws(RealtimeError) {
         rt_curl_clear_notes(notes)
         notes.pointee.goes_out_once =
@@ -174,7 +195,7 @@ final class CurlHandle {
         var isWatched: Bool
 
         init(
-            for request: borrowing HTTPRequest, _ options: borrowing HTTPTransfer.Options,
+            for request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions,
             hasOwnAddresses: Bool, isTunnel: Bool
         ) {
             // libcurl 7.88 sends on a connection that can be shared before its tunnel is open.

@@ -34,7 +34,9 @@ protocol CurlUser: AnyObject {
 /// libcurl must not be called from its own callbacks, and users' callbacks may call anything. So
 /// what libcurl hands over is noted by who receives it (`hasNews`), and told when libcurl has
 /// returned; the end of an exchange in the multi handle's turn.
-final class CurlMulti: TimerTarget {
+///
+/// Unchecked because its fields belong to the loop's owner (see `Loop.enter`).
+final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
     unowned let loop: Loop
     private let timer = LoopTimer()
@@ -79,7 +81,7 @@ final class CurlMulti: TimerTarget {
     @exclusivity(unchecked) private var isOpen = true
     private let forkGeneration = rt_fork_generation()
 
-    init(loop: Loop) throws(RealtimeError) {
+    private init(loop: Loop) throws(RealtimeError) {
         let code = rt_curl_global_init()
         guard code == CURLE_OK, let multi = curl_multi_init() else {
             throw RealtimeError(.system, "libcurl could not be initialised")
@@ -94,6 +96,12 @@ final class CurlMulti: TimerTarget {
         let me = Unmanaged.passUnretained(self).toOpaque()
         _ = rt_curl_multi_set_socket(multi, CurlMulti.socketChanged, me)
         _ = rt_curl_multi_set_timer(multi, CurlMulti.timerChanged, me)
+        loop.attach(self)
+    }
+
+    /// The loop's, made at the first exchange or connection.
+    static func of(_ loop: Loop) throws(RealtimeError) -> CurlMulti {
+        try loop.local(CurlMulti.self) { () throws(RealtimeError) in try CurlMulti(loop: loop) }
     }
 
     deinit {
@@ -103,6 +111,7 @@ final class CurlMulti: TimerTarget {
     }
 
     func add(_ user: any CurlUser) throws(RealtimeError) {
+        guard isOpen else { throw RealtimeError(.closed, "the loop was freed") }
         let code = curl_multi_add_handle(multi, user.easy)
         guard code == CURLM_OK else {
             throw RealtimeError(.system, "libcurl: \(String(cString: curl_multi_strerror(code)))")
@@ -163,7 +172,12 @@ final class CurlMulti: TimerTarget {
         curl_multi_cleanup(multi)
     }
 
-    /// - Parameter ready: how many sockets may be ready, of any kind.
+    // MARK: LoopMultiplexer
+
+    func isReady(_ socket: Int32, _ events: UInt32) { sockets.isReady(socket, events) }
+
+    var progress: ReadyProgress { sockets.progress }
+
     func beginTurn(ready: Int) {
         shim_tls_begin_turn(tls, UInt32(clamping: ready + sockets.waiting))
     }
@@ -333,7 +347,7 @@ final class CurlMulti: TimerTarget {
     }
 
     private func schedule() {
-        if !isInTurn { loop.scheduleCurl() }
+        if !isInTurn { loop.scheduleMultiplexer() }
     }
 
     // MARK: What libcurl calls

@@ -26,13 +26,7 @@ final class CurlSockets {
     @exclusivity(unchecked) private var ready: [Int32] = []
     @exclusivity(unchecked) private var readyHead = 0
     private static let mostHandled = 1024
-    @exclusivity(unchecked) private(set) var progress = Progress()
-
-    /// How many were ready ever, and how many of those libcurl has looked at.
-    struct Progress {
-        fileprivate(set) var queued: UInt64 = 0
-        fileprivate(set) var handled: UInt64 = 0
-    }
+    @exclusivity(unchecked) private(set) var progress = ReadyProgress()
 
     /// There is one for each descriptor below the largest: small.
     private struct Entry {
@@ -206,7 +200,7 @@ final class CurlSockets {
     }
 
     private func put(_ socket: Int32, _ events: UInt32, isWatched: Bool) {
-        let token = Loop.curlToken(socket)
+        let token = Loop.multiplexerToken(socket)
         if isWatched {
             _ = rt_epoll_modify(epoll, socket, events, token)
         } else {

@@ -1,11 +1,19 @@
 import Session
 
+/// Whose answer is decoded.
+protocol DecodingUser: AnyObject {
+    /// It is queued for a turn.
+    var waitsToDecode: Bool { get set }
+    /// Decodes and delivers, as far as it may.
+    func deliver()
+}
+
 /// Shares the decoding of answers among a loop's transfers, so that no answer keeps the loop busy
 /// however much it grows. Each turn of the loop decodes a limited number of bytes, for a limited
 /// time. Transfers that have more to decode than that take turns.
 final class DecodingTurns {
     /// Transfers that have more to decode; the one that has waited longest is first.
-    private var waiting: [HTTPTransfer] = []
+    private var waiting: [any DecodingUser] = []
     /// What was decoded since the loop's last turn, and when that is enough.
     private var bytes = 0
     private var end: Instant?
@@ -38,7 +46,7 @@ final class DecodingTurns {
     }
 
     /// Whether `transfer` may decode now. If not, its turn comes with `serve`.
-    func admits(_ transfer: HTTPTransfer) -> Bool {
+    func admits(_ transfer: any DecodingUser) -> Bool {
         guard !transfer.waitsToDecode else { return false }
         guard hasRoom, isServing || waiting.isEmpty else {
             enqueue(transfer)
@@ -49,7 +57,7 @@ final class DecodingTurns {
     }
 
     /// Gives `transfer` another turn, after those that wait already.
-    func enqueue(_ transfer: HTTPTransfer) {
+    func enqueue(_ transfer: any DecodingUser) {
         transfer.waitsToDecode = true
         waiting.append(transfer)
     }

@@ -3,9 +3,34 @@ import Glibc
 import Session
 import Wire
 
+/// Who waits for an exchange. All are called on the loop's thread, outside of libcurl, in this
+/// order: head once, body any number of times, ended once.
+protocol HTTPTransferOwner: AnyObject {
+    /// The final answer's head has come.
+    func received(_ head: ResponseHead, by transfer: HTTPTransfer)
+    /// Bytes of the body, decoded; valid until this returns.
+    func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer)
+    /// The whole answer has come in time. Its body is still being decoded or delivered.
+    func answerCame(by transfer: HTTPTransfer)
+    /// It is over; nil when the answer is whole.
+    func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer)
+    /// How far it has come, for those who asked.
+    func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer)
+    /// More of a streamed request body is wanted: `HTTPTransfer.upload`.
+    func wantsBody(of transfer: HTTPTransfer)
+    /// The loop is over.
+    func loopClosed()
+}
+
+extension HTTPTransferOwner {
+    func answerCame(by transfer: HTTPTransfer) {}
+    func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {}
+    func wantsBody(of transfer: HTTPTransfer) {}
+}
+
 /// One HTTP exchange by libcurl, HTTP/1.1 or 2: a request, its answer's head and body. Redirects,
 /// credentials and retries are not its business.
-final class HTTPTransfer: CurlUser, TimerTarget {
+final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     var easy: UnsafeMutableRawPointer { handle.easy }
     var isConnected: Bool { handle.isConnected }
     @exclusivity(unchecked) var seat: Int?
@@ -19,19 +44,19 @@ final class HTTPTransfer: CurlUser, TimerTarget {
 
     // What libcurl handed over and is not told yet.
     @exclusivity(unchecked) private var isNoted = false
-    @exclusivity(unchecked) private var headReader = CurlHead()
+    @exclusivity(unchecked) private(set) var headReader = CurlHead()
     @exclusivity(unchecked) private var head: ResponseHead?
     @exclusivity(unchecked) private var body = ByteBuffer()
     @exclusivity(unchecked) private var progress: Progress?
     @exclusivity(unchecked) private var toldProgress = Progress()
     @exclusivity(unchecked) private var wantsBody = false
     @exclusivity(unchecked) var result: CURLcode?
-    @exclusivity(unchecked) private var isAnswered = false
+    @exclusivity(unchecked) private(set) var isAnswered = false
     private let isHead: Bool
     /// The answer's body lasts until its connection ends.
-    @exclusivity(unchecked) private var isEndedByClose = false
+    @exclusivity(unchecked) private(set) var isEndedByClose = false
     /// Decodes the body if the answer names a content coding; `body` then holds what came.
-    @exclusivity(unchecked) private var decoder: ContentDecoder?
+    @exclusivity(unchecked) private(set) var decoder: ContentDecoder?
     /// Queued in the multi handle's `decoding`.
     @exclusivity(unchecked) var waitsToDecode = false
     /// Why the answer cannot be read on.
@@ -45,7 +70,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     @exclusivity(unchecked) var isHeld = false
     @exclusivity(unchecked) var isSuspended = false
     @exclusivity(unchecked) private var isLettingGo = false
-    @exclusivity(unchecked) private var requestBody: RequestBody
+    @exclusivity(unchecked) private(set) var requestBody: RequestBody
     /// Ends the wait for the server's word on the request's body.
     @exclusivity(unchecked) private var wordTimer: LoopTimer?
     /// As long as libcurl would wait.
@@ -56,18 +81,19 @@ final class HTTPTransfer: CurlUser, TimerTarget {
     /// What an exchange that ends counts for its TLS connection.
     private static let exchangeBytes: UInt64 = 64
     let reportsProgress: Bool
-    private let mayEndInCoding: Bool
+    let mayEndInCoding: Bool
     @exclusivity(unchecked) var tunnelAnswer = TunnelAnswer()
     /// Bytes that its TLS connection has been credited with.
     @exclusivity(unchecked) private var credited: UInt64 = 0
-    @exclusivity(unchecked) private var isFlooded = false
+    @exclusivity(unchecked) private(set) var isFlooded = false
 
     /// - Parameters:
     ///   - handle: made for the network that is meant.
     ///   - handles: where it goes when the exchange is over.
     init(
-        _ request: borrowing HTTPRequest, _ options: borrowing Options, by handle: CurlHandle,
-        backTo handles: CurlHandles? = nil, multi: CurlMulti, owner: any HTTPTransferOwner
+        _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions,
+        by handle: CurlHandle, backTo handles: CurlHandles? = nil, multi: CurlMulti,
+        owner: any HTTPTransferOwner
     ) throws(RealtimeError) {
         self.handle = handle
         reportsProgress = options.reportsProgress
@@ -77,7 +103,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         self.handles = handles
         self.multi = multi
         self.owner = owner
-        handle.worker = .passUnretained(self)
+        handle.calls(HTTPTransfer.calls, for: Unmanaged.passUnretained(self).toOpaque())
         try handle.prepare(request, options)
         try multi.add(self)
     }
@@ -113,7 +139,7 @@ final class HTTPTransfer: CurlUser, TimerTarget {
         // A handle whose exchange is done may go to another.
         if connectionToo, result == nil { handle.abandonConnection() }
         multi.remove(self)
-        handle.worker = nil
+        handle.dismiss()
         // One that was broken off may have something left.
         if result == CURLE_OK, !handle.wasRepeated { handles?.giveBack(handle) }
     }
@@ -323,71 +349,6 @@ final class HTTPTransfer: CurlUser, TimerTarget {
             multi.hasTold(step.produced)
             let piece = UnsafeRawBufferPointer(rebasing: turns.space[..<step.produced])
             owner?.received(piece, by: self)
-        }
-    }
-
-    private func failure(_ result: CURLcode) -> HTTPFailure? {
-        if result == CURLE_OK {
-            return isCut ? HTTPFailure(CurlFailure.cut(on: handle.way)) : unfinishedCoding
-        }
-        let isConnecting = handle.requestDelay == 0
-        let way = handle.way
-        if isFlooded {
-            return HTTPFailure(CurlFailure.flood(on: way), precedesRequest: isConnecting)
-        }
-        if isConnecting, result == CURLE_ABORTED_BY_CALLBACK {
-            return HTTPFailure(TunnelAnswer.error(on: way), precedesRequest: true)
-        }
-        if let error = CurlFailure.head(headReader, result, handle.errorText, on: way) {
-            return HTTPFailure(error, head: headReader.refused)
-        }
-        if let what = requestBody.failure {
-            return HTTPFailure(
-                RealtimeError(what.code, "the body of the request to \(way) \(what.text)"))
-        }
-        if handle.wasKeptBack || isStale(result) {
-            let text = "\(way) ended its connection before an answer"
-            return HTTPFailure(RealtimeError(.connectionLost, text), isStale: true)
-        }
-        if refusal.holds, !isAnswered {
-            return HTTPFailure(
-                RealtimeError(
-                    .connectionLost, "\(way) took no request on its HTTP/2 connection"),
-                precedesRequest: true)
-        }
-        let error = CurlFailure.error(
-            result, handle.errorText, of: easy, on: way, isConnecting: isConnecting)
-        return HTTPFailure(
-            error, precedesRequest: isConnecting,
-            isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
-            head: error.code == .protocolViolation ? headReader.refused : nil)
-    }
-
-    private var unfinishedCoding: HTTPFailure? {
-        do throws(ContentDecoder.Failure) {
-            try decoder?.finish()
-            return nil
-        } catch {
-            if case .cutShort = error, mayEndInCoding { return nil }
-            return HTTPFailure(error.error(from: "\(handle.way)"))
-        }
-    }
-
-    /// The end of its connection ended the answer, and may be a forged one: TLS says the end of the
-    /// data itself, by close_notify (RFC 9112 §9.8). HTTP/2 says the end of each stream.
-    private var isCut: Bool {
-        guard let tlsGuard = handle.tlsGuard, tlsGuard.pointee.is_cut else { return false }
-        return isEndedByClose && httpVersion < 20
-    }
-
-    /// Whether a connection that was kept was found dead (R6): libcurl sends again by itself what
-    /// it has, unless it was sending it still.
-    private func isStale(_ result: CURLcode) -> Bool {
-        switch result {
-        case CURLE_SEND_FAIL_REWIND: true
-        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
-            handle.wasReused && !headReader.hasBegun
-        default: false
         }
     }
 

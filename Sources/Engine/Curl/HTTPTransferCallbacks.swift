@@ -1,8 +1,20 @@
 import CShims
 import Glibc
 
-// What libcurl calls for a transfer.
+// What libcurl calls for a transfer, and how far an exchange has come.
 extension HTTPTransfer {
+    struct Progress: Equatable {
+        /// Bytes of bodies; the totals are 0 when they are not known.
+        var sent: UInt64 = 0
+        var toSend: UInt64 = 0
+        var received: UInt64 = 0
+        var toReceive: UInt64 = 0
+    }
+
+    static let calls = CurlCalls(
+        header: headerCame, body: bodyCame, bodyWanted: bodyWanted, progress: progressCame,
+        word: wordCame)
+
     /// Without a retain for each line: libcurl's multi handle holds who it works for.
     private static func with(
         _ user: UnsafeMutableRawPointer?, _ body: (HTTPTransfer) -> Int
@@ -12,10 +24,10 @@ extension HTTPTransfer {
                 $0.worker
             })
         else { return 0 }
-        return worker._withUnsafeGuaranteedRef(body)
+        return Unmanaged<HTTPTransfer>.fromOpaque(worker)._withUnsafeGuaranteedRef(body)
     }
 
-    static let headerCame: rt_curl_data_fn = { data, _, count, user in
+    private static let headerCame: rt_curl_data_fn = { data, _, count, user in
         with(user) { me in me.take(header: UnsafeRawBufferPointer(start: data, count: count)) }
     }
 
@@ -30,7 +42,7 @@ extension HTTPTransfer {
         return rest.isEmpty || take(line: rest) ? bytes.count : 0
     }
 
-    static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in
+    private static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in
         guard kind == CURLINFO_TEXT else { return 0 }
         return Int32(
             with(user) { me in
@@ -40,17 +52,17 @@ extension HTTPTransfer {
             })
     }
 
-    static let bodyCame: rt_curl_data_fn = { data, _, count, user in
+    private static let bodyCame: rt_curl_data_fn = { data, _, count, user in
         with(user) { me in me.take(body: UnsafeRawBufferPointer(start: data, count: count)) }
     }
 
-    static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
+    private static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
         with(user) { me in
             me.give(UnsafeMutableRawBufferPointer(start: data, count: capacity))
         }
     }
 
-    static let progressCame: rt_curl_progress_fn = {
+    private static let progressCame: rt_curl_progress_fn = {
         user, toReceive, received, toSend, sent in
         let progress = Progress(
             sent: UInt64(max(0, sent)), toSend: UInt64(max(0, toSend)),

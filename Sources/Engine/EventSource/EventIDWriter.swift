@@ -2,6 +2,29 @@ import Session
 import Synchronization
 import Wire
 
+/// Whose id is written. The loop's owner only.
+protocol EventIDSource: AnyObject {
+    /// The key of its ids.
+    var idKey: String { get }
+    var unstored: UnstoredID { get set }
+    /// Inside the handlers of an event.
+    var isReading: Bool { get }
+    /// The id could not be written.
+    func idFailed(_ error: RealtimeError)
+}
+
+/// The id of an event source that is to be stored.
+struct UnstoredID {
+    /// Its writer waits to write it.
+    var id: String?
+    /// The handler has not heard of it.
+    var untold: String?
+    /// When it may: once a second (C14).
+    var due = Instant(nanoseconds: 0)
+    /// It was told that the file cannot be used.
+    var isBroken = false
+}
+
 /// Writes the ids of all event sources on a loop that keep them in one file (C14): together, at
 /// most once a second, and with one patience for others who have the file's lock, since the loop
 /// stands still meanwhile. The loop's owner only.
@@ -10,7 +33,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
     private unowned let loop: Loop
     private let timer = LoopTimer()
     /// Those with an id that is to be written.
-    private var waiting: [EventSourceConnection] = []
+    private var waiting: [any EventIDSource] = []
     /// When that may be.
     private var due = Instant(nanoseconds: 0)
     /// For those who end, as they cannot try again: shared by all who do within a second.
@@ -24,16 +47,22 @@ final class EventIDWriter: TimerTarget, LoopResident {
 
     /// The loop's for this file, as its path was given.
     static func shared(_ path: String, on loop: Loop) -> EventIDWriter {
+        let writers = loop.local(Writers.self) { Writers() }
         let key = Array(path.utf8)
-        if let writer = loop.idWriters[key]?.writer { return writer }
-        loop.idWriters = loop.idWriters.filter { $0.value.writer != nil }
+        if let writer = writers.byPath[key]?.writer { return writer }
+        writers.byPath = writers.byPath.filter { $0.value.writer != nil }
         let writer = EventIDWriter(path, on: loop)
-        loop.idWriters[key] = Reference(writer: writer)
+        writers.byPath[key] = Reference(writer: writer)
         return writer
     }
 
+    /// Those of a loop. Unchecked because the loop's owner alone uses it.
+    private final class Writers: LoopLocal, @unchecked Sendable {
+        var byPath: [[UInt8]: Reference] = [:]
+    }
+
     /// It lives as long as its sources.
-    struct Reference {
+    private struct Reference {
         weak var writer: EventIDWriter?
     }
 
@@ -43,7 +72,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
     }
 
     /// The source has an id now, and had none.
-    func add(_ source: EventSourceConnection) {
+    func add(_ source: any EventIDSource) {
         waiting.append(source)
         guard !loop.isClosed.load(ordering: .acquiring) else { return finish(source) }
         if waiting.count == 1 {
@@ -53,9 +82,9 @@ final class EventIDWriter: TimerTarget, LoopResident {
     }
 
     /// The source ends: its id is written now or never.
-    func finish(_ source: EventSourceConnection) {
+    func finish(_ source: any EventIDSource) {
         guard source.unstored.id != nil else { return }
-        var failed: [(EventSourceConnection, RealtimeError)] = []
+        var failed: [(any EventIDSource, RealtimeError)] = []
         do throws(RealtimeError) {
             failed = try writeLast(of: source)
         } catch {
@@ -69,7 +98,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
     }
 
     func timeReached(_ now: Instant) {
-        var failed: [(EventSourceConnection, RealtimeError)] = []
+        var failed: [(any EventIDSource, RealtimeError)] = []
         do throws(RealtimeError) {
             var patience = EventIDWriter.patience
             failed = try write(&patience)
@@ -103,8 +132,8 @@ final class EventIDWriter: TimerTarget, LoopResident {
     }
 
     private func writeLast(
-        of ending: EventSourceConnection? = nil
-    ) throws(RealtimeError) -> [(EventSourceConnection, RealtimeError)] {
+        of ending: (any EventIDSource)? = nil
+    ) throws(RealtimeError) -> [(any EventIDSource, RealtimeError)] {
         let now = Loop.now()
         if now >= lastPatienceBegan + EventIDWriter.interval {
             (lastPatience, lastPatienceBegan) = (EventIDWriter.longPatience, now)
@@ -116,16 +145,16 @@ final class EventIDWriter: TimerTarget, LoopResident {
 
     /// - Returns: those whose ids there is no room for.
     private func write(
-        _ patience: inout Duration, of ending: EventSourceConnection? = nil
-    ) throws(RealtimeError) -> [(EventSourceConnection, RealtimeError)] {
-        var written: [EventSourceConnection] = []
+        _ patience: inout Duration, of ending: (any EventIDSource)? = nil
+    ) throws(RealtimeError) -> [(any EventIDSource, RealtimeError)] {
+        var written: [any EventIDSource] = []
         // Another's event whose handler ends this one is not done with.
-        func isReady(_ source: EventSourceConnection) -> Bool {
+        func isReady(_ source: any EventIDSource) -> Bool {
             source === ending || !source.isReading
         }
         let refused = try store.save(&patience) {
             written = waiting.filter(isReady)
-            return written.map { (key: $0.idPlace.key, id: $0.unstored.id ?? "") }
+            return written.map { (key: $0.idKey, id: $0.unstored.id ?? "") }
         }
         due = Loop.now() + EventIDWriter.interval
         waiting.removeAll(where: isReady)
@@ -136,7 +165,7 @@ final class EventIDWriter: TimerTarget, LoopResident {
         return refused.map { (written[$0], store.isFull) }
     }
 
-    private static func tell(_ failed: [(EventSourceConnection, RealtimeError)]) {
+    private static func tell(_ failed: [(any EventIDSource, RealtimeError)]) {
         for (source, error) in failed { source.idFailed(error) }
     }
 }

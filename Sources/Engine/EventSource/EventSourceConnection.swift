@@ -53,22 +53,10 @@ package final class EventSourceConnection: @unchecked Sendable {
     var isReading = false
     var endsBody = false
     var writer: EventIDWriter?
-    var unstored = Unstored()
+    var unstored = UnstoredID()
 
     struct HeldEnd {
         var failure: HTTPFailure?
-    }
-
-    /// The id that is to be stored.
-    struct Unstored {
-        /// Its writer waits to write it.
-        var id: String?
-        /// The handler has not heard of it.
-        var untold: String?
-        /// When it may: once a second (C14).
-        var due = Instant(nanoseconds: 0)
-        /// It was told that the file cannot be used.
-        var isBroken = false
     }
 
     /// What the caller may ask for at any time.

@@ -1,16 +1,6 @@
 package import Session
 package import Wire
 
-/// What the caller says when the server wants credentials.
-package enum CredentialsAnswer: Int32, Sendable {
-    /// There are none: the source fails.
-    case none = 0
-    /// They are in the headers now: the request goes out once more.
-    case ready = 1
-    /// They are being fetched: the source waits for `credentialsAreReady`.
-    case later = 2
-}
-
 /// What an event source calls, on its loop's thread, one at a time.
 ///
 /// Unchecked because handlers may be set on any thread and are called on the loop's: callers of the

@@ -3,7 +3,9 @@ import Wire
 
 // The last event id of an event source, and where it is kept (docs/eventsource.md, C14). The loop's
 // owner only.
-extension EventSourceConnection {
+extension EventSourceConnection: EventIDSource {
+    var idKey: String { idPlace.key }
+
     /// What cannot be used is told now, and not when the first id is written.
     /// - Returns: the id that is stored.
     func openStore(_ path: String) -> String? {

@@ -4,9 +4,10 @@ import Session
 import Synchronization
 package import Wire
 
-/// An event loop: one epoll descriptor over sockets, a timerfd and an eventfd, and one libcurl
-/// multi handle. It does nothing by itself; whoever embeds it drives it with `dispatch` or `run`,
-/// or gives it a thread with `start`.
+/// An event loop: one epoll descriptor over sockets, a timerfd and an eventfd. It does nothing by
+/// itself; whoever embeds it drives it with `dispatch` or `run`, or gives it a thread with `start`.
+///
+/// It knows no protocol. Each kind of objects keeps what its objects share in `local`.
 ///
 /// One thread at a time owns the loop's world: the one that dispatches, or one that makes a short
 /// call between two turns. `enter` claims it, `post` is the door for everyone else.
@@ -28,8 +29,9 @@ package final class Loop: @unchecked Sendable {
     let stopRequested = Atomic<Bool>(false)
     let thread = Mutex<LoopThread?>(nil)
     let joining = Mutex<Void>(())
-    private let forkGeneration: UInt32
+    let forkGeneration: UInt32
     let counters = LoopCounters()
+    let locals = LoopLocals()
     /// Owner only.
     private(set) var isTornDown = false
     /// Inside the call of `close` that tears down: what is told at the end may be told still.
@@ -38,52 +40,24 @@ package final class Loop: @unchecked Sendable {
     // The world: owner only.
     @exclusivity(unchecked) private var timers = LoopTimers()
     @exclusivity(unchecked) private var timerArmedAt: Instant?
-    @exclusivity(unchecked) private var slots: [Slot] = []
-    @exclusivity(unchecked) private var freeSlots: [Int] = []
+    @exclusivity(unchecked) private var sources = SourceTable()
     @exclusivity(unchecked) private var scheduled: [any LoopSource] = []
     @exclusivity(unchecked) private var scheduledNow: [any LoopSource] = []
     @exclusivity(unchecked) private var residents: [ObjectIdentifier: any LoopResident] = [:]
-    @exclusivity(unchecked) private var curlMulti: CurlMulti?
-    @exclusivity(unchecked) private var isCurlScheduled = false
-    private var reachability: Reachability?
-    @exclusivity(unchecked) var idWriters: [[UInt8]: EventIDWriter.Reference] = [:]
-    let networkWatch = Mutex(NetworkWatch.none)
-    private var receiveStorage: UnsafeMutableRawBufferPointer?
-    /// Assembled messages that wait to be handed on together; empty between two reads.
-    @exclusivity(unchecked) var batch: [rt_message] = []
-    /// Storage for what is sent, lent to one connection after the other.
-    @exclusivity(unchecked) var spareOutgoing = ByteBuffer()
-    /// Storage for messages that are assembled, lent likewise.
-    @exclusivity(unchecked) var spareAssembly = ByteBuffer()
-    /// The most of what is sent that is kept.
-    static let spareBytes = 1 << 20
-    /// Options of the connection that began last.
-    private var lastOptions: Shared<WebSocketConfiguration>?
-    private var wholeStorage: UnsafeMutableBufferPointer<rt_message>?
-    /// Masking keys for all connections of the loop.
-    let maskKeys = MaskKeys { rt_random_bytes($0.baseAddress, $0.count) }
+    @exclusivity(unchecked) private var multiplexer: (any LoopMultiplexer)?
+    @exclusivity(unchecked) private var isMultiplexerScheduled = false
     private let readyEvents: UnsafeMutablePointer<rt_ready>
     private static let eventsPerTurn: Int32 = 128
 
-    private struct Slot {
-        var source: (any LoopSource)?
-        var generation: UInt32
-    }
-
-    /// epoll tokens: a slot's index and generation, or one of these; a curl socket has bit 62 set.
+    /// epoll tokens: a source's, or one of these; a socket of the multiplexer's has bit 62 set.
     private static let timerToken = UInt64.max
     private static let wakeToken = UInt64.max - 1
-    private static let curlBit: UInt64 = 1 << 62
+    private static let multiplexerBit: UInt64 = 1 << 62
 
     /// What one connection may read in one turn, so that none starves the others.
-    static let bytesPerTurn = 1 << 20
+    static let bytesPerTurn = ReadShare.most
     /// What each may read in this turn.
     @exclusivity(unchecked) private(set) var readShare = Loop.bytesPerTurn
-    /// One read; one buffer of this size serves all connections of the loop.
-    static let receiveBytes = 256 << 10
-
-    /// The most messages that are handed on together.
-    static let messagesPerBatch = 4096
 
     package init() throws(RealtimeError) {
         descriptor = rt_epoll_create()
@@ -106,32 +80,9 @@ package final class Loop: @unchecked Sendable {
         for descriptor in [wakeDescriptor, timerDescriptor, descriptor] where descriptor >= 0 {
             _ = Glibc.close(descriptor)
         }
-        receiveStorage?.deallocate()
-        wholeStorage?.deallocate()
         readyEvents.deallocate()
-        // One that was not closed: libcurl's timer keeps its target, which owns the timer.
+        // One that was not closed: the multiplexer's timer keeps its target, which owns the timer.
         timers.removeAll()
-    }
-
-    /// Whether this process is a fork of the one that made the loop.
-    package var isForked: Bool { forkGeneration != rt_fork_generation() }
-
-    package func checkNotForked() throws(RealtimeError) {
-        if isForked {
-            throw RealtimeError(
-                .forked, "this loop was made before a fork; make a new one in the child process")
-        }
-    }
-
-    package func checkUsable() throws(RealtimeError) {
-        try checkNotForked()
-        if isClosed.load(ordering: .acquiring) {
-            throw RealtimeError(.closed, "the loop was freed")
-        }
-    }
-
-    static func systemError(_ what: String, _ code: Int32) -> RealtimeError {
-        RealtimeError(.system, "\(what): \(String(cString: strerror(code))) (errno \(code))")
     }
 
     // MARK: Driving
@@ -172,15 +123,15 @@ package final class Loop: @unchecked Sendable {
         counters.events.grow(by: UInt64(count))
         let ready = Int(count) + scheduled.count
         readShare = ReadShare.of(ready: ready)
-        curlMulti?.beginTurn(ready: ready)
+        multiplexer?.beginTurn(ready: ready)
         for index in 0..<Int(count) where !isClosed.load(ordering: .relaxed) {
             handle(readyEvents[index])
         }
-        curlMulti?.handleReady()
+        multiplexer?.handleReady()
         runTimers()
         runJobs()
         runScheduled()
-        runCurl()
+        runMultiplexer()
         if isClosed.load(ordering: .acquiring) { tearDown() }
         armTimerDescriptor()
     }
@@ -195,14 +146,9 @@ package final class Loop: @unchecked Sendable {
             rt_counter_drain(wakeDescriptor)
             // An exchange: it orders what the posters did before it on every machine.
             _ = wakePending.exchange(false, ordering: .sequentiallyConsistent)
-        case let token where token & Loop.curlBit != 0:
-            curlMulti?.sockets.isReady(Int32(truncatingIfNeeded: token), ready.events)
-        case let token:
-            let index = Int(UInt32(truncatingIfNeeded: token))
-            guard index < slots.count, slots[index].generation == UInt32(token >> 32) else {
-                return
-            }
-            slots[index].source?.ready(ready.events)
+        case let token where token & Loop.multiplexerBit != 0:
+            multiplexer?.isReady(Int32(truncatingIfNeeded: token), ready.events)
+        case let token: sources[token]?.ready(ready.events)
         }
     }
 
@@ -211,8 +157,8 @@ package final class Loop: @unchecked Sendable {
         let now = Loop.now()
         guard earliest <= now else { return }
         // An answer that has come is in time, however late the loop's turn is.
-        curlMulti?.finish()
-        let limit = timers.limit(at: now, curlMulti?.sockets.progress)
+        multiplexer?.finish()
+        let limit = timers.limit(at: now, multiplexer?.progress)
         while !isClosed.load(ordering: .relaxed),
             let target = timers.popDue(now, ownUntil: limit)
         {
@@ -245,13 +191,13 @@ package final class Loop: @unchecked Sendable {
     }
 
     /// Behind what was scheduled, so that what that begins goes out in this turn.
-    private func runCurl() {
-        guard isCurlScheduled else { return }
-        isCurlScheduled = false
-        if !isClosed.load(ordering: .relaxed) { curlMulti?.turn() }
+    private func runMultiplexer() {
+        guard isMultiplexerScheduled else { return }
+        isMultiplexerScheduled = false
+        if !isClosed.load(ordering: .relaxed) { multiplexer?.turn() }
     }
 
-    private var hasScheduled: Bool { !scheduled.isEmpty || isCurlScheduled }
+    private var hasScheduled: Bool { !scheduled.isEmpty || isMultiplexerScheduled }
 
     /// One that is too early stays: most timers are limits that are not reached, one behind
     /// another, and a turn for nothing, once, costs less than two system calls for each.
@@ -285,8 +231,13 @@ package final class Loop: @unchecked Sendable {
         if !isTornDown { scheduled.append(source) }
     }
 
-    /// Has the turn of libcurl's multi handle at the end of this turn, or of the next.
-    func scheduleCurl() { isCurlScheduled = true }
+    /// Gives the multiplexer its turn at the end of this turn, or of the next.
+    func scheduleMultiplexer() { isMultiplexerScheduled = true }
+
+    /// Has `multiplexer` take part in each turn, until the loop's end.
+    func attach(_ multiplexer: any LoopMultiplexer) {
+        if !isTornDown { self.multiplexer = multiplexer }
+    }
 
     func arm(_ timer: LoopTimer, _ target: any TimerTarget, at deadline: Instant) {
         if !isTornDown { timers.arm(timer, target, at: deadline) }
@@ -308,13 +259,10 @@ package final class Loop: @unchecked Sendable {
         _ source: any LoopSource, descriptor socket: Int32, events: UInt32
     ) throws(RealtimeError) -> UInt64 {
         try checkUsable()
-        let index = freeSlots.popLast() ?? slots.count
-        if index == slots.count { slots.append(Slot(source: nil, generation: 0)) }
-        slots[index].source = source
-        let token = UInt64(slots[index].generation) << 32 | UInt64(index)
+        let token = sources.add(source)
         guard rt_epoll_add(descriptor, socket, events, token) == 0 else {
             let cause = errno
-            release(slot: index)
+            sources.remove(token)
             throw Loop.systemError("watching a socket", cause)
         }
         return token
@@ -338,60 +286,12 @@ package final class Loop: @unchecked Sendable {
 
     func remove(_ token: UInt64, descriptor socket: Int32) {
         _ = rt_epoll_remove(descriptor, socket)
-        release(slot: Int(UInt32(truncatingIfNeeded: token)))
+        sources.remove(token)
     }
 
-    private func release(slot index: Int) {
-        slots[index].source = nil
-        // 30 bits, so that a token never reaches the curl bit.
-        slots[index].generation = (slots[index].generation + 1) & 0x3FFF_FFFF
-        freeSlots.append(index)
-    }
-
-    /// What epoll says for a socket of libcurl's.
-    static func curlToken(_ socket: Int32) -> UInt64 {
-        curlBit | UInt64(UInt32(bitPattern: socket))
-    }
-
-    /// libcurl's multi handle, made at the first connection.
-    func curl() throws(RealtimeError) -> CurlMulti {
-        if let curlMulti { return curlMulti }
-        let made = try CurlMulti(loop: self)
-        curlMulti = made
-        return made
-    }
-
-    /// The reachability of all who are given none of their own, made at the first use.
-    func defaultReachability() throws(RealtimeError) -> Reachability {
-        if let reachability { return reachability }
-        let made = try Reachability(on: self, mode: .auto)
-        reachability = made
-        return made
-    }
-
-    /// The buffer that every read of this loop goes into; valid until the next read.
-    func receiveBuffer() -> UnsafeMutableRawBufferPointer {
-        if let receiveStorage { return receiveStorage }
-        let made = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: Loop.receiveBytes, alignment: 64)
-        receiveStorage = made
-        return made
-    }
-
-    /// Where the whole messages of a read are noted; valid until the next read.
-    func wholeMessages() -> UnsafeMutableBufferPointer<rt_message> {
-        if let wholeStorage { return wholeStorage }
-        let made = UnsafeMutableBufferPointer<rt_message>.allocate(capacity: Loop.messagesPerBatch)
-        made.initialize(repeating: rt_message())
-        wholeStorage = made
-        return made
-    }
-
-    /// Options that say the same as those of the connection before are kept once for both.
-    func shared(_ options: Shared<WebSocketConfiguration>) -> Shared<WebSocketConfiguration> {
-        if let lastOptions, lastOptions.value == options.value { return lastOptions }
-        lastOptions = options
-        return options
+    /// What epoll says for a socket of the multiplexer's.
+    static func multiplexerToken(_ socket: Int32) -> UInt64 {
+        multiplexerBit | UInt64(UInt32(bitPattern: socket))
     }
 
     // MARK: The end
@@ -431,19 +331,17 @@ package final class Loop: @unchecked Sendable {
         jobCount.subtract(jobs.count, ordering: .releasing)
         let callers = callerTimers.withLock { $0.removeAll() }
         timers.removeAll()
-        for slot in slots { slot.source?.loopClosed() }
+        for source in sources.all { source.loopClosed() }
         let waiting = scheduled
         scheduled = []
         for source in waiting { source.loopClosed() }
         let residents = residents.values
         self.residents = [:]
         for resident in residents { resident.loopClosed() }
-        curlMulti?.close()
-        curlMulti = nil
-        isCurlScheduled = false
-        // It keeps the loop, as every object does.
-        reachability = nil
-        networkWatch.withLock { $0 = .none }
+        multiplexer?.close()
+        multiplexer = nil
+        isMultiplexerScheduled = false
+        locals.removeAll()
         // User data is destroyed here, outside every lock.
         withExtendedLifetime((jobs, callers)) {}
     }

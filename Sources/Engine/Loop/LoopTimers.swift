@@ -40,7 +40,7 @@ struct LoopTimers {
     }
 
     /// Up to when timers of the loop's own may have been due to fire now.
-    mutating func limit(at now: Instant, _ sockets: CurlSockets.Progress?) -> Instant {
+    mutating func limit(at now: Instant, _ sockets: ReadyProgress?) -> Instant {
         guard let sockets, sockets.handled < sockets.queued else {
             barrier = nil
             return now

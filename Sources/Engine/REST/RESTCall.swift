@@ -64,7 +64,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             return client.session.failed(id, error, now: Loop.now())
         }
         let policy = self.request.policy
-        var options = HTTPTransfer.Options()
+        var options = HTTPTransferOptions()
         options.connectTimeout = policy.connectTimeout
         options.decodes = client.configuration.pointee.http.compression
         options.offersHTTP2 = client.configuration.pointee.http.http2
@@ -74,7 +74,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         options.reportsProgress = handlers.progress != nil || RESTCall.isLong(request.body)
         (sentBytes, bytesToSend) = (0, 0)
         do throws(RealtimeError) {
-            let multi = try client.loop.curl()
+            let multi = try CurlMulti.of(client.loop)
             let transfer = try HTTPTransfer(
                 request, options, by: client.handle(for: request.url, on: multi),
                 backTo: client.handles, multi: multi, owner: self)

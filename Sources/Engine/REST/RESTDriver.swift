@@ -13,7 +13,7 @@ extension RESTClient: LoopSource, LoopResident, TimerTarget, ReachabilityObserve
         session.renewsCredentials = credentials != nil
         session.setCredential(takeInitialCredential() ?? configuration.pointee.authorization)
         // Without a monitor everything counts as reachable.
-        reachability = reachability ?? (try? loop.defaultReachability())
+        reachability = reachability ?? (try? Reachability.of(loop))
         reachability?.add(self)
     }
 

@@ -13,7 +13,7 @@ protocol ReachabilityObserver: AnyObject {
 /// says, or always. Offline is a state, not an error: who asks makes no attempt and counts none.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
-package final class Reachability: @unchecked Sendable {
+package final class Reachability: LoopLocal, @unchecked Sendable {
     package enum Mode: Int32, Sendable {
         /// By the kernel's links, addresses and routes; as `always` where it does not show them.
         case auto = 0
@@ -23,6 +23,7 @@ package final class Reachability: @unchecked Sendable {
     }
 
     package let loop: Loop
+    private let watch: NetworkWatch
 
     // Any thread.
     private let modeNumber: Atomic<Int32>
@@ -45,8 +46,16 @@ package final class Reachability: @unchecked Sendable {
     package init(on loop: Loop, mode: Mode) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop
+        watch = NetworkWatch.of(loop)
         modeNumber = Atomic(mode.rawValue)
         begin(mode)
+    }
+
+    /// The one for all who are given none of their own, made at the first use.
+    static func of(_ loop: Loop) throws(RealtimeError) -> Reachability {
+        try loop.local(Reachability.self) { () throws(RealtimeError) in
+            try Reachability(on: loop, mode: .auto)
+        }
     }
 
     package var mode: Mode { Mode(rawValue: modeNumber.load(ordering: .relaxed)) ?? .always }
@@ -54,7 +63,7 @@ package final class Reachability: @unchecked Sendable {
     /// Whether a host known by name counts as reachable. Any thread.
     package var isOnline: Bool {
         switch mode {
-        case .auto: loop.networkMonitor?.isOnline.load(ordering: .relaxed) ?? true
+        case .auto: watch.monitor?.isOnline.load(ordering: .relaxed) ?? true
         case .manual: manualOnline.load(ordering: .relaxed)
         case .always: true
         }
@@ -62,7 +71,7 @@ package final class Reachability: @unchecked Sendable {
 
     /// Whether an attempt to connect there makes sense now. The loop's owner only.
     package func isReachable(_ url: HTTPURL, by network: NetworkConfiguration) -> Bool {
-        guard mode == .auto, let monitor = loop.networkMonitor else { return isOnline }
+        guard mode == .auto, let monitor = watch.monitor else { return isOnline }
         return monitor.reaches(
             ReachabilityTarget.hosts(of: url, by: network) { name in
                 getenv(name).map { String(cString: $0) }
@@ -122,7 +131,9 @@ package final class Reachability: @unchecked Sendable {
     }
 
     /// Something may have changed: told in the loop's turn, never inside a call.
-    func changed() {
+    func networkChanged() { changed() }
+
+    private func changed() {
         changes &+= 1
         guard !isScheduled else { return }
         isScheduled = true
@@ -130,7 +141,7 @@ package final class Reachability: @unchecked Sendable {
     }
 
     private func begin(_ mode: Mode) {
-        let monitor = mode == .auto ? loop.watchNetwork() : loop.networkMonitor
+        let monitor = mode == .auto ? watch.start(on: loop) : watch.monitor
         guard let monitor else { return }
         loop.perform { [self] in
             // Asked anew: another call may have set another mode meanwhile.
@@ -139,7 +150,7 @@ package final class Reachability: @unchecked Sendable {
     }
 }
 
-extension Reachability: LoopSource {
+extension Reachability: LoopSource, NetworkObserver {
     func turn() {
         isScheduled = false
         for observer in observers.values { observer.object?.reachabilityChanged() }
@@ -158,48 +169,5 @@ extension Reachability: LoopSource {
     func loopClosed() {
         observers = [:]
         replaceOnChange(with: nil)
-    }
-}
-
-/// What a loop knows of the network.
-enum NetworkWatch {
-    /// Nobody asked.
-    case none
-    case monitor(NetworkMonitor)
-    /// The system does not show it.
-    case unavailable
-}
-
-extension Loop {
-    /// The one that watches for this loop, if any does. Any thread.
-    var networkMonitor: NetworkMonitor? {
-        networkWatch.withLock { watch in
-            if case .monitor(let monitor) = watch { monitor } else { nil }
-        }
-    }
-
-    /// The same, made at the first use; nil where the system does not show its network. Any thread.
-    func watchNetwork() -> NetworkMonitor? {
-        let (monitor, failure) = networkWatch.withLock {
-            watch -> (NetworkMonitor?, RealtimeError?) in
-            switch watch {
-            case .monitor(let monitor): return (monitor, nil)
-            case .unavailable: return (nil, nil)
-            case .none:
-                do throws(RealtimeError) {
-                    let monitor = try NetworkMonitor(self)
-                    watch = .monitor(monitor)
-                    return (monitor, nil)
-                } catch {
-                    watch = .unavailable
-                    return (nil, error)
-                }
-            }
-        }
-        if let failure {
-            Log.write(.warning, "reachability \"auto\" counts as \"always\": \(failure.message)")
-        }
-        if let monitor { perform { monitor.attach() } }
-        return monitor
     }
 }

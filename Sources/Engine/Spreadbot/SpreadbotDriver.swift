@@ -14,7 +14,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         configuration = options.configuration
         session = SpreadbotSession(configuration)
         // Without a monitor everything counts as reachable.
-        reachability = options.reachability ?? (try? loop.defaultReachability())
+        reachability = options.reachability ?? (try? Reachability.of(loop))
         reachability?.add(self)
         loop.addResident(self)
         isResident = true

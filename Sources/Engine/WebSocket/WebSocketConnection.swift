@@ -22,6 +22,7 @@ public enum WebSocketState: Int32, Sendable {
 /// the loop's owner touches them, without that lock.
 package final class WebSocketConnection: @unchecked Sendable {
     package let loop: Loop
+    let pool: WebSocketPool
     // Exclusive access to these is by `setting`, then by the loop's claim; the dynamic check of
     // each would cost a tenth of a message.
     @exclusivity(unchecked) private var options: Shared<WebSocketConfiguration>
@@ -49,6 +50,11 @@ package final class WebSocketConnection: @unchecked Sendable {
 
     // The loop's owner only.
     @exclusivity(unchecked) var phase = Phase.idle
+    /// In memory of its own, which costs no reference count with each use.
+    @exclusivity(unchecked) var session: UnsafeMutablePointer<WebSocketSession>?
+    let timer = LoopTimer()
+    var openDeadline: Instant?
+    // These lie in the gap behind it.
     /// The attempt came to a connection: what failed, failed behind it.
     var reachedServer = false
     @exclusivity(unchecked) var isScheduled = false
@@ -60,10 +66,6 @@ package final class WebSocketConnection: @unchecked Sendable {
     var mayReconfigure = false
     /// Of a Spreadbot connection, which says itself what comes of its legs.
     var isLeg = false
-    /// In memory of its own, which costs no reference count with each use.
-    @exclusivity(unchecked) var session: UnsafeMutablePointer<WebSocketSession>?
-    let timer = LoopTimer()
-    var openDeadline: Instant?
     @exclusivity(unchecked) var watch = Watch()
     /// Bytes that were read and then not wanted, by a pause.
     var held = ByteBuffer()
@@ -149,6 +151,7 @@ package final class WebSocketConnection: @unchecked Sendable {
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         self.loop = loop
+        pool = WebSocketPool.of(loop)
         options = Shared(try WebSocketConfiguration(url: url))
         sendLimits.set(options.value)
     }
@@ -181,7 +184,7 @@ package final class WebSocketConnection: @unchecked Sendable {
     var currentURL: HTTPURL { attempt?.value.url ?? configuration.url }
 
     /// Connections of a loop with the same options share them.
-    func shareOptions() { options = loop.shared(options) }
+    func shareOptions() { options = pool.shared(options) }
 
     package var sendHighWaterBytes: Int { sendLimits.highWater }
 

@@ -41,7 +41,7 @@ extension WebSocketConnection {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
         if session.pointee.outgoing.capacity == 0 {
-            swap(&session.pointee.outgoing, &loop.spareOutgoing)
+            swap(&session.pointee.outgoing, &pool.spareOutgoing)
         }
         try session.pointee.send(kind, bytes, compression: compression)
         queued()
@@ -242,10 +242,10 @@ extension WebSocketConnection {
     private func returnOutgoing() {
         guard let session, session.pointee.outgoing.isEmpty, session.pointee.outgoing.capacity > 0
         else { return }
-        if session.pointee.outgoing.capacity <= Loop.spareBytes,
-            session.pointee.outgoing.capacity > loop.spareOutgoing.capacity
+        if session.pointee.outgoing.capacity <= WebSocketPool.spareBytes,
+            session.pointee.outgoing.capacity > pool.spareOutgoing.capacity
         {
-            swap(&session.pointee.outgoing, &loop.spareOutgoing)
+            swap(&session.pointee.outgoing, &pool.spareOutgoing)
         }
         session.pointee.outgoing.removeAll(keeping: 0)
     }

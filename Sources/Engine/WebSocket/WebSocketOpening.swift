@@ -64,7 +64,8 @@ extension WebSocketConnection {
         do throws(RealtimeError) {
             let connect = try CurlConnect(
                 to: currentURL, by: configuration.network,
-                within: openDeadline.map { $0 - Loop.now() }, multi: loop.curl(), owner: self)
+                within: openDeadline.map { $0 - Loop.now() }, multi: CurlMulti.of(loop),
+                owner: self)
             phase = .connecting(connect)
             log("connecting to \(currentURL.displayName)")
         } catch {
@@ -144,7 +145,7 @@ extension WebSocketConnection {
         let session = UnsafeMutablePointer<WebSocketSession>.allocate(capacity: 1)
         session.initialize(
             to: WebSocketSession(
-                configuration: configuration, deflate: outcome.deflate, keys: loop.maskKeys,
+                configuration: configuration, deflate: outcome.deflate, keys: pool.maskKeys,
                 now: Loop.now()))
         // For bytes that arrived together with the handshake's answer.
         session.pointee.allow(inflating: Loop.bytesPerTurn)
@@ -181,7 +182,8 @@ extension WebSocketConnection {
 }
 
 extension WebSocketConnection: CurlConnectOwner {
-    func connected(_ transport: Transport) {
+    func connected(_ socket: Int32, _ curl: CurlConnect?) {
+        let transport = Transport(socket, curl)
         reachedServer = true
         var nonce = [UInt8](repeating: 0, count: 16)
         nonce.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }

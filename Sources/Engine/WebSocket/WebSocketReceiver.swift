@@ -25,7 +25,7 @@ extension WebSocketConnection {
             }
             let limit = min(share, session?.pointee.takeReadLimit() ?? .max)
             let buffer = UnsafeMutableRawBufferPointer(
-                rebasing: loop.receiveBuffer().prefix(limit))
+                rebasing: pool.receiveBuffer().prefix(limit))
             switch transport.read(into: buffer) {
             case .bytes(let count, let isDrained):
                 share -= count
@@ -85,10 +85,10 @@ extension WebSocketConnection {
             if handlers.messages == nil {
                 deliverOne(kind, range, handlers.message)
             } else {
-                loop.batch.append(rt_message(kind, range))
+                pool.batch.append(rt_message(kind, range))
                 deliverAssembled()
             }
-            session?.pointee.exchangeStorage(&loop.spareAssembly)
+            session?.pointee.exchangeStorage(&pool.spareAssembly)
         case .failed, .deliverFirst: handle(step)
         case .needMoreBytes, .message, .piece, .nothing, .pong, .closed, .allowanceSpent: break
         }
@@ -120,15 +120,15 @@ extension WebSocketConnection {
     /// Walks the session over `input`, with storage of the loop's for what must be assembled.
     /// - Returns: the count of bytes used.
     private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
-        session?.pointee.exchangeStorage(&loop.spareAssembly)
-        defer { session?.pointee.exchangeStorage(&loop.spareAssembly) }
+        session?.pointee.exchangeStorage(&pool.spareAssembly)
+        defer { session?.pointee.exchangeStorage(&pool.spareAssembly) }
         return walkSession(over: input, from: start)
     }
 
     /// Hands on what the session finds in `input`; the count of bytes used.
     private func walkSession(over input: UnsafeRawBufferPointer, from start: Int) -> Int {
         let now = Loop.now()
-        let whole = loop.wholeMessages()
+        let whole = pool.wholeMessages()
         // Retained once for all.
         let tellOne = handlers.messages == nil ? handlers.message : nil
         var offset = start
@@ -169,8 +169,8 @@ extension WebSocketConnection {
                 if handlers.messages == nil {
                     deliverOne(kind, range, tellOne)
                 } else {
-                    loop.batch.append(rt_message(kind, range))
-                    if range.upperBound >= Loop.receiveBytes { deliverAssembled() }
+                    pool.batch.append(rt_message(kind, range))
+                    if range.upperBound >= WebSocketPool.receiveBytes { deliverAssembled() }
                 }
             case .piece(let kind, let range, let isFirst, let isLast):
                 session?.pointee.received(messagesAt: now)
@@ -294,13 +294,13 @@ extension WebSocketConnection {
 
     /// Hands on the assembled messages that wait for the batch; in a pause too.
     private func deliverAssembled() {
-        guard !loop.batch.isEmpty else { return }
+        guard !pool.batch.isEmpty else { return }
         // Empty messages alone have no buffer behind them.
         let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
         if verdict != .drop {
-            loop.batch.withUnsafeBufferPointer { handlers.messages?(base, $0) }
+            pool.batch.withUnsafeBufferPointer { handlers.messages?(base, $0) }
         }
-        loop.batch.removeAll(keepingCapacity: true)
+        pool.batch.removeAll(keepingCapacity: true)
         session?.pointee.discardDelivered()
     }
 

@@ -51,7 +51,7 @@ extension WebSocketConnection {
     /// The one given, or the loop's own; nil where there is none, and every host counts as
     /// reachable.
     private var observedReachability: Reachability? {
-        reachability ?? (try? loop.defaultReachability())
+        reachability ?? (try? Reachability.of(loop))
     }
 
     private func isReachable() -> Bool {

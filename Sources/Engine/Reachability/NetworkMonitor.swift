@@ -4,6 +4,11 @@ import Session
 import Synchronization
 import Wire
 
+/// Who wants to know when the network has changed.
+protocol NetworkObserver: AnyObject {
+    func networkChanged()
+}
+
 /// Watches the machine's links, addresses and routes by rtnetlink: one for each loop that asks.
 ///
 /// What the kernel tells of changes is not read: that something changed is reason enough to ask
@@ -34,7 +39,7 @@ final class NetworkMonitor: @unchecked Sendable {
     let isOnline: Atomic<Bool>
 
     private struct Listener {
-        weak var object: Reachability?
+        weak var object: (any NetworkObserver)?
     }
 
     /// Looks once. Any thread.
@@ -93,11 +98,11 @@ final class NetworkMonitor: @unchecked Sendable {
         token = nil
     }
 
-    func add(_ listener: Reachability) {
+    func add(_ listener: any NetworkObserver) {
         listeners[ObjectIdentifier(listener)] = Listener(object: listener)
     }
 
-    func remove(_ listener: Reachability) { listeners[ObjectIdentifier(listener)] = nil }
+    func remove(_ listener: any NetworkObserver) { listeners[ObjectIdentifier(listener)] = nil }
 
     /// Whether a connection to one of these may succeed, by what the kernel knows now: a failure is
     /// often noticed before the news of its cause is read.
@@ -180,7 +185,7 @@ final class NetworkMonitor: @unchecked Sendable {
         guard owesNews else { return }
         owesNews = false
         listeners = listeners.filter { $0.value.object != nil }
-        for listener in listeners.values { listener.object?.changed() }
+        for listener in listeners.values { listener.object?.networkChanged() }
     }
 
     /// Asks for everything. An answer of the kernel's is there when the question was sent, so that

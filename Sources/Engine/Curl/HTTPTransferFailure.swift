@@ -1,0 +1,71 @@
+import CShims
+import Session
+import Wire
+
+// Why an exchange has failed.
+extension HTTPTransfer {
+    func failure(_ result: CURLcode) -> HTTPFailure? {
+        if result == CURLE_OK {
+            return isCut ? HTTPFailure(CurlFailure.cut(on: handle.way)) : unfinishedCoding
+        }
+        let isConnecting = handle.requestDelay == 0
+        let way = handle.way
+        if isFlooded {
+            return HTTPFailure(CurlFailure.flood(on: way), precedesRequest: isConnecting)
+        }
+        if isConnecting, result == CURLE_ABORTED_BY_CALLBACK {
+            return HTTPFailure(TunnelAnswer.error(on: way), precedesRequest: true)
+        }
+        if let error = CurlFailure.head(headReader, result, handle.errorText, on: way) {
+            return HTTPFailure(error, head: headReader.refused)
+        }
+        if let what = requestBody.failure {
+            return HTTPFailure(
+                RealtimeError(what.code, "the body of the request to \(way) \(what.text)"))
+        }
+        if handle.wasKeptBack || isStale(result) {
+            let text = "\(way) ended its connection before an answer"
+            return HTTPFailure(RealtimeError(.connectionLost, text), isStale: true)
+        }
+        if refusal.holds, !isAnswered {
+            return HTTPFailure(
+                RealtimeError(
+                    .connectionLost, "\(way) took no request on its HTTP/2 connection"),
+                precedesRequest: true)
+        }
+        let error = CurlFailure.error(
+            result, handle.errorText, of: easy, on: way, isConnecting: isConnecting)
+        return HTTPFailure(
+            error, precedesRequest: isConnecting,
+            isFinal: result == CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+            head: error.code == .protocolViolation ? headReader.refused : nil)
+    }
+
+    private var unfinishedCoding: HTTPFailure? {
+        do throws(ContentDecoder.Failure) {
+            try decoder?.finish()
+            return nil
+        } catch {
+            if case .cutShort = error, mayEndInCoding { return nil }
+            return HTTPFailure(error.error(from: "\(handle.way)"))
+        }
+    }
+
+    /// The end of its connection ended the answer, and may be a forged one: TLS says the end of the
+    /// data itself, by close_notify (RFC 9112 §9.8). HTTP/2 says the end of each stream.
+    private var isCut: Bool {
+        guard let tlsGuard = handle.tlsGuard, tlsGuard.pointee.is_cut else { return false }
+        return isEndedByClose && httpVersion < 20
+    }
+
+    /// Whether a connection that was kept was found dead (R6): libcurl sends again by itself what
+    /// it has, unless it was sending it still.
+    private func isStale(_ result: CURLcode) -> Bool {
+        switch result {
+        case CURLE_SEND_FAIL_REWIND: true
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
+            handle.wasReused && !headReader.hasBegun
+        default: false
+        }
+    }
+}

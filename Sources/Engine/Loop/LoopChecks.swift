@@ -1,0 +1,28 @@
+import CShims
+import Glibc
+import Synchronization
+package import Wire
+
+// Whether a loop can be used. Any thread.
+extension Loop {
+    /// Whether this process is a fork of the one that made the loop.
+    package var isForked: Bool { forkGeneration != rt_fork_generation() }
+
+    package func checkNotForked() throws(RealtimeError) {
+        if isForked {
+            throw RealtimeError(
+                .forked, "this loop was made before a fork; make a new one in the child process")
+        }
+    }
+
+    package func checkUsable() throws(RealtimeError) {
+        try checkNotForked()
+        if isClosed.load(ordering: .acquiring) {
+            throw RealtimeError(.closed, "the loop was freed")
+        }
+    }
+
+    static func systemError(_ what: String, _ code: Int32) -> RealtimeError {
+        RealtimeError(.system, "\(what): \(String(cString: strerror(code))) (errno \(code))")
+    }
+}

@@ -1,0 +1,23 @@
+/// Drives many sockets of its own in the loop's epoll: libcurl's multi handle. A loop has one at
+/// most, which takes part in each turn. All are called by the loop's owner, in this order.
+protocol LoopMultiplexer: AnyObject {
+    /// - Parameter ready: how many sockets may be ready, of any kind.
+    func beginTurn(ready: Int)
+    /// epoll says that a socket of its own is ready.
+    func isReady(_ socket: Int32, _ events: UInt32)
+    /// Looks at the sockets that are ready, at some of them in a later turn.
+    func handleReady()
+    /// Reports what has come: timers that are due fire next.
+    func finish()
+    var progress: ReadyProgress { get }
+    /// The turn that `Loop.scheduleMultiplexer` asked for.
+    func turn()
+    /// The loop is over.
+    func close()
+}
+
+/// How many sockets were ready ever, and how many of those were looked at.
+struct ReadyProgress {
+    var queued: UInt64 = 0
+    var handled: UInt64 = 0
+}
