@@ -150,7 +150,7 @@ public final class REST: Sendable {
                 return try await withCheckedThrowingContinuation { continuation in
                     builder.handlers.done = { continuation.resume(with: REST.result($0)) }
                     do {
-                        try client.send(builder) { sent in number.withLock { $0 = sent } }
+                        try builder.send { sent in number.withLock { $0 = sent } }
                     } catch {
                         builder.handlers.done = nil
                         continuation.resume(throwing: error)
@@ -177,7 +177,7 @@ public final class REST: Sendable {
     ) throws -> ID {
         let builder = try request.builder(client)
         builder.handlers.done = { done(REST.result($0)) }
-        return ID(number: try client.send(builder))
+        return ID(number: try builder.send())
     }
 
     /// Ends a request that was sent with a callback, which is called with `.cancelled`. One that

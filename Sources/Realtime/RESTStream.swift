@@ -119,7 +119,7 @@ extension REST {
                     }
                 }
                 do {
-                    try client.send(builder) { exchange.set($0) }
+                    try builder.send { exchange.set($0) }
                 } catch {
                     builder.handlers.done = nil
                     continuation.resume(throwing: error)

@@ -147,6 +147,6 @@ extension RESTRequestBuilder {
             }
         }
         defer { changeHandlers { $0.done = nil } }
-        return try client.send(self)
+        return try send()
     }
 }

@@ -97,7 +97,7 @@ final class RESTClientModel {
     func passToNext() -> Duration? {
         let start = now
         repeat {
-            guard let time = session.wakeUp() else { return nil }
+            guard let time = session.wakeUp else { return nil }
             now = max(now, time)
         } while !session.wake(now: now)
         return now - start

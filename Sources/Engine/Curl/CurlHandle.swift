@@ -339,15 +339,28 @@ final class CurlHandle {
 /// Handles over one network that wait for their next exchange. The loop's owner only.
 final class CurlHandles {
     private let network: NetworkConfiguration
+    private let loop: Loop
+    @exclusivity(unchecked) private var known: CurlMulti?
     @exclusivity(unchecked) private var idle: [CurlHandle] = []
     /// Each may hold a buffer of libcurl's.
     private static let most = 16
 
-    init(_ network: NetworkConfiguration) { self.network = network }
+    init(_ network: NetworkConfiguration, on loop: Loop) {
+        self.network = network
+        self.loop = loop
+    }
 
-    func take(for url: HTTPURL, on multi: CurlMulti) throws(RealtimeError) -> CurlHandle {
+    /// The loop's.
+    func multi() throws(RealtimeError) -> CurlMulti {
+        if let known { return known }
+        let multi = try CurlMulti.of(loop)
+        known = multi
+        return multi
+    }
+
+    func take(for url: HTTPURL) throws(RealtimeError) -> CurlHandle {
         if let handle = idle.popLast() { return handle }
-        return try CurlHandle(network, to: url, on: multi)
+        return try CurlHandle(network, to: url, on: multi())
     }
 
     /// Takes one back whose exchange went to its end.

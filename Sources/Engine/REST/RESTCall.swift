@@ -8,7 +8,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     let number: UInt64
     @exclusivity(unchecked) var id: RESTSession.ID = 0
     let request: RESTRequest
-    let client: RESTClient
+    /// The client, which performs what follows from an exchange.
+    let driver: ActionDriver<RESTSession>
     @exclusivity(unchecked) private var handlers: RESTHandlers
     @exclusivity(unchecked) private var transfer: HTTPTransfer?
     @exclusivity(unchecked) private var body = ByteBuffer()
@@ -30,9 +31,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     private static let sourceBytes = 64 << 10
 
     init(
-        _ client: RESTClient, _ number: UInt64, _ request: RESTRequest, _ handlers: RESTHandlers
+        _ number: UInt64, _ request: RESTRequest, _ handlers: RESTHandlers,
+        by driver: ActionDriver<RESTSession>
     ) {
-        self.client = client
+        self.driver = driver
         self.number = number
         self.handlers = handlers
         self.request = request
@@ -50,7 +52,11 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     // MARK: For the driver
 
-    func start(_ request: HTTPRequest, isFresh: Bool, rewinds: Bool) {
+    /// - Parameter handles: where its handle comes from, and goes to.
+    func start(
+        _ request: HTTPRequest, isFresh: Bool, rewinds: Bool, _ http: HTTPOptions,
+        by handles: CurlHandles
+    ) {
         drop()
         body.removeAll(keeping: 0)
         isDiscarding = false
@@ -61,28 +67,27 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         logStart()
         if rewinds, case .stream = request.body, !mayCall || handlers.rewind?() != true {
             let error = RealtimeError(.cancelled, "the request's body cannot be had again")
-            return client.session.failed(id, error, now: Loop.now())
+            return driver.session.failed(id, error, now: Loop.now())
         }
         let policy = self.request.policy
         var options = HTTPTransferOptions()
         options.connectTimeout = policy.connectTimeout
-        options.decodes = client.configuration.pointee.http.compression
-        options.offersHTTP2 = client.configuration.pointee.http.http2
+        options.decodes = http.compression
+        options.offersHTTP2 = http.http2
         options.prefersSharing = options.offersHTTP2 && request.url.isSecure
         options.takesFreshConnection = isFresh
         options.goesOutOnce = true
         options.reportsProgress = handlers.progress != nil || RESTCall.isLong(request.body)
         (sentBytes, bytesToSend) = (0, 0)
         do throws(RealtimeError) {
-            let multi = try CurlMulti.of(client.loop)
             let transfer = try HTTPTransfer(
-                request, options, by: client.handle(for: request.url, on: multi),
-                backTo: client.handles, multi: multi, owner: self)
+                request, options, by: handles.take(for: request.url), backTo: handles,
+                multi: handles.multi(), owner: self)
             if isPaused { transfer.pause(true) }
             self.transfer = transfer
         } catch {
             let failure = HTTPFailure(error, precedesRequest: true)
-            client.session.ended(id, failure, now: Loop.now(), random: randomFraction())
+            driver.session.ended(id, failure, now: Loop.now(), random: randomFraction())
         }
     }
 
@@ -138,7 +143,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         // A server that has answered does not wait for the rest of the request's body, unless the
         // two are a dialogue.
         let isHeld = isAnswered ? handlers.body != nil && (isPaused || wantsBody) : wantsBody
-        client.session.setHeld(id, isHeld, now: Loop.now())
+        driver.session.setHeld(id, isHeld, now: Loop.now())
     }
 
     /// A short body is in the kernel at once.
@@ -156,16 +161,16 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     }
 
     /// Once the loop is freed nothing is called but `done`, which `loopClosed` has called.
-    private var mayCall: Bool { client.loop.mayCall }
+    private var mayCall: Bool { driver.loop.mayCall }
 
     private func end(_ failure: HTTPFailure?) {
-        client.session.ended(id, failure, now: Loop.now(), random: randomFraction())
+        driver.session.ended(id, failure, now: Loop.now(), random: randomFraction())
         logNext()
     }
 
     private func fail(_ error: RealtimeError) {
-        client.session.failed(id, error, now: Loop.now())
-        client.act()
+        driver.session.failed(id, error, now: Loop.now())
+        driver.act()
     }
 
     // MARK: HTTPTransferOwner
@@ -175,7 +180,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         httpVersion = transfer.httpVersion
         isAnswered = true
         if isPaused || wantsBody { tellHeld() }
-        let reception = client.session.received(
+        let reception = driver.session.received(
             head, of: id, isShared: httpVersion >= 20, isNew: transfer.madeConnection,
             now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
         switch reception {
@@ -183,11 +188,11 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             isDiscarding = true
             transfer.stopDecoding()
         case .deliver:
-            if let handle = handlers.head, let outcome = client.session.outcome(of: id) {
+            if let handle = handlers.head, let outcome = driver.session.outcome(of: id) {
                 handle(RESTHead(outcome: outcome, head: head, httpVersion: httpVersion))
             }
         }
-        client.act()
+        driver.act()
     }
 
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
@@ -197,10 +202,10 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             guard discarded > RESTCall.discardLimit else { return }
             drop()
             end(nil)
-            return client.act()
+            return driver.act()
         }
         if let handle = handlers.body {
-            client.session.receivedBytes(of: id, now: Loop.now())
+            driver.session.receivedBytes(of: id, now: Loop.now())
             return handle(body)
         }
         let limit = request.policy.bodyLimit
@@ -214,18 +219,18 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         self.body.append(body)
     }
 
-    func answerCame(by transfer: HTTPTransfer) { client.session.answerCame(id) }
+    func answerCame(by transfer: HTTPTransfer) { driver.session.answerCame(id) }
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
         self.transfer = nil
         guard mayCall else { return }
         end(failure)
-        client.act()
+        driver.act()
     }
 
     func progressed(_ progress: HTTPTransfer.Progress, by transfer: HTTPTransfer) {
         guard mayCall else { return }
-        if progress.sent > sentBytes { client.session.sent(id, now: Loop.now()) }
+        if progress.sent > sentBytes { driver.session.sent(id, now: Loop.now()) }
         sentBytes = progress.sent
         bytesToSend = progress.toSend
         handlers.progress?(
@@ -238,7 +243,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         guard mayCall else { return }
         wantsBody = false
         tellHeld()
-        client.session.bodyUsed(id)
+        driver.session.bodyUsed(id)
         // Not the loop's buffer: this may be inside a callback that was given a part of it.
         withUnsafeTemporaryAllocation(byteCount: RESTCall.sourceBytes, alignment: 16) { space in
             let step = handlers.source?(space) ?? .end
@@ -263,5 +268,5 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         }
     }
 
-    func loopClosed() { client.loopClosed() }
+    func loopClosed() { driver.loopClosed() }
 }

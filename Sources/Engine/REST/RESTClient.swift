@@ -1,4 +1,3 @@
-import CShims
 package import Session
 import Synchronization
 package import Wire
@@ -9,8 +8,7 @@ package import Wire
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`). Until the
 /// first request is sent, any thread changes options, reachability and the credentials handler
 /// while it holds `setting`. After that they never change, and are read without that lock.
-package final class RESTClient: @unchecked Sendable {
-    package let loop: Loop
+package final class RESTClient: ActionDriver<RESTSession>, @unchecked Sendable {
     /// In memory of its own, where threads read it side by side: as a property it would be copied
     /// for each call of its methods (Swift 6.3.1).
     let configuration: UnsafeMutablePointer<RESTConfiguration>
@@ -26,39 +24,44 @@ package final class RESTClient: @unchecked Sendable {
     private let lastParsed = Mutex<HTTPURL?>(nil)
 
     // The loop's owner only.
-    @exclusivity(unchecked) var session: RESTSession
     /// Outstanding ones by the number their caller knows, and by the session's.
     @exclusivity(unchecked) var calls: [UInt64: RESTCall] = [:]
     @exclusivity(unchecked) var callsByID: [RESTSession.ID: RESTCall] = [:]
-    let timer = LoopTimer()
-    @exclusivity(unchecked) var armedAt: Instant?
-    @exclusivity(unchecked) var isScheduled = false
-    @exclusivity(unchecked) var isResident = false
-    @exclusivity(unchecked) var isActing = false
     /// The options are the session's now.
     @exclusivity(unchecked) var hasBegun = false
     @exclusivity(unchecked) var reachability: Reachability?
     /// `reachability.changes` when the session last asked what is reachable.
     @exclusivity(unchecked) var knownChanges = 0
-    /// From the beginning on.
-    @exclusivity(unchecked) var handles: CurlHandles?
+    @exclusivity(unchecked) var handles: CurlHandles
     /// Asked for fresh credentials when they were refused.
     @exclusivity(unchecked) var credentials: (() throws -> CredentialsAnswer)?
 
     package init(base: String?, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        self.loop = loop
         var initial = RESTConfiguration()
         if let base { try initial.setBase(base) }
         configuration = .allocate(capacity: 1)
         configuration.initialize(to: initial)
-        session = RESTSession(initial)
+        handles = CurlHandles(initial.network, on: loop)
+        super.init(RESTSession(initial), on: loop)
     }
 
     deinit {
         configuration.deinitialize(count: 1)
         configuration.deallocate()
     }
+
+    // MARK: ActionDriver
+
+    override func performNext() -> Bool {
+        guard let action = session.nextAction() else { return false }
+        perform(action)
+        return true
+    }
+
+    override func acted() { if calls.isEmpty { setResident(false) } }
+
+    override func loopClosed() { closeNow() }
 
     // MARK: Options, before the first request
 
@@ -166,25 +169,23 @@ package final class RESTClient: @unchecked Sendable {
         }
     }
 
-    /// Sends a request; its terminal callback comes later, exactly once.
-    /// - Parameter assigned: told the number before anything of the request can be called.
-    /// - Returns: its number, for `cancel`.
-    @discardableResult
-    package func send(
-        _ builder: RESTRequestBuilder, assigned: (UInt64) -> Void = { _ in }
-    ) throws(RealtimeError) -> UInt64 {
+    func checkOpen() throws(RealtimeError) {
         try loop.checkUsable()
         guard !isClosed.load(ordering: .acquiring) else {
             throw RealtimeError(.closed, "the client is closed")
         }
-        let (request, handlers) = try builder.handOut()
+    }
+
+    func send(
+        _ request: RESTRequest, _ handlers: RESTHandlers, _ assigned: (UInt64) -> Void
+    ) -> UInt64 {
         if !isStarted.load(ordering: .acquiring) {
             setting.withLock { _ in isStarted.store(true, ordering: .releasing) }
         }
         let number = lastNumber.add(1, ordering: .relaxed).newValue
-        builder.handlers.assigned?(number)
+        handlers.assigned?(number)
         assigned(number)
-        let call = RESTCall(self, number, request, handlers)
+        let call = RESTCall(number, request, handlers, by: self)
         loop.perform { [self] in submit(call) }
         return number
     }
@@ -219,22 +220,5 @@ package final class RESTClient: @unchecked Sendable {
             return
         }
         loop.perform { [self] in closeNow() }
-    }
-}
-
-extension RESTClient {
-    /// A version 4 UUID (RFC 9562 §5.4).
-    static func randomUUID() -> String {
-        var bytes = [UInt8](repeating: 0, count: 16)
-        bytes.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
-        bytes[6] = bytes[6] & 0x0F | 0x40
-        bytes[8] = bytes[8] & 0x3F | 0x80
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        for (index, byte) in bytes.enumerated() {
-            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-            text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -8,12 +8,12 @@ extension RESTCall {
     func logStart() {
         Log.write(
             .debug,
-            "\(name), attempt \(client.session.attempt(of: id)) of \(request.policy.attempts)")
+            "\(name), attempt \(driver.session.attempt(of: id)) of \(request.policy.attempts)")
     }
 
     /// After an exchange has ended: whether another follows, when and why.
     func logNext() {
-        switch client.session.next(of: id, now: Loop.now()) {
+        switch driver.session.next(of: id, now: Loop.now()) {
         case .attempt(let number, let count, let delay, let cause):
             Log.write(
                 .info, "\(name): attempt \(number) of \(count) \(delay.fromNow): \(cause)")

@@ -1,8 +1,8 @@
 package import Session
 package import Wire
 
-/// A request being made: what `RESTClient.send` takes a copy of, so that it may be sent again or
-/// changed afterwards. One thread at a time.
+/// A request being made: `send` takes a copy of it, so that it may be sent again or changed
+/// afterwards. One thread at a time.
 package final class RESTRequestBuilder {
     package let client: RESTClient
     private let method: String
@@ -81,9 +81,21 @@ package final class RESTRequestBuilder {
         withExtendedLifetime(old) {}
     }
 
+    /// Sends the request; its terminal callback comes later, exactly once.
+    /// - Parameter assigned: told the number before anything of the request can be called.
+    /// - Returns: its number, for `RESTClient.cancel`.
+    @discardableResult
+    package func send(
+        assigned: (UInt64) -> Void = { _ in }
+    ) throws(RealtimeError) -> UInt64 {
+        try client.checkOpen()
+        let (request, handlers) = try handOut()
+        return client.send(request, handlers, assigned)
+    }
+
     /// What one request is made of. A body's source goes to one at a time, and begins anew for each
     /// but the first.
-    func handOut() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
+    private func handOut() throws(RealtimeError) -> (RESTRequest, RESTHandlers) {
         guard case .stream = body else { return (try request(rewinds: false), handlers) }
         guard sourceLease == nil else {
             throw RealtimeError(

@@ -278,7 +278,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         _ kind: SpreadbotSend.Kind, _ payload: [UInt8], _ path: String?,
         _ assigned: (UInt64) -> Void, _ done: ((SpreadbotSent) -> Void)?
     ) throws(RealtimeError) {
-        let key = RESTClient.randomUUID()
+        let key = randomUUID()
         let entry = try outbox?.append(OutboxMessage(kind, payload, path, key))
         start()
         let number = lastNumber.add(1, ordering: .relaxed).newValue

@@ -36,7 +36,7 @@ extension SpreadbotConnection {
                     now: Loop.now(), random: randomFraction())
                 schedule()
             }
-            posting = try client.send(builder)
+            posting = try builder.send()
         } catch {
             session.posted(
                 send.id, error, status: 0, mayPass: false, now: Loop.now(), random: 0)
@@ -174,7 +174,7 @@ extension SpreadbotConnection {
             let form = "grant_type=refresh_token&refresh_token=" + formEncoded(token)
             try builder.setBody(Array(form.utf8), type: "application/x-www-form-urlencoded")
             builder.handlers.done = { [self] in refreshed($0, name) }
-            _ = try client.send(builder)
+            try builder.send()
         } catch {
             refreshFailed(error, isRefused: true)
         }

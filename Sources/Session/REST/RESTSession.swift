@@ -6,7 +6,7 @@ package import Wire
 /// What is to be done comes from `nextAction`, in order: the driver does one after the other, and
 /// tells what came of it. So a request that waits for another's end begins behind the callback that
 /// tells that end.
-package struct RESTSession: Sendable {
+package struct RESTSession: ActionMachine, Sendable {
     /// In the order of submission.
     package typealias ID = UInt64
 
@@ -199,11 +199,15 @@ package struct RESTSession: Sendable {
     }
 
     /// When `wake` is to be called; nil for never.
-    package mutating func wakeUp() -> Instant? {
-        if alarms.isCrowded { alarms.clear { $0.isSet(entries[$0.id]) } }
-        guard let linesAlarm else { return alarms.earliest }
-        return min(alarms.earliest ?? linesAlarm, linesAlarm)
+    package var wakeUp: Instant? {
+        mutating get {
+            if alarms.isCrowded { alarms.clear { $0.isSet(entries[$0.id]) } }
+            guard let linesAlarm else { return alarms.earliest }
+            return min(alarms.earliest ?? linesAlarm, linesAlarm)
+        }
     }
+
+    package mutating func timeReached(_ now: Instant) { wake(now: now) }
 
     /// A time has come.
     /// - Returns: whether it was anybody's still.

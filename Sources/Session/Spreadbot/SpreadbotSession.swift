@@ -25,7 +25,7 @@ package enum SpreadbotPhase: Int32, Sendable {
 ///
 /// What is to be done comes from `nextAction`, in order; the driver does one after the other and
 /// tells what came of it. Legs and probes have numbers: what is told of an older one is nothing.
-package struct SpreadbotSession: Sendable {
+package struct SpreadbotSession: ActionMachine, Sendable {
     /// An attempt, as it is to be made.
     package struct Attempt: Sendable {
         package let number: UInt64

@@ -162,7 +162,7 @@ final class RESTRun {
     private func arm() {
         alarm?.cancel()
         alarm = nil
-        guard let time = session.wakeUp() else { return }
+        guard let time = session.wakeUp else { return }
         alarm = world.at(time) { [self] in
             session.wake(now: world.now)
             act()

@@ -1,0 +1,16 @@
+import CShims
+
+/// A version 4 UUID (RFC 9562 §5.4).
+func randomUUID() -> String {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    bytes.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
+    bytes[6] = bytes[6] & 0x0F | 0x40
+    bytes[8] = bytes[8] & 0x3F | 0x80
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    for (index, byte) in bytes.enumerated() {
+        if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+        text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+    return String(decoding: text, as: UTF8.self)
+}
