@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import documents
 import python_imports
 import rules
+import swift_circles
 from source import Complaint, Source, functions, tree
 
 
@@ -78,6 +79,34 @@ class PythonImports(unittest.TestCase):
         one, other = "from .._b.z import name\n", "from librealtime._a import w\n"
         (complaint,) = self.complaints({"_a/x": one, "_b/z": "", "_b/y": other, "_a/w": ""})
         self.assertRegex(complaint, r": librealtime\._[ab] → librealtime\._[ab] → ")
+
+
+class SwiftCircles(unittest.TestCase):
+    def engine(self, **files: str) -> list[str]:
+        paths = {name: f"Sources/Engine/{name.replace('__', '/')}.swift" for name in files}
+        sources = [Source(paths[name], text) for name, text in files.items()]
+        return said(swift_circles.circles(sources))
+
+    def test_files_that_need_each_other(self) -> None:
+        loop = "package final class Loop {\n    var multi: Multi?\n}\n"
+        multi = "@unchecked\nfinal class Multi {\n    unowned let loop: Loop\n}\n"
+        (complaint,) = self.engine(A__Loop=loop, A__Multi=multi)
+        self.assertRegex(complaint, r"^Sources/Engine/A/Loop.swift:1: .* 2 files: Loop Multi$")
+        self.assertEqual(self.engine(A__Loop="class Loop {}\n", A__Multi=multi), [])
+
+    def test_folders_that_need_each_other(self) -> None:
+        one = {"A__One": "class One {}\n", "A__Two": "class Two: Three {}\n"}
+        (complaint,) = self.engine(**one, B__Three="class Three {\n    var one: One\n}\n")
+        self.assertRegex(complaint, r":1: a circle of 2 folders: A B$")
+
+    def test_files_of_one_type(self) -> None:
+        whole = "class Whole {\n    func a() { Part() }\n}\n"
+        part = "extension Whole {\n    func b() {}\n}\nstruct Part {}\n"
+        self.assertEqual(self.engine(A__Whole=whole, A__WholeMore=part), [])
+
+    def test_comments_texts_and_members_name_nothing(self) -> None:
+        a = 'class Aa {\n    // Bb\n    let text = "Bb"\n    let x = y.Bb\n}\n'
+        self.assertEqual(self.engine(A=a, B="class Bb {\n    var a: Aa\n}\n"), [])
 
 
 class Sizes(unittest.TestCase):

@@ -1,0 +1,90 @@
+"""Circles: files that need each other, so that none can be read before the others.
+
+A file needs another when it names a type or a free function that the other declares. Files of one
+folder that extend the same type count as one. Names are compared as text: a private type of the
+same name in another file counts as well, which is a reason to find it a better name.
+"""
+
+import pathlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from source import Complaint, Source
+
+# Targets without a circle, of files or of folders.
+FREE = ("Engine",)
+
+_DECLARED = re.compile(
+    r"(?m)^(?:(?:@\w+(?:\([^)]*\))?|package|public|private|fileprivate|final|indirect)[ \n]+)*"
+    r"(class|struct|enum|protocol|func|typealias|extension) (\w+)"
+)
+Graph = dict[str, set[str]]
+
+
+def circles(sources: list[Source]) -> Iterator[Complaint]:
+    for target in FREE:
+        files = needs([one for one in sources if one.path.startswith(f"Sources/{target}/")])
+        for what, graph in (("files", files), ("folders", folders(files))):
+            for group in groups(graph):
+                rule = f"a circle of {len(group)} {what}: {' '.join(map(stem, group))}"
+                yield Complaint(group[0], 1, rule)
+
+
+def stem(path: str) -> str:
+    return pathlib.PurePosixPath(path).stem
+
+
+def folder(path: str) -> str:
+    return str(pathlib.PurePosixPath(path).parent)
+
+
+def needs(sources: list[Source]) -> Graph:
+    """Which of the files each of them needs."""
+    code = {source.path: source.code for source in sources if source.suffix == ".swift"}
+    home: dict[str, str] = {}
+    extended: list[tuple[str, str]] = []
+    for path, text in code.items():
+        for match in _DECLARED.finditer(text):
+            if match[1] == "extension":
+                extended.append((path, match[2]))
+            elif "private" not in match[0]:
+                home[match[2]] = path
+    # What the extensions of a type are one with.
+    whole = {path: path for path in code}
+    for path, name in extended:
+        if name in home and folder(home[name]) == folder(path):
+            old, new = whole[path], whole[home[name]]
+            whole = {one: new if of == old else of for one, of in whole.items()}
+    graph: Graph = {path: set() for path in whole.values()}
+    for path, text in code.items():
+        named = home.keys() & set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", text))
+        graph[whole[path]] |= {whole[home[name]] for name in named} - {whole[path]}
+    return graph
+
+
+def folders(graph: Graph) -> Graph:
+    found: Graph = defaultdict(set)
+    for path, others in graph.items():
+        found[folder(path)] |= {folder(other) for other in others} - {folder(path)}
+    return found
+
+
+def groups(graph: Graph) -> list[list[str]]:
+    """The circles: those nodes that reach each other."""
+    reached = {node: reachable(graph, node) for node in graph}
+    found = {
+        tuple(sorted({node} | {one for one in reached[node] if node in reached[one]}))
+        for node in graph
+    }
+    return sorted(list(group) for group in found if len(group) > 1)
+
+
+def reachable(graph: Graph, start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        fresh = graph.get(waiting.pop(), set()) - seen
+        seen |= fresh
+        waiting += fresh
+    return seen
