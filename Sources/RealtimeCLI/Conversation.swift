@@ -162,8 +162,9 @@ final class Conversation: Sendable {
     }
 
     private func fail(_ error: RealtimeError) {
-        close(.normal)
+        // First: the connection may be over before this goes on.
         state.withLock { $0.failure = error }
+        close(.normal)
     }
 
     // MARK: On the loop's thread
