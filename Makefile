@@ -3,9 +3,9 @@
 PYTHON := build/venv/bin/python
 SO := build/librealtime.so
 
-.PHONY: help demo test build lint format autobahn fuzz \
-	simulate sanitize soak bench wheel check-interop abi install clean sse-contract-service hops \
-	hostile random-calls
+.PHONY: help demo test check-long build lint format autobahn fuzz \
+	simulate sanitize soak bench wheel check-interop abi install clean \
+	sse-contract-service hops hostile random-calls
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -13,8 +13,13 @@ help: ## This list
 demo: build ## C, Python and Swift receive the same messages from a real nginx + Nchan
 	$(PYTHON) Tests/Support/demo.py
 
-test: build ## Every test, with a verdict for each suite
+test: build ## Every test but the long ones, with a verdict for each suite
+	cmake --build build --target simulate
 	Tests/run
+
+check-long: build ## What `make test` leaves out: valgrind, many seeds, long random calls
+	cmake --build build --target simulate
+	Tests/run --long
 
 build: install ## build/librealtime.so and build/bin/realtime, release
 	cmake -S . -B build -G Ninja
@@ -49,8 +54,9 @@ fuzz: install ## libFuzzer over every parser, SECONDS each (default 30)
 	Tests/Fuzz/run $${SECONDS_EACH:-30}
 
 simulate: install ## Simulated faults: SEED=n with a trace, or SEEDS=n FROM=m (SCENARIO=name)
-	swift build -c release --product simulate
-	.build/release/simulate $(if $(SCENARIO),--scenario $(SCENARIO)) \
+	cmake -S . -B build -G Ninja
+	cmake --build build --target simulate
+	build/bin/simulate $(if $(SCENARIO),--scenario $(SCENARIO)) \
 		$(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),2000) --from $(or $(FROM),1))
 
 bench: build ## librealtime beside its peers, 15–20 minutes; writes Benchmarks/RESULTS.md

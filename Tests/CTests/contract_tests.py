@@ -22,21 +22,20 @@ MEMCHECK = [
 #: What ends a process in the middle, or leaves the parent's handles alone in a child, keeps memory.
 KEEPS_MEMORY = {"contract_exit", "contract_fork"}
 
-#: Has an allocator of its own, needs to be faster than the peer, or measures itself.
-NOT_UNDER_VALGRIND = {
-    "contract_allocations",
-    "contract_decoding",
-    "contract_fairness",
-    "contract_inflate",
-    "contract_rest_turns",
-    "contract_signals",
-}
+#: Needs to be faster than the peer, or measures itself.
+ALONE = {"contract_decoding", "contract_fairness", "contract_inflate", "contract_rest_turns"}
+
+#: So do those with an allocator or signals of their own.
+NOT_UNDER_VALGRIND = ALONE | {"contract_allocations", "contract_signals"}
 
 
 SOURCES = {source.stem: source for source in sorted(HERE.glob("contract_*.c"))}
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.alone if name in ALONE else ()) for name in SOURCES],
+)
 def test_rule(name: str) -> None:
     program = compile_c(SOURCES[name])
     with server(name) as address:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 
+import pytest
 from suite import HERE, LIBRARY, SCRATCH, compile_c, expect, run
 
 #: Swift's runtime and standard library are 6.9 MiB of it.
@@ -69,6 +70,7 @@ def test_is_small() -> None:
     )
 
 
+@pytest.mark.alone
 def test_loading_has_no_side_effect_and_is_quick() -> None:
     program = compile_c(HERE / "loading.c", "-ldl")
     # Processor time of the loading alone, which other work on the machine does not add to; the

@@ -3,6 +3,7 @@ import Simulator
 
 // simulate [--scenario NAME] --seed N             one seed, with its trace
 // simulate [--scenario NAME] --seeds N [--from M] so many seeds; stops at nothing, fails with any
+// simulate [--scenario NAME]                      as many as `make test` runs
 
 @main
 enum Simulate {
@@ -21,6 +22,7 @@ enum Simulate {
             switch request.seeds {
             case .one(let seed): scenarios.filter { replay($0, seed) }
             case .range(let seeds): scenarios.filter { !runs($0, seeds) }
+            case .own: scenarios.filter { !runs($0, 1..<$0.seeds + 1) }
             }
         exit(failed.isEmpty ? 0 : 1)
     }
@@ -46,6 +48,13 @@ enum Simulate {
             }
         }
         let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+        // Seeds that never reach a situation prove nothing about it.
+        if seeds.count >= scenario.seeds {
+            for situation in scenario.situations where tally[situation] == nil {
+                failures += 1
+                print("no seed of \(scenario.name) meets: \(situation)")
+            }
+        }
         for (what, count) in tally.sorted(by: { $0.key < $1.key }) { print("\(count)\t\(what)") }
         print("\(scenario.name): \(seeds.count) seeds, \(failures) failed, \(seconds) s")
         return failures == 0
@@ -55,7 +64,7 @@ enum Simulate {
         let names = Simulation.scenarios.map { $0.name }.joined(separator: ", ")
         let usage = """
             simulate: \(mistake.text)
-            usage: simulate [--scenario NAME] (--seed N | --seeds N [--from M])
+            usage: simulate [--scenario NAME] [--seed N | --seeds N [--from M]]
             scenarios: \(names)
 
             """

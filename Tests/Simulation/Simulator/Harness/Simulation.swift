@@ -2,10 +2,10 @@
 /// time pass and checks its invariants with `World.require`.
 package protocol Scenario {
     static var name: String { get }
-    /// What the seeds of a test run must meet, each one once at least (`World.count`): without
+    /// What a run of `seeds` of them must meet, each one once at least (`World.count`): without
     /// them a harness that no longer reaches anything would pass.
     static var situations: [String] { get }
-    /// How many of them a test run tries.
+    /// How many seeds `make test` tries.
     static var seeds: UInt64 { get }
     static func run(in world: World)
 }

@@ -4,6 +4,8 @@ package struct SimulationRequest: Equatable {
         /// With its trace.
         case one(UInt64)
         case range(Range<UInt64>)
+        /// As many as each scenario says.
+        case own
     }
 
     /// What is wrong with it, as a sentence.
@@ -42,7 +44,11 @@ package struct SimulationRequest: Equatable {
             return
         }
         guard let text = options["--seeds"] else {
-            throw Mistake(text: "neither --seed nor --seeds is given")
+            guard options["--from"] == nil else {
+                throw Mistake(text: "--from is for --seeds")
+            }
+            seeds = .own
+            return
         }
         let count = try SimulationRequest.number(text, "--seeds")
         let first = try SimulationRequest.number(options["--from"] ?? "1", "--from")
