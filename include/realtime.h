@@ -2090,6 +2090,18 @@ rt_status rt_eventsource_set_basic_auth(
 rt_status rt_eventsource_set_bearer_token(rt_eventsource *eventsource, const char *token);
 
 /**
+ * Delays attempts, and limits them, by a copy of this backoff, in the place of
+ * `rt_eventsource_set_reconnection_time_ms`, `rt_eventsource_set_max_delay_ms`,
+ * `rt_eventsource_set_max_reconnects` and `rt_eventsource_set_stable_time_ms`. A `retry` field of
+ * the server still sets the initial delay. NULL, the default, leaves it to those. Before start
+ * alone.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_backoff(rt_eventsource *eventsource, rt_backoff *backoff);
+
+/**
  * Sets how connections are made, by a copy. NULL is the default. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
@@ -2759,6 +2771,17 @@ rt_status rt_longpoll_set_basic_auth(
 rt_status rt_longpoll_set_bearer_token(rt_longpoll *longpoll, const char *token);
 
 /**
+ * Delays attempts behind one that failed by a copy of this backoff, in the place of
+ * `rt_longpoll_set_max_delay_ms`. When it limits attempts and none is left, the long poll ends with
+ * RT_ERROR_RECONNECTS_EXHAUSTED. Its stable time is not used: a good answer counts at once. NULL,
+ * the default, leaves it to that option, with no limit. Before start alone.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_backoff(rt_longpoll *longpoll, rt_backoff *backoff);
+
+/**
  * Sets how connections are made, by a copy. NULL is the default. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
@@ -3190,6 +3213,17 @@ rt_status rt_rest_clear_headers(rt_rest *rest);
  * Since 0.1.
  */
 rt_status rt_rest_add_credential_origin(rt_rest *rest, const char *origin);
+
+/**
+ * Delays attempts by a copy of this backoff: what `rt_rest_set_base_delay_ms`,
+ * `rt_rest_set_max_delay_ms`, `rt_rest_set_delay_factor` and `rt_rest_set_jitter` set, at once. Its
+ * limit of attempts and its stable time are not used: `rt_rest_set_attempts` counts. NULL is the
+ * default of each. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_backoff(rt_rest *rest, rt_backoff *backoff);
 
 /**
  * The delay before the second attempt, of which a random half to whole is waited. Default 1,000.
@@ -4155,6 +4189,17 @@ rt_status rt_spreadbot_clear_headers(rt_spreadbot *spreadbot);
  * Since 0.1.
  */
 rt_status rt_spreadbot_add_safe_header(rt_spreadbot *spreadbot, const char *name);
+
+/**
+ * Delays attempts on one transport, and rounds over all of them, by a copy of this backoff, in the
+ * place of `rt_spreadbot_set_max_delay_ms`. Its limit of attempts and its stable time are not used:
+ * `rt_spreadbot_set_max_reconnects`, `rt_spreadbot_set_max_rounds` and
+ * `rt_spreadbot_set_stable_time_ms` say these. NULL, the default, leaves the delays to the option.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_backoff(rt_spreadbot *spreadbot, rt_backoff *backoff);
 
 /**
  * Sets how connections are made, by a copy. NULL is the default.

@@ -42,6 +42,10 @@ extension EventSource {
         /// to forget one; the next run is given it as `lastEventID`.
         public var onStore: (@Sendable (_ key: String, _ id: String) -> Void)?
 
+        /// Delays attempts, and limits them, in the place of `reconnectionTime`, `maxDelay`,
+        /// `maxReconnects` and `stableTime`. A `retry` field of the server still sets the initial
+        /// delay. nil leaves it to those.
+        public var backoff: Backoff?
         /// Statuses that are come back from; `resilient` has those that pass.
         public var retryStatuses: Set<Int> = []
 
@@ -116,6 +120,7 @@ extension EventSource {
             target.body = body
             for header in headers { try target.addHeader(name: header.name, value: header.value) }
             target.network = try network.configuration()
+            target.backoff = try backoff?.configuration()
             if let lastEventID { try target.setLastEventID(lastEventID) }
             guard storeKey == nil || idFile != nil || onStore != nil else {
                 throw RealtimeError(.invalidArgument, "storeKey needs an idFile or onStore")

@@ -33,6 +33,11 @@ extension LongPoll {
         /// fatal, as what it throws is.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
         public var network = Network()
+        /// Delays attempts behind one that failed, in the place of `maxDelay`. When it limits
+        /// attempts and none is left, the long poll ends with `.reconnectsExhausted`. Its
+        /// `stableTime` is not used: a good answer counts at once. nil leaves it to that option,
+        /// with no limit.
+        public var backoff: Backoff?
         /// Who says whether a poll makes sense; nil asks the loop's own.
         public var reachability: Reachability?
 
@@ -94,6 +99,7 @@ extension LongPoll {
         func apply(to target: inout LongPollConfiguration) throws(RealtimeError) {
             for header in headers { try target.addHeader(name: header.name, value: header.value) }
             target.network = try network.configuration()
+            target.backoff = try backoff?.configuration()
             switch cursor {
             case .validators: try target.setCursor(.validators)
             case .headerID: try target.setCursor(.headerID)

@@ -66,6 +66,10 @@ extension Spreadbot {
         /// Expect.
         public var headers: [(name: String, value: String)] = []
         public var network = Network()
+        /// Delays attempts on one transport, and rounds over all of them, in the place of
+        /// `maxDelay`. Its `maxAttempts` and `stableTime` are not used. nil leaves the delays to
+        /// that option.
+        public var backoff: Backoff?
         /// Who says whether there is a network; nil asks the loop's own.
         public var reachability: Reachability?
 
@@ -210,6 +214,7 @@ extension Spreadbot {
                 try target.addHeader(name: header.name, value: header.value)
             }
             target.network = try network.configuration()
+            target.backoff = try backoff?.configuration()
             try applyPlain(to: &target)
             target.overflow = dropsOldest ? .dropOldest : .rejectNew
             _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")

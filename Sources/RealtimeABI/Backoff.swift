@@ -113,6 +113,12 @@ public func rt_backoff_reset(_ backoff: rt_backoff?) -> rt_status {
     border { try BackoffHandle.borrow(backoff).reset() }
 }
 
+/// What an object that is given a backoff copies; nil for NULL.
+func backoffConfiguration(_ backoff: rt_backoff?) throws(RealtimeError) -> BackoffConfiguration? {
+    guard let backoff else { return nil }
+    return try BackoffHandle.borrow(backoff).configuration
+}
+
 private func change(
     _ backoff: rt_backoff?, _ body: (inout BackoffConfiguration) throws -> Void
 ) -> rt_status {

@@ -100,6 +100,19 @@ public func rt_eventsource_set_bearer_token(
     }
 }
 
+/// Delays attempts, and limits them, by a copy of this backoff, in the place of
+/// `rt_eventsource_set_reconnection_time_ms`, `rt_eventsource_set_max_delay_ms`,
+/// `rt_eventsource_set_max_reconnects` and `rt_eventsource_set_stable_time_ms`. A `retry` field of
+/// the server still sets the initial delay. NULL, the default, leaves it to those. Before start
+/// alone. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_eventsource_set_backoff")
+public func rt_eventsource_set_backoff(
+    _ eventsource: rt_eventsource?, _ backoff: rt_backoff?
+) -> rt_status {
+    eventsourceOptionsOnce(eventsource) { $0.backoff = try backoffConfiguration(backoff) }
+}
+
 /// Sets how connections are made, by a copy. NULL is the default. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_network")

@@ -74,6 +74,20 @@ public func rt_longpoll_set_bearer_token(
     }
 }
 
+/// Delays attempts behind one that failed by a copy of this backoff, in the place of
+/// `rt_longpoll_set_max_delay_ms`. When it limits attempts and none is left, the long poll ends
+/// with RT_ERROR_RECONNECTS_EXHAUSTED. Its stable time is not used: a good answer counts at once.
+/// NULL, the default, leaves it to that option, with no limit. Before start alone. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_longpoll_set_backoff")
+public func rt_longpoll_set_backoff(
+    _ longpoll: rt_longpoll?, _ backoff: rt_backoff?
+) -> rt_status {
+    poll(longpoll) {
+        try $0.configureOnce { $0.backoff = try backoffConfiguration(backoff) }
+    }
+}
+
 /// Sets how connections are made, by a copy. NULL is the default. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_longpoll_set_network")

@@ -80,6 +80,21 @@ public func rt_rest_add_credential_origin(
     restOptions(rest) { try $0.addCredentialOrigin(text(origin, "origin")) }
 }
 
+/// Delays attempts by a copy of this backoff: what `rt_rest_set_base_delay_ms`,
+/// `rt_rest_set_max_delay_ms`, `rt_rest_set_delay_factor` and `rt_rest_set_jitter` set, at once.
+/// Its limit of attempts and its stable time are not used: `rt_rest_set_attempts` counts. NULL is
+/// the default of each. Before the first request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_rest_set_backoff")
+public func rt_rest_set_backoff(
+    _ rest: rt_rest?, _ backoff: rt_backoff?
+) -> rt_status {
+    restOptions(rest) {
+        $0.policy.backoff = try backoffConfiguration(backoff) ?? BackoffConfiguration()
+        $0.policy.backoff.attemptLimit = 0
+    }
+}
+
 /// The delay before the second attempt, of which a random half to whole is waited. Default 1,000.
 /// Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year; RT_ERROR_STATE.

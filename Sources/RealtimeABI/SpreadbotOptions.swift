@@ -117,6 +117,19 @@ public func rt_spreadbot_add_safe_header(
     spreadbotOptions(spreadbot) { try $0.redirects.addSafeName(text(name, "name")) }
 }
 
+/// Delays attempts on one transport, and rounds over all of them, by a copy of this backoff, in the
+/// place of `rt_spreadbot_set_max_delay_ms`. Its limit of attempts and its stable time are not
+/// used: `rt_spreadbot_set_max_reconnects`, `rt_spreadbot_set_max_rounds` and
+/// `rt_spreadbot_set_stable_time_ms` say these. NULL, the default, leaves the delays to the option.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE.
+@_cdecl("rt_spreadbot_set_backoff")
+public func rt_spreadbot_set_backoff(
+    _ spreadbot: rt_spreadbot?, _ backoff: rt_backoff?
+) -> rt_status {
+    spreadbotOptions(spreadbot) { $0.backoff = try backoffConfiguration(backoff) }
+}
+
 /// Sets how connections are made, by a copy. NULL is the default. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_network")

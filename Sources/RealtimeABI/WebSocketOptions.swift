@@ -131,7 +131,7 @@ public func rt_websocket_set_reconnect(
     _ websocket: rt_websocket?, _ backoff: rt_backoff?
 ) -> rt_status {
     websocketOptions(websocket) {
-        $0.reconnect = try backoff.map { try BackoffHandle.borrow($0).configuration }
+        $0.reconnect = try backoffConfiguration(backoff)
     }
 }
 

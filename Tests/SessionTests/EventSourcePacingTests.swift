@@ -61,6 +61,25 @@ private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
         }
     }
 
+    /// Its initial delay is that of the server's `retry`, once there was one.
+    @Test func aBackoffTakesThePlaceOfTheOptions() throws {
+        var backoff = BackoffConfiguration()
+        backoff.jitter = .none
+        backoff.attemptLimit = 3
+        try backoff.setMaximum(.seconds(2))
+        var driver = Driver(try configuration { $0.backoff = backoff })
+        for delay in [1, 2] {
+            driver.begin()
+            #expect(driver.end(lost).retryIn == .seconds(delay))
+        }
+        driver.begin()
+        driver.session.setReconnectionTime(milliseconds: 5000)
+        #expect(driver.end(lost).retryIn == .seconds(5))
+        driver.begin()
+        let told = driver.end(lost)
+        #expect(told.isFatal && told.error.code == .reconnectsExhausted)
+    }
+
     /// Whatever the delays are: 50 requests at once, then four a second.
     @Test func requestsHaveACeiling() throws {
         var driver = Driver(

@@ -45,6 +45,9 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// - Option: stable_time, delay
     package var stableTime: Duration = .seconds(10)
 
+    /// In the place of the four above, where it is set.
+    package var backoff: BackoffConfiguration?
+
     /// The time from the request to the head of its answer.
     /// - Option: response_timeout, limit
     package var responseTimeout: Duration = .seconds(30)
@@ -119,14 +122,18 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         retryStatuses.insert(status)
     }
 
+    /// The reconnection time until the server names one.
+    package var initialDelay: Duration { backoff?.initial ?? reconnectionTime }
+
     /// C9.
-    /// - Parameter reconnectionTime: the server's wish, or the one here.
-    func backoff(from reconnectionTime: Duration) -> BackoffConfiguration {
-        var backoff = BackoffConfiguration(
-            initial: reconnectionTime, maximum: maxDelay, isAboveInitial: true)
-        backoff.attemptLimit = maxReconnects
-        backoff.stableTime = stableTime
-        return backoff
+    /// - Parameter initial: the server's wish, or the one here.
+    func delays(from initial: Duration) -> BackoffConfiguration {
+        if let backoff { return backoff.beginning(with: initial) }
+        var delays = BackoffConfiguration(
+            initial: initial, maximum: maxDelay, isAboveInitial: true)
+        delays.attemptLimit = maxReconnects
+        delays.stableTime = stableTime
+        return delays
     }
 
     /// What an id is stored under (C14).

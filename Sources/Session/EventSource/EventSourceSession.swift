@@ -62,9 +62,9 @@ package struct EventSourceSession: HTTPSourceSession {
     package init(_ configuration: EventSourceConfiguration, lastEventID: String) {
         self.configuration = configuration
         self.lastEventID = lastEventID
-        reconnectionTime = configuration.reconnectionTime
+        reconnectionTime = configuration.initialDelay
         attempts = Attempts(
-            configuration.backoff(from: reconnectionTime),
+            configuration.delays(from: reconnectionTime),
             ceiling: RequestPacer(burst: 50, interval: .milliseconds(250)))
         request = HTTPRequest(configuration.method, configuration.url)
     }
@@ -275,7 +275,7 @@ package struct EventSourceSession: HTTPSourceSession {
         _ error: RealtimeError, status: Int, now: Instant, random: Double, asked: Duration,
         isPoll: Bool = false
     ) -> HTTPSourceFailure {
-        attempts.configure(configuration.backoff(from: reconnectionTime))
+        attempts.configure(configuration.delays(from: reconnectionTime))
         // By time alone: a server that sends one event and drops the connection is not stable.
         let hasServed = attempts.closed(now: now) || isPoll
         let next = attempts.ended(
@@ -289,11 +289,8 @@ package struct EventSourceSession: HTTPSourceSession {
         case .waitForNetwork:
             return HTTPSourceFailure(error: error, status: status, attempt: attempt)
         case .exhausted:
-            return fail(
-                RealtimeError(
-                    .reconnectsExhausted,
-                    "\(configuration.maxReconnects) reconnects in a row did not hold"
-                        + " (max_reconnects); the last: \(error.message)"), status: status)
+            let option = configuration.backoff == nil ? "max_reconnects" : "max_attempts"
+            return fail(attempts.exhausted(error, option: option), status: status)
         }
     }
 

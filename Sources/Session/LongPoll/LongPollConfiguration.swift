@@ -64,8 +64,11 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     /// - Options: HTTPOptions
     package var http = HTTPOptions()
 
+    /// In the place of `maxDelay`, where it is set; only this can limit attempts.
+    package var backoff: BackoffConfiguration?
+
     /// L6.
-    var delays: BackoffConfiguration { BackoffConfiguration(maximum: maxDelay) }
+    var delays: BackoffConfiguration { backoff ?? BackoffConfiguration(maximum: maxDelay) }
 
     package init(url: String) throws(RealtimeError) {
         self.url = try HTTPURL(parsing: url, as: .http)

@@ -356,8 +356,10 @@ package struct LongPollSession: HTTPSourceSession {
         case .retry(let delay):
             return HTTPSourceFailure(
                 error: error, status: status, retryIn: delay, attempt: attempt)
-        case .waitForNetwork, .exhausted:
+        case .waitForNetwork:
             return HTTPSourceFailure(error: error, status: status, attempt: attempt)
+        case .exhausted:
+            return fail(attempts.exhausted(error, option: "max_attempts"), status: status)
         }
     }
 

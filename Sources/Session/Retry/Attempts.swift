@@ -138,6 +138,14 @@ package struct Attempts: Sendable {
 
     private var earliest: Instant { pacer?.earliest ?? Instant(nanoseconds: 0) }
 
+    /// - Parameter option: what limits them, for the message.
+    package func exhausted(_ last: RealtimeError, option: String) -> RealtimeError {
+        RealtimeError(
+            .reconnectsExhausted,
+            "\(backoff.configuration.attemptLimit) reconnects in a row did not hold (\(option));"
+                + " the last: \(last.message)")
+    }
+
     // MARK: Time and the network
 
     /// When the next is to begin; nil without a network.

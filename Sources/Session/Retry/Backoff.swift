@@ -39,6 +39,14 @@ package struct BackoffConfiguration: Sendable, Equatable {
         self.isAboveInitial = isAboveInitial
     }
 
+    /// The same with another initial delay, and a maximum that is not below it.
+    package func beginning(with initial: Duration) -> BackoffConfiguration {
+        var copy = self
+        copy.initial = initial
+        copy.maximum = max(maximum, initial)
+        return copy
+    }
+
     package mutating func setInitial(_ delay: Duration) throws(RealtimeError) {
         initial = try BackoffConfiguration.checked(delay, "the initial delay")
     }

@@ -105,9 +105,14 @@ package struct SpreadbotConfiguration: Sendable {
     /// - Option: max_message_bytes, bytes, python max_size = 16 << 20
     package var maxMessageBytes = 64 << 20
 
+    /// Its delays, in the place of `maxDelay`, where it is set.
+    package var backoff: BackoffConfiguration?
+
     /// B10.
     var delays: BackoffConfiguration {
-        var delays = BackoffConfiguration(maximum: maxDelay)
+        var delays = backoff ?? BackoffConfiguration(maximum: maxDelay)
+        // They are counted by `maxReconnects`.
+        delays.attemptLimit = 0
         delays.stableTime = stableTime
         return delays
     }

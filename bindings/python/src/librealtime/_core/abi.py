@@ -1103,6 +1103,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_eventsource_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_eventsource_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_eventsource_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
@@ -1304,6 +1305,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_longpoll_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_longpoll_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_longpoll_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
@@ -1397,6 +1399,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_rest_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_set_base_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_rest_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_rest_set_delay_factor": ((ctypes.c_void_p, ctypes.c_double), ctypes.c_int32),
@@ -1661,6 +1664,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_spreadbot_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_spreadbot_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
@@ -2051,6 +2055,8 @@ class Library:
     rt_eventsource_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (eventsource, token)
     rt_eventsource_set_bearer_token: Callable[[Any, bytes | None], int]
+    # (eventsource, backoff)
+    rt_eventsource_set_backoff: Callable[[Any, Any], int]
     # (eventsource, network)
     rt_eventsource_set_network: Callable[[Any, Any], int]
     # (eventsource, reachability)
@@ -2171,6 +2177,8 @@ class Library:
     rt_longpoll_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (longpoll, token)
     rt_longpoll_set_bearer_token: Callable[[Any, bytes | None], int]
+    # (longpoll, backoff)
+    rt_longpoll_set_backoff: Callable[[Any, Any], int]
     # (longpoll, network)
     rt_longpoll_set_network: Callable[[Any, Any], int]
     # (longpoll, reachability)
@@ -2255,6 +2263,8 @@ class Library:
     rt_rest_clear_headers: Callable[[Any], int]
     # (rest, origin)
     rt_rest_add_credential_origin: Callable[[Any, bytes | None], int]
+    # (rest, backoff)
+    rt_rest_set_backoff: Callable[[Any, Any], int]
     # (rest, delay_ms)
     rt_rest_set_base_delay_ms: Callable[[Any, int], int]
     # (rest, delay_ms)
@@ -2413,6 +2423,8 @@ class Library:
     rt_spreadbot_clear_headers: Callable[[Any], int]
     # (spreadbot, name)
     rt_spreadbot_add_safe_header: Callable[[Any, bytes | None], int]
+    # (spreadbot, backoff)
+    rt_spreadbot_set_backoff: Callable[[Any, Any], int]
     # (spreadbot, network)
     rt_spreadbot_set_network: Callable[[Any, Any], int]
     # (spreadbot, reachability)

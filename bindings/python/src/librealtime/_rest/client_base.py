@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._core.abi import rt_credentials, rt_status
 from .._core.awaiting import Calling
+from .._core.backoff import Backoff
 from .._core.errors import InvalidState, RealtimeError, check
 from .._core.handle import Handle, new
 from .._core.headers import HeadersLike
@@ -69,6 +70,8 @@ class BaseRESTClient(Calling):
     :param delay_factor: by how much each further delay is longer. Default 2.
     :param max_delay: the longest of them. Default 30.
     :param jitter: ``"equal"`` (the default), ``"full"``, ``"decorrelated"`` or ``"none"``.
+    :param backoff: a ``Backoff`` in the place of these four; its ``max_attempts`` and
+        ``stable_time`` are not used. Default None.
     :param max_retry_after: the longest Retry-After that is waited for; an answer that asks for more
         is given at once. Default 60; None for no limit but ``deadline``.
     :param queue_overflow: ``"reject_new"`` (the default): the next raises ``QueueFull``; or
@@ -106,6 +109,7 @@ class BaseRESTClient(Calling):
         delay_factor: float = 2,
         max_delay: float = 30,
         jitter: Literal["none", "equal", "full", "decorrelated"] = "equal",
+        backoff: Backoff | None = None,
         max_retry_after: float | None = 60,
         # The queue.
         queue_overflow: Overflow = "reject_new",
@@ -125,8 +129,8 @@ class BaseRESTClient(Calling):
         origins = strings(credential_origins, "credential_origins")
         self._options = ClientOptions(
             base_url, headers, params, cookies, origins, auth, bearer_token,
-            base_delay, delay_factor, max_delay, jitter, max_retry_after, queue_overflow, ordered,
-            safe_headers, options, chosen_network(network, ca_file, proxy), reachability,
+            base_delay, delay_factor, max_delay, jitter, backoff, max_retry_after, queue_overflow,
+            ordered, safe_headers, options, chosen_network(network, ca_file, proxy), reachability,
         )  # fmt: skip
         self._prepare()
 

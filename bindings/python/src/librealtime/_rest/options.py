@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from .._core.abi import rt_rest_order, rt_rest_overflow, rt_status
 from .._core.awaiting import plain
-from .._core.backoff import _JITTERS
+from .._core.backoff import _JITTERS, Backoff
 from .._core.errors import check
 from .._core.handle import Handle
 from .._core.headers import (
@@ -72,6 +72,7 @@ class ClientOptions:
     delay_factor: float
     max_delay: float
     jitter: str
+    backoff: Backoff | None
     max_retry_after: float | None
     queue_overflow: str
     ordered: bool | None
@@ -108,16 +109,19 @@ class ClientOptions:
             check(lib.rt_rest_set_reachability(rest, on_loop(self.reachability, loop)))
 
     def _apply_times(self, rest: Handle) -> None:
-        for setter, value, name in (
-            (lib.rt_rest_set_base_delay_ms, self.base_delay, "base_delay"),
-            (lib.rt_rest_set_max_delay_ms, self.max_delay, "max_delay"),
-        ):
-            check(setter(rest, milliseconds(value, name, least=0)))
         # To C 0 is to wait for none, and nothing is no limit.
         longest, wish = LONGEST_MS, self.max_retry_after
         if wish is not None:
             longest = milliseconds(wish, "max_retry_after", least=0)
         check(lib.rt_rest_set_max_retry_after_ms(rest, longest))
+        if self.backoff is not None:
+            check(lib.rt_rest_set_backoff(rest, self.backoff.make()))
+            return
+        for setter, value, name in (
+            (lib.rt_rest_set_base_delay_ms, self.base_delay, "base_delay"),
+            (lib.rt_rest_set_max_delay_ms, self.max_delay, "max_delay"),
+        ):
+            check(setter(rest, milliseconds(value, name, least=0)))
         check(lib.rt_rest_set_delay_factor(rest, float(self.delay_factor)))
         check(lib.rt_rest_set_jitter(rest, _named(self.jitter, _JITTERS, "jitter")))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
+from .._core.backoff import Backoff
 from .._core.headers import HeadersLike
 from .._core.hints import called
 from .._core.network import Network, chosen_network
@@ -70,6 +71,9 @@ class Parameters:
         Default ().
 
 
+    :param backoff: a ``Backoff`` that delays attempts, and limits them, in the place of
+        ``reconnection_time``, ``max_delay``, ``max_reconnects`` and ``stable_time``; a ``retry``
+        field of the server still sets the initial delay. Default None: by those.
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
         network's. Default None.
@@ -112,6 +116,7 @@ class Parameters:
         # Coming back.
         retry_statuses: Iterable[int] = (),
         # The network.
+        backoff: Backoff | None = None,
         network: Network | None = None,
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
@@ -122,7 +127,7 @@ class Parameters:
     ) -> None:
         given = Options(
             url, headers, options, chosen_network(network, ca_file, proxy), reachability,
-            max_queue, max_queue_bytes, auth, bearer_token, safe_headers, method, content,
+            backoff, max_queue, max_queue_bytes, auth, bearer_token, safe_headers, method, content,
             Ids(last_event_id, id_file, store_key, on_store is not None), retry_statuses,
         )  # fmt: skip
         handlers = Handlers(on_open, on_error, on_message, on_request, header_provider, credentials,

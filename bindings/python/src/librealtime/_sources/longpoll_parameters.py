@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Literal, Optional
 
 from .._core.abi import rt_longpoll_cursor
+from .._core.backoff import Backoff
 from .._core.errors import check
 from .._core.handle import Handle
 from .._core.headers import HeadersLike
@@ -124,6 +125,10 @@ class Parameters:
     :param last_event_id: begins behind the message with this id. Default ``""``.
 
 
+    :param backoff: a ``Backoff`` that delays attempts behind one that failed, in the place of
+        ``max_delay``. When it limits attempts and none is left, the long poll ends with a
+        ``ReconnectsExhausted``. Its ``stable_time`` is not used: a good answer counts at once.
+        Default None: by that option, with no limit.
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
         network's. Default None.
@@ -159,6 +164,7 @@ class Parameters:
         id_query_param: str = "last_event_id",
         last_event_id: str = "",
         # The network.
+        backoff: Backoff | None = None,
         network: Network | None = None,
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
@@ -169,7 +175,7 @@ class Parameters:
     ) -> None:
         given = Options(
             url, headers, options, chosen_network(network, ca_file, proxy), reachability,
-            max_queue, max_queue_bytes, auth, bearer_token, safe_headers,
+            backoff, max_queue, max_queue_bytes, auth, bearer_token, safe_headers,
             cursor, id_query_param, last_event_id,
         )  # fmt: skip
         handlers = Handlers(on_open, on_error, on_message, on_request, header_provider, credentials)

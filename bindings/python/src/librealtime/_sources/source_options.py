@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
 
 from .._core.abi import rt_eventsource_state, rt_status
 from .._core.awaiting import check_functions, plain
+from .._core.backoff import Backoff
 from .._core.errors import RealtimeError, check
 from .._core.handle import Handle
 from .._core.headers import HeadersLike, Pairs, header_pairs, with_credentials
@@ -103,6 +104,7 @@ class SourceOptions:
     plain: Mapping[str, Any]
     network: Network | None
     reachability: Reachability | None
+    backoff: Backoff | None
     max_queue: int | None
     max_queue_bytes: int | None
 
@@ -118,6 +120,8 @@ class SourceOptions:
         self.table.apply(source, self.plain)
         if self.network is not None:
             check(kind.set_network(source, self.network.make()))
+        if self.backoff is not None:
+            check(kind.set_backoff(source, self.backoff.make()))
         if self.reachability is not None:
             check(kind.set_reachability(source, on_loop(self.reachability, loop)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from .._core.backoff import Backoff
 from .._core.headers import HeadersLike
 from .._core.hints import called
 from .._core.network import Network, chosen_network
@@ -78,6 +79,9 @@ class Parameters:
         twice, a POST with the same Idempotency-Key. Cancelling a wait withdraws nothing, and what
         was sent before anything was established is refused. It holds 10,000 sends, and 64 MiB:
         the next one raises ``QueueFull``. Default None: they are kept in memory.
+    :param backoff: a ``Backoff`` that delays attempts on one transport, and rounds over all of
+        them, in the place of ``max_delay``. Its ``max_attempts`` and ``stable_time`` are not used.
+        Default None: by that option.
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
     :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
         network's. Default None.
@@ -120,6 +124,7 @@ class Parameters:
         # The network and limits.
         queue_overflow: Overflow = "reject_new",
         outbox: StrPath | None = None,
+        backoff: Backoff | None = None,
         network: Network | None = None,
         ca_file: StrPath | None = None,
         proxy: str | Literal[True] | None = True,
@@ -130,7 +135,7 @@ class Parameters:
     ) -> None:
         given = Options(
             base_url, headers, options, chosen_network(network, ca_file, proxy), reachability,
-            max_queue, max_queue_bytes,
+            backoff, max_queue, max_queue_bytes,
             Config(base_url, auth_url, access_token, refresh_token, base64_credentials,
                    queue_overflow, log, outbox),
             transports, transport_urls, send_url, last_event_id,

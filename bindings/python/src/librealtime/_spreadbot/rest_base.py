@@ -104,7 +104,7 @@ class BaseSpreadbotREST(BaseRESTClient):
         }
         self._setup = Options(
             base_url, headers, plain, chosen_network(network, ca_file, proxy), reachability,
-            None, None,
+            None, None, None,
             Config(base_url, auth_url, access_token, refresh_token, base64_credentials,
                    queue_overflow, log, outbox),
         )  # fmt: skip
