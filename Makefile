@@ -4,7 +4,7 @@ PYTHON := build/venv/bin/python
 SO := build/librealtime.so
 
 .PHONY: help demo test check-long build lint format autobahn fuzz \
-	simulate sanitize soak bench wheel check-interop abi install clean \
+	simulate sanitize coverage soak bench wheel check-interop abi install clean \
 	sse-contract-service hops hostile random-calls
 
 help: ## This list
@@ -69,6 +69,9 @@ sanitize: install ## Address and thread sanitizer (KIND=address|thread), minutes
 random-calls: build ## Random calls of the whole C interface, SECONDS=600, SEED=n repeats one
 	RANDOM_CALLS_SECONDS=$(or $(SECONDS),600) $(if $(SEED),RANDOM_CALLS_SEED=$(SEED)) \
 		$(PYTHON) -m pytest -q -s Tests/CTests -k random_calls
+
+coverage: install ## Line coverage of each target, 15 minutes; none may be below 85 %
+	Tests/Coverage/run
 
 soak: build ## 10,000 connections for MINUTES (default 3): messages, drops, churn; nothing may grow
 	$(PYTHON) Tests/Soak/run $(or $(MINUTES),3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,8 @@ BUILD = [
 
 @cache
 def abigen() -> Path:
+    if given := os.environ.get("ABIGEN"):
+        return Path(given)
     run(BUILD, seconds=BUILD_SECONDS)
     folder = run([*BUILD, "--show-bin-path"]).strip().splitlines()[-1]
     return Path(folder) / "abigen"

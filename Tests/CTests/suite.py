@@ -15,7 +15,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "Tests" / "CTests"
 BUILD = ROOT / "build"
-LIBRARY = BUILD / "librealtime.so"
+#: Another place of the library is for `make coverage`.
+FOLDER = Path(os.environ.get("LIBREALTIME_FOLDER", BUILD))
+LIBRARY = FOLDER / "librealtime.so"
 INCLUDE = ROOT / "include"
 #: Workers have a folder each.
 SCRATCH = BUILD / "ctests" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
@@ -81,7 +83,7 @@ def compile_c(source: Path, *extra: str) -> Path:
         f"-I{INCLUDE}",
         f"-I{HERE}",
     ]
-    libraries = [f"-L{BUILD}", "-lrealtime", f"-Wl,-rpath,{BUILD}", "-pthread"]
+    libraries = [f"-L{FOLDER}", "-lrealtime", f"-Wl,-rpath,{FOLDER}", "-pthread"]
     run([*command, source, "-o", program, *libraries, *extra])
     return program
 
