@@ -1,4 +1,4 @@
-#include "rt_codings.h"
+#include "shim_codings.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

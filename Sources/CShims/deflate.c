@@ -1,4 +1,4 @@
-#include "rt_deflate.h"
+#include "shim_deflate.h"
 
 int shim_inflate_init(z_stream *stream, int window_bits) {
   return inflateInit2(stream, -window_bits);

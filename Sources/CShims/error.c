@@ -1,10 +1,10 @@
-#include "rt_error.h"
+#include "shim_error.h"
 
 #include <string.h>
 
 static _Thread_local char last_error[1024];
 
-void rt_error_set(const char *text, size_t length) {
+void shim_error_set(const char *text, size_t length) {
   if (length >= sizeof last_error) {
     length = sizeof last_error - 1;
     // Not in the middle of a UTF-8 sequence.
@@ -14,4 +14,4 @@ void rt_error_set(const char *text, size_t length) {
   last_error[length] = 0;
 }
 
-const char *rt_error_get(void) { return last_error; }
+const char *shim_error_get(void) { return last_error; }

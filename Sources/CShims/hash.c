@@ -1,4 +1,4 @@
-#include "rt_hash.h"
+#include "shim_hash.h"
 
 #include <openssl/evp.h>
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "rt_inherit.h"
+#include "shim_inherit.h"
 
 #include <dirent.h>
 #include <fcntl.h>

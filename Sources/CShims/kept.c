@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "rt_platform.h"
+#include "shim_platform.h"
 
-int rt_socket_own_port(int socket) {
+int shim_socket_own_port(int socket) {
   struct sockaddr_storage own;
   socklen_t length = sizeof own;
   if (getsockname(socket, (struct sockaddr *)&own, &length)) return 0;
@@ -28,7 +28,7 @@ static bool leads_to(int socket, const char *address, int port) {
   return inet_ntop(peer.ss_family, bytes, text, sizeof text) && !strcmp(text, address);
 }
 
-bool rt_socket_cut_if_dirty(int socket, const char *address, int port) {
+bool shim_socket_cut_if_dirty(int socket, const char *address, int port) {
   char byte;
   if (recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) return false;
   return leads_to(socket, address, port) && !shutdown(socket, SHUT_RDWR);

@@ -1,4 +1,4 @@
-#include "rt_memory.h"
+#include "shim_memory.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "rt_netlink.h"
+#include "shim_netlink.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define RTEXT_FILTER_SKIP_STATS (1 << 3)
 #endif
 
-int rt_netlink_open(_Bool hears_changes) {
+int shim_netlink_open(_Bool hears_changes) {
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
   if (fd < 0) return -1;
   struct sockaddr_nl address = {.nl_family = AF_NETLINK};
@@ -27,7 +27,7 @@ int rt_netlink_open(_Bool hears_changes) {
   return -1;
 }
 
-int rt_netlink_ask(int fd, uint16_t type, uint32_t sequence) {
+int shim_netlink_ask(int fd, uint16_t type, uint32_t sequence) {
   // All three questions begin with a family, 0 for any; a link's has room for a mask of what to
   // leave out, of which older kernels know nothing.
   struct {
@@ -51,7 +51,7 @@ int rt_netlink_ask(int fd, uint16_t type, uint32_t sequence) {
   return sent == (ssize_t)length ? 0 : -1;
 }
 
-ssize_t rt_netlink_receive(int fd, void *buffer, size_t capacity) {
+ssize_t shim_netlink_receive(int fd, void *buffer, size_t capacity) {
   struct sockaddr_nl sender = {.nl_family = AF_UNSPEC};
   struct iovec part = {.iov_base = buffer, .iov_len = capacity};
   struct msghdr message = {
@@ -69,7 +69,7 @@ ssize_t rt_netlink_receive(int fd, void *buffer, size_t capacity) {
   return sender.nl_family == AF_NETLINK && sender.nl_pid == 0 ? length : 0;
 }
 
-_Bool rt_netlink_drain(int fd) {
+_Bool shim_netlink_drain(int fd) {
   enum { MOST = 1024 };
   char first;
   _Bool found = 0;
@@ -81,7 +81,7 @@ _Bool rt_netlink_drain(int fd) {
   return found;
 }
 
-int rt_address_parse(const char *text, uint8_t bytes[16]) {
+int shim_address_parse(const char *text, uint8_t bytes[16]) {
   if (inet_pton(AF_INET, text, bytes) == 1) return 4;
   return inet_pton(AF_INET6, text, bytes) == 1 ? 16 : 0;
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "rt_platform.h"
+#include "shim_platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,30 +19,31 @@
 #include <time.h>
 #include <unistd.h>
 
-_Static_assert(RT_EPOLL_IN == EPOLLIN && RT_EPOLL_OUT == EPOLLOUT, "epoll's own numbers");
-_Static_assert(RT_EPOLL_ERROR == EPOLLERR && RT_EPOLL_HANG_UP == EPOLLHUP, "epoll's own numbers");
-_Static_assert(RT_EPOLL_ONCE == EPOLLONESHOT, "epoll's own numbers");
+_Static_assert(SHIM_EPOLL_IN == EPOLLIN && SHIM_EPOLL_OUT == EPOLLOUT, "epoll's own numbers");
+_Static_assert(SHIM_EPOLL_ERROR == EPOLLERR, "epoll's own number");
+_Static_assert(SHIM_EPOLL_HANG_UP == EPOLLHUP, "epoll's own number");
+_Static_assert(SHIM_EPOLL_ONCE == EPOLLONESHOT, "epoll's own numbers");
 
-int rt_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+int shim_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
 static int control(int epoll, int operation, int fd, uint32_t events, uint64_t token) {
   struct epoll_event event = {.events = events, .data.u64 = token};
   return epoll_ctl(epoll, operation, fd, &event);
 }
 
-int rt_epoll_add(int epoll, int fd, uint32_t events, uint64_t token) {
+int shim_epoll_add(int epoll, int fd, uint32_t events, uint64_t token) {
   return control(epoll, EPOLL_CTL_ADD, fd, events, token);
 }
 
-int rt_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token) {
+int shim_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token) {
   return control(epoll, EPOLL_CTL_MOD, fd, events, token);
 }
 
-int rt_epoll_remove(int epoll, int fd) { return control(epoll, EPOLL_CTL_DEL, fd, 0, 0); }
+int shim_epoll_remove(int epoll, int fd) { return control(epoll, EPOLL_CTL_DEL, fd, 0, 0); }
 
 enum { BATCH = 128 };
 
-int rt_epoll_wait(int epoll, rt_ready *ready, int capacity, int timeout_ms) {
+int shim_epoll_wait(int epoll, shim_ready *ready, int capacity, int timeout_ms) {
   struct epoll_event events[BATCH];
   int count = epoll_wait(epoll, events, capacity < BATCH ? capacity : BATCH, timeout_ms);
   if (count < 0) return errno == EINTR ? 0 : -1;
@@ -53,18 +54,20 @@ int rt_epoll_wait(int epoll, rt_ready *ready, int capacity, int timeout_ms) {
   return count;
 }
 
-int rt_descriptor_shortage(void) {
+int shim_descriptor_shortage(void) {
   int made = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (made < 0) return errno == EMFILE || errno == ENFILE ? errno : 0;
   close(made);
   return 0;
 }
 
-int rt_eventfd_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+int shim_eventfd_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
-int rt_timerfd_create(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); }
+int shim_timerfd_create(void) {
+  return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+}
 
-int rt_timerfd_set(int fd, uint64_t nanoseconds) {
+int shim_timerfd_set(int fd, uint64_t nanoseconds) {
   // The kernel takes seconds as a signed number; a date past that is as good as never.
   const uint64_t longest = (uint64_t)INT64_MAX;
   if (nanoseconds > longest) nanoseconds = longest;
@@ -73,13 +76,13 @@ int rt_timerfd_set(int fd, uint64_t nanoseconds) {
   return timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-void rt_counter_drain(int fd) {
+void shim_counter_drain(int fd) {
   uint64_t count;
   while (read(fd, &count, sizeof count) < 0 && errno == EINTR) {
   }
 }
 
-void rt_eventfd_signal(int fd) {
+void shim_eventfd_signal(int fd) {
   // A signal handler may be the caller: what it interrupted keeps its errno.
   const int saved = errno;
   uint64_t one = 1;
@@ -88,17 +91,17 @@ void rt_eventfd_signal(int fd) {
   errno = saved;
 }
 
-uint64_t rt_monotonic_nanoseconds(void) {
+uint64_t shim_monotonic_nanoseconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-ssize_t rt_send(int fd, const void *data, size_t length) {
+ssize_t shim_send(int fd, const void *data, size_t length) {
   return send(fd, data, length, MSG_NOSIGNAL);
 }
 
-void rt_random_bytes(void *buffer, size_t length) {
+void shim_random_bytes(void *buffer, size_t length) {
   // The kernel's: libcrypto's generator is gone once exit() has begun, and loops still run then.
   for (size_t filled = 0; filled < length;) {
     ssize_t count = getrandom((char *)buffer + filled, length - filled, 0);
@@ -107,7 +110,7 @@ void rt_random_bytes(void *buffer, size_t length) {
   }
 }
 
-_Atomic uint32_t rt_fork_count;
+_Atomic uint32_t shim_fork_count;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 // Files that a forked child closes. In the child their `fd` is -1: it must not allocate or free.
@@ -122,7 +125,7 @@ static void before_fork(void) { pthread_mutex_lock(&private_lock); }
 static void after_fork(void) { pthread_mutex_unlock(&private_lock); }
 
 static void in_child(void) {
-  atomic_fetch_add_explicit(&rt_fork_count, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&shim_fork_count, 1, memory_order_relaxed);
   for (struct private_file *file = private_files; file; file = file->next) {
     if (file->fd >= 0) close(file->fd);
     file->fd = -1;
@@ -132,10 +135,10 @@ static void in_child(void) {
 
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
-void rt_fork_watch(void) { pthread_once(&fork_once, watch_forks); }
+void shim_fork_watch(void) { pthread_once(&fork_once, watch_forks); }
 
-int rt_private_open(const char *path, int flags, mode_t mode) {
-  rt_fork_watch();
+int shim_private_open(const char *path, int flags, mode_t mode) {
+  shim_fork_watch();
   struct private_file *file = malloc(sizeof *file);
   if (!file) return -1;
   // Under the lock, so that no child can be forked between the two: its copy of the descriptor
@@ -151,7 +154,7 @@ int rt_private_open(const char *path, int flags, mode_t mode) {
   return fd;
 }
 
-void rt_private_close(int fd) {
+void shim_private_close(int fd) {
   pthread_mutex_lock(&private_lock);
   struct private_file **place = &private_files;
   while (*place && (*place)->fd != fd) place = &(*place)->next;
@@ -176,7 +179,7 @@ static void *run_thread(void *argument) {
   return NULL;
 }
 
-int rt_thread_start(uintptr_t *out, void (*run)(void *user), void *user) {
+int shim_thread_start(uintptr_t *out, void (*run)(void *user), void *user) {
   struct start *start = malloc(sizeof *start);
   if (!start) return ENOMEM;
   *start = (struct start){run, user};
@@ -196,8 +199,8 @@ int rt_thread_start(uintptr_t *out, void (*run)(void *user), void *user) {
   return 0;
 }
 
-void rt_thread_join(uintptr_t thread) { pthread_join((pthread_t)thread, NULL); }
-void rt_thread_detach(uintptr_t thread) { pthread_detach((pthread_t)thread); }
+void shim_thread_join(uintptr_t thread) { pthread_join((pthread_t)thread, NULL); }
+void shim_thread_detach(uintptr_t thread) { pthread_detach((pthread_t)thread); }
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static CURLcode curl_result;
@@ -209,24 +212,24 @@ static void init_curl(void) {
   curl_result = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-CURLcode rt_curl_global_init(void) {
+CURLcode shim_curl_global_init(void) {
   pthread_once(&curl_once, init_curl);
   return curl_result;
 }
 
-CURLcode rt_curl_set_long(CURL *easy, CURLoption option, long value) {
+CURLcode shim_curl_set_long(CURL *easy, CURLoption option, long value) {
   return curl_easy_setopt(easy, option, value);
 }
 
-CURLcode rt_curl_set_pointer(CURL *easy, CURLoption option, void *value) {
+CURLcode shim_curl_set_pointer(CURL *easy, CURLoption option, void *value) {
   return curl_easy_setopt(easy, option, value);
 }
 
-CURLcode rt_curl_set_string(CURL *easy, CURLoption option, const char *value) {
+CURLcode shim_curl_set_string(CURL *easy, CURLoption option, const char *value) {
   return curl_easy_setopt(easy, option, value);
 }
 
-CURLcode rt_curl_set_close_socket(CURL *easy, rt_curl_close_socket_fn fn, void *user) {
+CURLcode shim_curl_set_close_socket(CURL *easy, shim_curl_close_socket_fn fn, void *user) {
   CURLcode result = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, fn);
   return result ? result : curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, user);
 }
@@ -243,14 +246,14 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
   return made;
 }
 
-CURLcode rt_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes) {
+CURLcode shim_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes) {
   CURLcode result = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
   if (result) return result;
   uintptr_t both = (uintptr_t)(uint32_t)receive_buffer_bytes | (uintptr_t)(uint32_t)probes << 32;
   return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)both);
 }
 
-CURLSH *rt_curl_dns_share(void) {
+CURLSH *shim_curl_dns_share(void) {
   CURLSH *share = curl_share_init();
   if (share && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) != CURLSHE_OK) {
     curl_share_cleanup(share);
@@ -259,25 +262,25 @@ CURLSH *rt_curl_dns_share(void) {
   return share;
 }
 
-const char *rt_curl_default_ca_file(void) {
+const char *shim_curl_default_ca_file(void) {
   return curl_version_info(CURLVERSION_NOW)->cainfo;
 }
 
-CURLcode rt_curl_active_socket(CURL *easy, curl_socket_t *out) {
+CURLcode shim_curl_active_socket(CURL *easy, curl_socket_t *out) {
   return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, out);
 }
 
-CURLcode rt_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+CURLcode shim_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
   return curl_easy_setopt(easy, option, value);
 }
 
-CURLcode rt_curl_set_data(CURL *easy, CURLoption function, rt_curl_data_fn fn,
+CURLcode shim_curl_set_data(CURL *easy, CURLoption function, shim_curl_data_fn fn,
                           CURLoption user_option, void *user) {
   CURLcode result = curl_easy_setopt(easy, function, fn);
   return result ? result : curl_easy_setopt(easy, user_option, user);
 }
 
-CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user) {
+CURLcode shim_curl_set_progress(CURL *easy, shim_curl_progress_fn fn, void *user) {
   CURLcode result = curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, fn);
   if (!result) result = curl_easy_setopt(easy, CURLOPT_XFERINFODATA, user);
   return result ? result : curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
@@ -285,7 +288,7 @@ CURLcode rt_curl_set_progress(CURL *easy, rt_curl_progress_fn fn, void *user) {
 
 static int connected(void *user, char *address, char *own_address, int port, int own_port) {
   (void)own_address;
-  rt_curl_notes *notes = user;
+  shim_curl_notes *notes = user;
   if (notes->is_connected && notes->goes_out_once && !notes->was_not_begun && !notes->was_cut) {
     notes->was_kept_back = 1;
     return CURL_PREREQFUNC_ABORT;
@@ -299,7 +302,7 @@ static int connected(void *user, char *address, char *own_address, int port, int
   return CURL_PREREQFUNC_OK;
 }
 
-CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes) {
+CURLcode shim_curl_set_notes(CURL *easy, shim_curl_notes *notes) {
   notes->easy = easy;
   CURLcode result = curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, notes->error_text);
   if (!result) result = shim_tls_watch(easy, &notes->tls);
@@ -307,36 +310,36 @@ CURLcode rt_curl_set_notes(CURL *easy, rt_curl_notes *notes) {
   return result ? result : curl_easy_setopt(easy, CURLOPT_PREREQDATA, notes);
 }
 
-void rt_curl_clear_notes(rt_curl_notes *notes) {
+void shim_curl_clear_notes(shim_curl_notes *notes) {
   shim_tls_forget(&notes->tls);
   notes->is_connected = notes->goes_out_once = notes->was_not_begun = 0;
   notes->was_cut = notes->was_kept_back = notes->was_repeated = 0;
   notes->error_text[0] = 0;
 }
 
-const char *rt_curl_error_text(const rt_curl_notes *notes) { return notes->error_text; }
+const char *shim_curl_error_text(const shim_curl_notes *notes) { return notes->error_text; }
 
-CURLcode rt_curl_set_debug(CURL *easy, rt_curl_debug_fn fn, void *user) {
+CURLcode shim_curl_set_debug(CURL *easy, shim_curl_debug_fn fn, void *user) {
   CURLcode result = curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, fn);
   return result ? result : curl_easy_setopt(easy, CURLOPT_DEBUGDATA, user);
 }
 
-uint64_t rt_curl_request_delay(CURL *easy) {
+uint64_t shim_curl_request_delay(CURL *easy) {
   curl_off_t microseconds = 0;
   curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds);
   return microseconds > 0 ? (uint64_t)microseconds * 1000 : 0;
 }
 
-uint64_t rt_curl_bytes_received(CURL *easy) {
+uint64_t shim_curl_bytes_received(CURL *easy) {
   curl_off_t count = 0;
   curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &count);
   return count > 0 ? (uint64_t)count : 0;
 }
 
-bool rt_curl_kept_socket(CURL *easy, curl_socket_t *out) {
+bool shim_curl_kept_socket(CURL *easy, curl_socket_t *out) {
   long made = 0;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made);
-  return made > 0 && !rt_curl_active_socket(easy, out) && *out != CURL_SOCKET_BAD;
+  return made > 0 && !shim_curl_active_socket(easy, out) && *out != CURL_SOCKET_BAD;
 }
 
 int shim_curl_os_error(CURL *easy) {
@@ -354,18 +357,18 @@ bool shim_curl_awaits_tls(CURL *easy) {
   return made > 0 && secured == 0;
 }
 
-int rt_curl_connect_status(CURL *easy) {
+int shim_curl_connect_status(CURL *easy) {
   long status = 0;
   curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
   return (int)status;
 }
 
-bool rt_curl_was_reused(CURL *easy) {
+bool shim_curl_was_reused(CURL *easy) {
   long made = 1;
   return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0;
 }
 
-int rt_curl_http_version(CURL *easy) {
+int shim_curl_http_version(CURL *easy) {
   long version = 0;
   curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
   switch (version) {
@@ -374,31 +377,31 @@ int rt_curl_http_version(CURL *easy) {
     case CURL_HTTP_VERSION_2_0: return 20;
     case CURL_HTTP_VERSION_3: return 30;
     // That of a refusal of CONNECT libcurl does not tell.
-    default: return rt_curl_connect_status(easy) == 407 ? 11 : 0;
+    default: return shim_curl_connect_status(easy) == 407 ? 11 : 0;
   }
 }
 
-CURLMcode rt_curl_multi_set_socket(CURLM *multi, rt_curl_socket_fn fn, void *user) {
+CURLMcode shim_curl_multi_set_socket(CURLM *multi, shim_curl_socket_fn fn, void *user) {
   CURLMcode result = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, fn);
   return result ? result : curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, user);
 }
 
-CURLMcode rt_curl_multi_set_timer(CURLM *multi, rt_curl_timer_fn fn, void *user) {
+CURLMcode shim_curl_multi_set_timer(CURLM *multi, shim_curl_timer_fn fn, void *user) {
   CURLMcode result = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, fn);
   return result ? result : curl_multi_setopt(multi, CURLMOPT_TIMERDATA, user);
 }
 
-intptr_t rt_curl_number(CURL *easy) {
+intptr_t shim_curl_number(CURL *easy) {
   void *mark = NULL;
   curl_easy_getinfo(easy, CURLINFO_PRIVATE, &mark);
   return (intptr_t)mark;
 }
 
-bool rt_curl_multi_next_done(CURLM *multi, intptr_t *number, CURLcode *result) {
+bool shim_curl_multi_next_done(CURLM *multi, intptr_t *number, CURLcode *result) {
   int left;
   for (CURLMsg *message; (message = curl_multi_info_read(multi, &left));) {
     if (message->msg == CURLMSG_DONE) {
-      *number = rt_curl_number(message->easy_handle);
+      *number = shim_curl_number(message->easy_handle);
       *result = message->data.result;
       return true;
     }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "rt_search.h"
+#include "shim_search.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "rt_simd.h"
+#include "shim_simd.h"
 
 #include <string.h>
 

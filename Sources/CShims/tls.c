@@ -2,7 +2,7 @@
 // frames without content keeps it in one call for as long as it likes. BIO callbacks below OpenSSL
 // limit what a call can read: when the budget of a turn is spent, they report "would block", and
 // the kernel, which still has the bytes, reports the socket again in the next turn of the loop.
-#include "rt_tls.h"
+#include "shim_tls.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rt_platform.h"
+#include "shim_platform.h"
 
 enum {
   /// So many bytes a second may carry nothing for ever: PINGs, WINDOW_UPDATEs, session tickets.
@@ -97,7 +97,7 @@ static bool may_read(shim_tls_guard *guard) {
     guard->turn_number = guard->turn->number;
     guard->left = SHIM_TLS_BYTES_PER_TURN;
     guard->operations_left = guard->turn->operations;
-    decay(guard, rt_monotonic_nanoseconds());
+    decay(guard, shim_monotonic_nanoseconds());
   }
   return guard->left > 0 && guard->operations_left > 0;
 }
@@ -241,7 +241,7 @@ void shim_tls_drop_answer(shim_tls_guard *guard) {
 
 void shim_tls_judge(shim_tls_guard *guard) {
   if (!guard->is_suspect) return;
-  decay(guard, rt_monotonic_nanoseconds());
+  decay(guard, shim_monotonic_nanoseconds());
   guard->is_suspect = false;
   guard->is_flood = guard->idle_bytes > SHIM_TLS_IDLE_BYTES;
 }

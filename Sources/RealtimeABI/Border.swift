@@ -26,12 +26,12 @@ func borderValue(_ body: () throws -> Int32) -> Int32 {
 
 /// The thread's last error text.
 enum LastError {
-    static var text: UnsafePointer<CChar> { rt_error_get() }
+    static var text: UnsafePointer<CChar> { shim_error_get() }
 
     static func set(_ error: RealtimeError) -> rt_status {
         var message = error.message
         message.withUTF8 { utf8 in
-            utf8.withMemoryRebound(to: CChar.self) { rt_error_set($0.baseAddress, $0.count) }
+            utf8.withMemoryRebound(to: CChar.self) { shim_error_set($0.baseAddress, $0.count) }
         }
         return error.code.rawValue
     }

@@ -7,7 +7,7 @@ import Testing
 /// Sockets in an epoll of their own, each one readable. What libcurl would say of them is said by
 /// the tests.
 private final class Bench {
-    let epoll = rt_epoll_create()
+    let epoll = shim_epoll_create()
     let sockets: CurlSockets
     private var ends: [Int32] = []
 
@@ -55,8 +55,8 @@ private final class Bench {
     }
 
     private var waiting: [Int32] {
-        var found = [rt_ready](repeating: rt_ready(), count: 8)
-        let count = rt_epoll_wait(epoll, &found, 8, 0)
+        var found = [shim_ready](repeating: shim_ready(), count: 8)
+        let count = shim_epoll_wait(epoll, &found, 8, 0)
         return found.prefix(Int(count)).map { Int32(truncatingIfNeeded: $0.token) }.sorted()
     }
 }

@@ -5,15 +5,15 @@
 #include <curl/curl.h>
 #include <zlib.h>
 
-#include "rt_codings.h"
-#include "rt_error.h"
-#include "rt_inherit.h"
-#include "rt_memory.h"
-#include "rt_netlink.h"
-#include "rt_platform.h"
-#include "rt_search.h"
-#include "rt_simd.h"
-#include "rt_tls.h"
 #include "rt_types.h"
+#include "shim_codings.h"
+#include "shim_error.h"
+#include "shim_inherit.h"
+#include "shim_memory.h"
+#include "shim_netlink.h"
+#include "shim_platform.h"
+#include "shim_search.h"
+#include "shim_simd.h"
+#include "shim_tls.h"
 
 #endif

@@ -63,24 +63,24 @@ final class CurlConnect: CurlUser {
     }
 
     private func configure(_ url: HTTPURL, _ time: Duration?) {
-        _ = rt_curl_set_string(easy, CURLOPT_URL, url.connectURL)
-        _ = rt_curl_set_long(easy, CURLOPT_CONNECT_ONLY, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
+        _ = shim_curl_set_string(easy, CURLOPT_URL, url.connectURL)
+        _ = shim_curl_set_long(easy, CURLOPT_CONNECT_ONLY, 1)
+        _ = shim_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
         // A proxy must tunnel: it cannot forward a WebSocket.
-        _ = rt_curl_set_long(easy, CURLOPT_HTTPPROXYTUNNEL, 1)
+        _ = shim_curl_set_long(easy, CURLOPT_HTTPPROXYTUNNEL, 1)
         // WebSocket over HTTP/1.1 alone: this decides what TLS offers (ALPN).
-        _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        _ = shim_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         // Without it, dropping an attempt waits for the resolver's thread: a name server that does
         // not answer would hold up the whole loop.
-        _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+        _ = shim_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
         // Behind the connection's own timer; libcurl's default would end it at 300 s.
         let most = UInt64(Int32.max)
         let limit = time.map { min($0.clampedNanoseconds / 1_000_000 + 1000, most) } ?? most
-        _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(limit))
-        _ = rt_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+        _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(limit))
+        _ = shim_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         _ = shim_tls_watch(easy, tls)
         if way.proxyURL != nil {
-            _ = rt_curl_set_progress(
+            _ = shim_curl_set_progress(
                 easy,
                 { user, _, _, _, _ in
                     guard let user else { return 0 }
@@ -88,7 +88,7 @@ final class CurlConnect: CurlUser {
                     return me.tunnelAnswer.isTooLong() ? 1 : 0
                 }, Unmanaged.passUnretained(self).toOpaque())
         }
-        _ = rt_curl_set_close_socket(
+        _ = shim_curl_set_close_socket(
             easy, { SocketKeeper.close($0, $1) },
             Unmanaged.passUnretained(socketKeeper).toOpaque())
     }
@@ -129,7 +129,7 @@ final class CurlConnect: CurlUser {
             return
         }
         var socket: curl_socket_t = CURL_SOCKET_BAD
-        guard rt_curl_active_socket(easy, &socket) == CURLE_OK, socket != CURL_SOCKET_BAD else {
+        guard shim_curl_active_socket(easy, &socket) == CURLE_OK, socket != CURL_SOCKET_BAD else {
             owner.connectFailed(
                 RealtimeError(.connect, "libcurl connected to \(way) without a socket"))
             return

@@ -22,14 +22,14 @@ enum CurlFailure {
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
         // libcurl says of a socket that could not be made, or of a file that could not be opened,
         // that the peer or the file is at fault.
-        let shortage = rt_descriptor_shortage()
+        let shortage = shim_descriptor_shortage()
         if shortage != 0, needDescriptors.contains(result) {
             return Loop.systemError(
                 "cannot connect to \(way): no descriptor is free, see \"ulimit -n\"", shortage)
         }
         if isConnecting {
             let code = connectingCode(result, isProxied: way.proxyURL != nil)
-            let status = Int(rt_curl_connect_status(easy))
+            let status = Int(shim_curl_connect_status(easy))
             if code == .proxy, status >= 300 { return refusal(status, on: way) }
             let why =
                 code == .timeout && awaitsTLS(easy, way)

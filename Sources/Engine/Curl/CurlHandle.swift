@@ -5,13 +5,13 @@ import Wire
 /// What libcurl calls for a handle's worker; each is given the handle.
 struct CurlCalls {
     /// A line of the answer's head.
-    let header: rt_curl_data_fn
-    let body: rt_curl_data_fn
+    let header: shim_curl_data_fn
+    let body: shim_curl_data_fn
     /// More of the request's body is wanted.
-    let bodyWanted: rt_curl_data_fn
-    let progress: rt_curl_progress_fn
+    let bodyWanted: shim_curl_data_fn
+    let progress: shim_curl_progress_fn
     /// A line of libcurl's own.
-    let word: rt_curl_debug_fn
+    let word: shim_curl_debug_fn
 }
 
 /// An easy handle of libcurl's for one exchange after the other over the same network. What is the
@@ -31,8 +31,8 @@ final class CurlHandle {
     @exclusivity(unchecked) private(set) var way: CurlWay
     /// Its addresses are the network's own: its connections are for nobody else.
     private let hasOwnAddresses: Bool
-    private let forkGeneration = rt_fork_generation()
-    private let notes: UnsafeMutablePointer<rt_curl_notes>
+    private let forkGeneration = shim_fork_generation()
+    private let notes: UnsafeMutablePointer<shim_curl_notes>
     // What is set, and left when the next request wants the same.
     @exclusivity(unchecked) private var settings: Settings?
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<curl_slist>?
@@ -58,22 +58,22 @@ final class CurlHandle {
         way = CurlWay(to: url, by: configuration)
         hasOwnAddresses = !configuration.resolves.isEmpty
         notes = .allocate(capacity: 1)
-        notes.initialize(to: rt_curl_notes())
+        notes.initialize(to: shim_curl_notes())
         notes.pointee.tls.turn = multi.tls
         network = try CurlNetwork(configuration, on: easy)
         origin.set(on: easy)
         way.set(on: easy)
-        _ = rt_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
-        _ = rt_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+        _ = shim_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        _ = shim_curl_set_long(easy, CURLOPT_NOSIGNAL, 1)
+        _ = shim_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
         notes.pointee.cut_if_dirty = CurlSockets.cutIfDirty
         notes.pointee.cut_user = Unmanaged.passUnretained(multi.sockets).toOpaque()
-        _ = rt_curl_set_notes(easy, notes)
-        _ = rt_curl_set_close_socket(
+        _ = shim_curl_set_notes(easy, notes)
+        _ = shim_curl_set_close_socket(
             easy, CurlSockets.closed, Unmanaged.passUnretained(multi.sockets).toOpaque())
-        _ = rt_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
-        if hasOwnAddresses { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+        _ = shim_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        _ = shim_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
+        if hasOwnAddresses { _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
         if configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
     }
 
@@ -83,12 +83,12 @@ final class CurlHandle {
         guard !hasCalls else { return }
         hasCalls = true
         let me = Unmanaged.passUnretained(self).toOpaque()
-        _ = rt_curl_set_data(
+        _ = shim_curl_set_data(
             easy, CURLOPT_HEADERFUNCTION, calls.header, CURLOPT_HEADERDATA, me)
-        _ = rt_curl_set_data(easy, CURLOPT_WRITEFUNCTION, calls.body, CURLOPT_WRITEDATA, me)
-        _ = rt_curl_set_data(easy, CURLOPT_READFUNCTION, calls.bodyWanted, CURLOPT_READDATA, me)
-        _ = rt_curl_set_progress(easy, calls.progress, me)
-        _ = rt_curl_set_debug(easy, calls.word, me)
+        _ = shim_curl_set_data(easy, CURLOPT_WRITEFUNCTION, calls.body, CURLOPT_WRITEDATA, me)
+        _ = shim_curl_set_data(easy, CURLOPT_READFUNCTION, calls.bodyWanted, CURLOPT_READDATA, me)
+        _ = shim_curl_set_progress(easy, calls.progress, me)
+        _ = shim_curl_set_debug(easy, calls.word, me)
     }
 
     /// The worker is done, or goes.
@@ -96,7 +96,7 @@ final class CurlHandle {
 
     deinit {
         // A forked child's copy: its connections are the parent's.
-        guard forkGeneration == rt_fork_generation() else { return }
+        guard forkGeneration == shim_fork_generation() else { return }
         curl_easy_cleanup(easy)
         curl_slist_free_all(list)
         curl_slist_free_all(proxyList)
@@ -110,10 +110,10 @@ final class CurlHandle {
     /// TCP_USER_TIMEOUT would also end an upload to a server that is alive and reads nothing for a
     /// while: Linux counts it while the peer's window is closed, though every probe is answered.
     private func keepAlive(_ configuration: NetworkConfiguration) {
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 20)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 5)
-        _ = rt_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 3)
+        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 20)
+        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 5)
+        _ = shim_curl_set_open_socket(easy, Int32(clamping: configuration.receiveBufferBytes), 3)
     }
 
     /// There is a connection, and the request goes out.
@@ -122,11 +122,11 @@ final class CurlHandle {
     /// How long it took until the request could go out; zero before.
     var requestDelay: UInt64 {
         // libcurl's figure is the last exchange's until this one has a connection.
-        isConnected ? rt_curl_request_delay(easy) : 0
+        isConnected ? shim_curl_request_delay(easy) : 0
     }
 
     /// Of the answer's body so far, before it is decoded.
-    var bytesReceived: UInt64 { rt_curl_bytes_received(easy) }
+    var bytesReceived: UInt64 { shim_curl_bytes_received(easy) }
 
     /// The server has said that it has not begun with the request: it may go out again.
     func setNotBegun(_ isNotBegun: Bool) { notes.pointee.was_not_begun = isNotBegun }
@@ -142,20 +142,20 @@ final class CurlHandle {
     var tlsGuard: UnsafeMutablePointer<shim_tls_guard>? { notes.pointee.tls.guard }
 
     /// No connection was made for the exchange that is over.
-    var wasReused: Bool { rt_curl_was_reused(easy) }
+    var wasReused: Bool { shim_curl_was_reused(easy) }
 
     /// Its connection is for nobody else when it goes.
-    func abandonConnection() { _ = rt_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+    func abandonConnection() { _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
 
     /// What libcurl says of a failure, "" when it says nothing.
-    var errorText: UnsafePointer<CChar> { rt_curl_error_text(notes) }
+    var errorText: UnsafePointer<CChar> { shim_curl_error_text(notes) }
 
     // MARK: One exchange
 
     func prepare(
         _ request: borrowing HTTPRequest, _ options: borrowing HTTPTransferOptions
     ) throws(RealtimeError) {
-        rt_curl_clear_notes(notes)
+        shim_curl_clear_notes(notes)
         notes.pointee.goes_out_once =
             options.goesOutOnce && !RetryRules.isIdempotent(request.method)
         if !request.url.hasSameOrigin(as: place) {
@@ -167,7 +167,7 @@ final class CurlHandle {
             way = CurlWay(to: place, by: configuration)
             way.set(on: easy)
         }
-        _ = rt_curl_set_string(
+        _ = shim_curl_set_string(
             easy, CURLOPT_REQUEST_TARGET, way.isForwarded ? request.url.text : request.url.target)
         let wanted = Settings(
             for: request, options, hasOwnAddresses: hasOwnAddresses, isTunnel: way.isTunnel)
@@ -215,12 +215,12 @@ final class CurlHandle {
 
         func set(on easy: UnsafeMutableRawPointer) {
             let version = offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
-            _ = rt_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(version))
-            _ = rt_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
-            _ = rt_curl_set_long(easy, CURLOPT_PIPEWAIT, waitsForShare ? 1 : 0)
-            _ = rt_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
-            _ = rt_curl_set_long(easy, CURLOPT_NOPROGRESS, hasProgress ? 0 : 1)
-            _ = rt_curl_set_long(easy, CURLOPT_VERBOSE, isWatched ? 1 : 0)
+            _ = shim_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(version))
+            _ = shim_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
+            _ = shim_curl_set_long(easy, CURLOPT_PIPEWAIT, waitsForShare ? 1 : 0)
+            _ = shim_curl_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
+            _ = shim_curl_set_long(easy, CURLOPT_NOPROGRESS, hasProgress ? 0 : 1)
+            _ = shim_curl_set_long(easy, CURLOPT_VERBOSE, isWatched ? 1 : 0)
         }
     }
 
@@ -228,9 +228,9 @@ final class CurlHandle {
     func clear() {
         worker = nil
         guard !isPlain else { return }
-        _ = rt_curl_set_pointer(easy, CURLOPT_POSTFIELDS, nil)
-        _ = rt_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, nil)
-        _ = rt_curl_set_long(easy, CURLOPT_HTTPGET, 1)
+        _ = shim_curl_set_pointer(easy, CURLOPT_POSTFIELDS, nil)
+        _ = shim_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, nil)
+        _ = shim_curl_set_long(easy, CURLOPT_HTTPGET, 1)
         isPlain = true
     }
 
@@ -271,8 +271,8 @@ final class CurlHandle {
         listed = nil
         try CurlHandle.set(&list, to: lines)
         try CurlHandle.set(&proxyList, to: request.fields.filter(isForProxy).map(CurlHandle.line))
-        _ = rt_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
-        _ = rt_curl_set_pointer(easy, CURLOPT_PROXYHEADER, proxyList)
+        _ = shim_curl_set_pointer(easy, CURLOPT_HTTPHEADER, list)
+        _ = shim_curl_set_pointer(easy, CURLOPT_PROXYHEADER, proxyList)
         listed = wanted
     }
 
@@ -305,7 +305,7 @@ final class CurlHandle {
         switch request.body {
         case .none:
             if request.method == "HEAD" {
-                _ = rt_curl_set_long(easy, CURLOPT_NOBODY, 1)
+                _ = shim_curl_set_long(easy, CURLOPT_NOBODY, 1)
                 return
             }
             if request.sendsBody { copyBody([]) }
@@ -313,21 +313,21 @@ final class CurlHandle {
         case .bytes(let bytes): copyBody(bytes)
         case .stream(let length): upload(length ?? -1)
         }
-        _ = rt_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, request.method)
+        _ = shim_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, request.method)
     }
 
     /// A body that libcurl asks for.
     private func upload(_ length: Int) {
-        _ = rt_curl_set_long(easy, CURLOPT_UPLOAD, 1)
-        _ = rt_curl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length)
+        _ = shim_curl_set_long(easy, CURLOPT_UPLOAD, 1)
+        _ = shim_curl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length)
     }
 
     private func copyBody(_ bytes: [UInt8]) {
         // The size first: libcurl copies as many.
-        _ = rt_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, bytes.count)
+        _ = shim_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, bytes.count)
         bytes.withUnsafeBytes {
             let base = UnsafeMutableRawPointer(mutating: $0.baseAddress ?? CurlHandle.noBytes)
-            _ = rt_curl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, base)
+            _ = shim_curl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, base)
         }
     }
 

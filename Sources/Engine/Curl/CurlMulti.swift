@@ -79,10 +79,10 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     /// few bytes can be an event.
     @exclusivity(unchecked) private var told = 0
     @exclusivity(unchecked) private var isOpen = true
-    private let forkGeneration = rt_fork_generation()
+    private let forkGeneration = shim_fork_generation()
 
     private init(loop: Loop) throws(RealtimeError) {
-        let code = rt_curl_global_init()
+        let code = shim_curl_global_init()
         guard code == CURLE_OK, let multi = curl_multi_init() else {
             throw RealtimeError(.system, "libcurl could not be initialised")
         }
@@ -94,8 +94,8 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         tls.initialize(to: shim_tls_turn())
         beginTurn(ready: 1)
         let me = Unmanaged.passUnretained(self).toOpaque()
-        _ = rt_curl_multi_set_socket(multi, CurlMulti.socketChanged, me)
-        _ = rt_curl_multi_set_timer(multi, CurlMulti.timerChanged, me)
+        _ = shim_curl_multi_set_socket(multi, CurlMulti.socketChanged, me)
+        _ = shim_curl_multi_set_timer(multi, CurlMulti.timerChanged, me)
         loop.attach(self)
     }
 
@@ -119,7 +119,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         let seat = freeSeats.popLast() ?? users.count
         if seat == users.count { users.append(user) } else { users[seat] = user }
         user.seat = seat
-        _ = rt_curl_set_pointer(
+        _ = shim_curl_set_pointer(
             user.easy, CURLOPT_PRIVATE, UnsafeMutableRawPointer(bitPattern: seat))
     }
 
@@ -156,7 +156,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
 
     /// Whether this is a forked child's copy: its connections are the parent's, and closing TLS
     /// would speak on them.
-    var isForked: Bool { forkGeneration != rt_fork_generation() }
+    var isForked: Bool { forkGeneration != shim_fork_generation() }
 
     /// Ends everything: what still connects is told.
     func close() {
@@ -269,7 +269,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     func finish() {
         var result = CURLE_OK
         var seat = 0
-        while isOpen, rt_curl_multi_next_done(multi, &seat, &result) {
+        while isOpen, shim_curl_multi_next_done(multi, &seat, &result) {
             users[seat]?.finished(result)
         }
     }
@@ -352,7 +352,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
 
     // MARK: What libcurl calls
 
-    private static let socketChanged: rt_curl_socket_fn = { easy, socket, what, user, known in
+    private static let socketChanged: shim_curl_socket_fn = { easy, socket, what, user, known in
         guard let user else { return 0 }
         let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
         var events: UInt32 = 0
@@ -361,12 +361,12 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
             events |= PollEvents.writable
         }
         if events == 0, me.isActing, me.sockets.isConnecting(socket) {
-            let seat = rt_curl_number(easy)
+            let seat = shim_curl_number(easy)
             if seat >= 0, seat < me.users.count { me.stranded.append(seat) }
         }
         if events != 0 {
             if known == nil { shim_curl_keep_lookup_from_children(socket) }
-            me.sockets.belongs(socket, to: rt_curl_number(easy))
+            me.sockets.belongs(socket, to: shim_curl_number(easy))
             me.sockets.watch(socket, events, isNew: known == nil)
         } else if me.sockets.letGo(of: socket), me.isOpen {
             me.schedule()
@@ -376,7 +376,7 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
         return 0
     }
 
-    private static let timerChanged: rt_curl_timer_fn = { _, milliseconds, user in
+    private static let timerChanged: shim_curl_timer_fn = { _, milliseconds, user in
         guard let user else { return 0 }
         let me = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
         me.isDue = milliseconds == 0

@@ -26,7 +26,7 @@ final class CurlNetwork {
 
     /// Whether the file of certificates that libcurl was built for is there.
     private static let hasDefaultFile: Bool = {
-        guard let path = rt_curl_default_ca_file() else { return false }
+        guard let path = shim_curl_default_ca_file() else { return false }
         return Glibc.access(path, R_OK) == 0
     }()
 
@@ -34,29 +34,29 @@ final class CurlNetwork {
         let trusted = CurlAuthorities(network)
         // A proxy that is spoken to by TLS is verified by the same authorities.
         if let caFile = trusted.file {
-            _ = rt_curl_set_string(easy, CURLOPT_CAINFO, caFile)
-            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAINFO, caFile)
+            _ = shim_curl_set_string(easy, CURLOPT_CAINFO, caFile)
+            _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAINFO, caFile)
             // A directory of the system's would still be trusted beside the file.
-            _ = rt_curl_set_string(easy, CURLOPT_CAPATH, trusted.folder)
-            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAPATH, trusted.folder)
+            _ = shim_curl_set_string(easy, CURLOPT_CAPATH, trusted.folder)
+            _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAPATH, trusted.folder)
         } else if let caPath = trusted.folder {
-            _ = rt_curl_set_string(easy, CURLOPT_CAPATH, caPath)
-            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAPATH, caPath)
-            _ = rt_curl_set_string(easy, CURLOPT_CAINFO, nil)
-            _ = rt_curl_set_string(easy, CURLOPT_PROXY_CAINFO, nil)
+            _ = shim_curl_set_string(easy, CURLOPT_CAPATH, caPath)
+            _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAPATH, caPath)
+            _ = shim_curl_set_string(easy, CURLOPT_CAINFO, nil)
+            _ = shim_curl_set_string(easy, CURLOPT_PROXY_CAINFO, nil)
         } else if CurlNetwork.hasDefaultFile {
             // libcurl keeps a file's certificates for all connections of a loop, a folder's not;
             // the system's file holds the same as its folder.
-            _ = rt_curl_set_string(easy, CURLOPT_CAPATH, nil)
+            _ = shim_curl_set_string(easy, CURLOPT_CAPATH, nil)
         }
         if let certificate = network.clientCertificate {
-            _ = rt_curl_set_string(easy, CURLOPT_SSLCERT, certificate.certificateFile)
-            _ = rt_curl_set_string(
+            _ = shim_curl_set_string(easy, CURLOPT_SSLCERT, certificate.certificateFile)
+            _ = shim_curl_set_string(
                 easy, CURLOPT_SSLKEY, certificate.keyFile ?? certificate.certificateFile)
-            _ = rt_curl_set_string(easy, CURLOPT_KEYPASSWD, certificate.keyPassword)
+            _ = shim_curl_set_string(easy, CURLOPT_KEYPASSWD, certificate.keyPassword)
         }
         if !network.pinnedPublicKeys.isEmpty {
-            _ = rt_curl_set_string(
+            _ = shim_curl_set_string(
                 easy, CURLOPT_PINNEDPUBLICKEY, network.pinnedPublicKeys.joined(separator: ";"))
         }
         let oldest =
@@ -64,19 +64,19 @@ final class CurlNetwork {
             case .v1_2: CURL_SSLVERSION_TLSv1_2
             case .v1_3: CURL_SSLVERSION_TLSv1_3
             }
-        _ = rt_curl_set_long(easy, CURLOPT_SSLVERSION, oldest)
-        _ = rt_curl_set_long(easy, CURLOPT_PROXY_SSLVERSION, oldest)
+        _ = shim_curl_set_long(easy, CURLOPT_SSLVERSION, oldest)
+        _ = shim_curl_set_long(easy, CURLOPT_PROXY_SSLVERSION, oldest)
         if !network.verifiesCertificates {
-            _ = rt_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 0)
-            _ = rt_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 0)
-            _ = rt_curl_set_long(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0)
-            _ = rt_curl_set_long(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0)
+            _ = shim_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 0)
+            _ = shim_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 0)
+            _ = shim_curl_set_long(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0)
+            _ = shim_curl_set_long(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0)
         }
     }
 
     private func setWay(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
         if let path = network.unixSocket {
-            _ = rt_curl_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, path)
+            _ = shim_curl_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, path)
         }
         let resolve =
             switch network.ipVersion {
@@ -84,18 +84,18 @@ final class CurlNetwork {
             case .v4: CURL_IPRESOLVE_V4
             case .v6: CURL_IPRESOLVE_V6
             }
-        _ = rt_curl_set_long(easy, CURLOPT_IPRESOLVE, Int(resolve))
+        _ = shim_curl_set_long(easy, CURLOPT_IPRESOLVE, Int(resolve))
     }
 
     private func setSocket(_ network: NetworkConfiguration, _ easy: UnsafeMutableRawPointer) {
-        _ = rt_curl_set_open_socket(easy, Int32(clamping: network.receiveBufferBytes), 0)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_NODELAY, network.tcpNoDelay ? 1 : 0)
+        _ = shim_curl_set_open_socket(easy, Int32(clamping: network.receiveBufferBytes), 0)
+        _ = shim_curl_set_long(easy, CURLOPT_TCP_NODELAY, network.tcpNoDelay ? 1 : 0)
         guard network.tcpKeepAlive > .zero else { return }
         // Whole seconds, at least one.
         let seconds = max(1, Int(network.tcpKeepAlive.clampedNanoseconds / 1_000_000_000))
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, seconds)
-        _ = rt_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, seconds)
+        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPIDLE, seconds)
+        _ = shim_curl_set_long(easy, CURLOPT_TCP_KEEPINTVL, seconds)
     }
 
     /// libcurl keeps such addresses in its cache of names: in one of this connection's own, so that
@@ -110,11 +110,11 @@ final class CurlNetwork {
             }
             resolves = longer
         }
-        guard let share = rt_curl_dns_share() else {
+        guard let share = shim_curl_dns_share() else {
             throw RealtimeError(.system, "libcurl could not make a cache of names")
         }
         self.share = share
-        _ = rt_curl_set_pointer(easy, CURLOPT_SHARE, share)
-        _ = rt_curl_set_pointer(easy, CURLOPT_RESOLVE, resolves)
+        _ = shim_curl_set_pointer(easy, CURLOPT_SHARE, share)
+        _ = shim_curl_set_pointer(easy, CURLOPT_RESOLVE, resolves)
     }
 }

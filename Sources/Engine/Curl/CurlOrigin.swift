@@ -29,7 +29,7 @@ final class CurlOrigin {
     /// Until the handle has another, or is freed.
     func set(on easy: UnsafeMutableRawPointer) {
         // What libcurl takes again when it repeats a request of its own accord.
-        _ = rt_curl_set_string(easy, CURLOPT_URL, text)
-        _ = rt_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeMutableRawPointer(parts))
+        _ = shim_curl_set_string(easy, CURLOPT_URL, text)
+        _ = shim_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeMutableRawPointer(parts))
     }
 }

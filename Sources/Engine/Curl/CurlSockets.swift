@@ -13,7 +13,7 @@ import Glibc
 ///
 /// Such a socket leaves epoll by itself, unless a forked child has it, too: the kernel would go on
 /// reporting it, and nobody could take it out, as its number is gone. So a socket that connects is
-/// reported once (`RT_EPOLL_ONCE`), and once more only when libcurl has seen that and still waits.
+/// reported once (`PollEvents.once`), and once more when libcurl has seen that and still waits.
 final class CurlSockets {
     private let epoll: Int32
     /// By descriptor.
@@ -60,7 +60,7 @@ final class CurlSockets {
         entries[Int(socket)].events = 0
         forgetPort(of: socket)
         guard isAlternating else { return }
-        let port = rt_socket_own_port(socket)
+        let port = shim_socket_own_port(socket)
         guard port > 0 else { return }
         entries[Int(socket)].port = UInt16(truncatingIfNeeded: port)
         alternating[port, default: []].append(socket)
@@ -77,11 +77,11 @@ final class CurlSockets {
     /// For libcurl to call before a request goes out. What has come on a kept connection of
     /// HTTP/1.1 would be taken for the answer to the next request (RFC 9112 §9.2), and libcurl
     /// (7.88) does not look. Returns whether the connection was shut down.
-    static let cutIfDirty: rt_curl_cut_fn = { user, address, port, ownPort in
+    static let cutIfDirty: shim_curl_cut_fn = { user, address, port, ownPort in
         guard let user, let address else { return false }
         let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()
         guard let sockets = me.alternating[Int32(ownPort)] else { return false }
-        return sockets.contains { rt_socket_cut_if_dirty($0, address, port) }
+        return sockets.contains { shim_socket_cut_if_dirty($0, address, port) }
     }
 
     private func makeRoom(for socket: Int32) {
@@ -150,7 +150,7 @@ final class CurlSockets {
         entries[Int(socket)].readyEvents = 0
         guard isKept(socket) else {
             entries[Int(socket)].isConnecting = false
-            _ = rt_epoll_remove(epoll, socket)
+            _ = shim_epoll_remove(epoll, socket)
             return false
         }
         let index = Int(socket)
@@ -202,9 +202,9 @@ final class CurlSockets {
     private func put(_ socket: Int32, _ events: UInt32, isWatched: Bool) {
         let token = Loop.multiplexerToken(socket)
         if isWatched {
-            _ = rt_epoll_modify(epoll, socket, events, token)
+            _ = shim_epoll_modify(epoll, socket, events, token)
         } else {
-            _ = rt_epoll_add(epoll, socket, events, token)
+            _ = shim_epoll_add(epoll, socket, events, token)
         }
     }
 
@@ -221,12 +221,12 @@ final class CurlSockets {
     private func leave(_ socket: Int32) {
         guard entries[Int(socket)].isLetGo else { return }
         entries[Int(socket)].isLetGo = false
-        _ = rt_epoll_remove(epoll, socket)
+        _ = shim_epoll_remove(epoll, socket)
     }
 
     /// For libcurl to call. Out of epoll first: a forked child may have the socket, too, and then
     /// the kernel would go on with it.
-    static let closed: rt_curl_close_socket_fn = { user, socket in
+    static let closed: shim_curl_close_socket_fn = { user, socket in
         if let user {
             let me = Unmanaged<CurlSockets>.fromOpaque(user).takeUnretainedValue()
             if socket < me.entries.count {

@@ -38,8 +38,8 @@ struct CurlWay {
     func set(on easy: UnsafeMutableRawPointer) {
         // It is decided already, for errors to name the same proxy; "" makes libcurl look at no
         // variable.
-        _ = rt_curl_set_string(easy, CURLOPT_PROXY, proxyURL ?? "")
-        _ = rt_curl_set_string(easy, CURLOPT_NOPROXY, "")
+        _ = shim_curl_set_string(easy, CURLOPT_PROXY, proxyURL ?? "")
+        _ = shim_curl_set_string(easy, CURLOPT_NOPROXY, "")
     }
 
     /// Whether the proxy is spoken to by TLS: then the bytes on the socket are libcurl's.

@@ -111,7 +111,7 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
     deinit { close() }
 
     /// 10, 11, 20 or 30; 0 before the answer.
-    var httpVersion: Int { isOpen ? Int(rt_curl_http_version(easy)) : 0 }
+    var httpVersion: Int { isOpen ? Int(shim_curl_http_version(easy)) : 0 }
 
     /// Its connection was made for it.
     var madeConnection: Bool { isOpen && !handle.wasReused }
@@ -200,11 +200,11 @@ final class HTTPTransfer: CurlUser, DecodingUser, TimerTarget {
         creditTLS()
         shim_tls_credit(handle.tlsGuard, HTTPTransfer.exchangeBytes)
         var socket: curl_socket_t = CURL_SOCKET_BAD
-        if rt_curl_kept_socket(easy, &socket) {
+        if shim_curl_kept_socket(easy, &socket) {
             multi.sockets.keep(socket, isAlternating: httpVersion < 20)
         }
         // What a proxy said instead of opening a tunnel; libcurl keeps its answer to itself.
-        if result != CURLE_OK, head == nil, !isAnswered, rt_curl_connect_status(easy) == 407 {
+        if result != CURLE_OK, head == nil, !isAnswered, shim_curl_connect_status(easy) == 407 {
             var refusal = ResponseHead(status: 407, reason: "Proxy Authentication Required")
             refusal.proxy = handle.way.proxyName
             head = refusal

@@ -27,7 +27,7 @@ extension HTTPTransfer {
         return Unmanaged<HTTPTransfer>.fromOpaque(worker)._withUnsafeGuaranteedRef(body)
     }
 
-    private static let headerCame: rt_curl_data_fn = { data, _, count, user in
+    private static let headerCame: shim_curl_data_fn = { data, _, count, user in
         with(user) { me in me.take(header: UnsafeRawBufferPointer(start: data, count: count)) }
     }
 
@@ -42,7 +42,7 @@ extension HTTPTransfer {
         return rest.isEmpty || take(line: rest) ? bytes.count : 0
     }
 
-    private static let wordCame: rt_curl_debug_fn = { _, kind, text, count, user in
+    private static let wordCame: shim_curl_debug_fn = { _, kind, text, count, user in
         guard kind == CURLINFO_TEXT else { return 0 }
         return Int32(
             with(user) { me in
@@ -52,17 +52,17 @@ extension HTTPTransfer {
             })
     }
 
-    private static let bodyCame: rt_curl_data_fn = { data, _, count, user in
+    private static let bodyCame: shim_curl_data_fn = { data, _, count, user in
         with(user) { me in me.take(body: UnsafeRawBufferPointer(start: data, count: count)) }
     }
 
-    private static let bodyWanted: rt_curl_data_fn = { data, _, capacity, user in
+    private static let bodyWanted: shim_curl_data_fn = { data, _, capacity, user in
         with(user) { me in
             me.give(UnsafeMutableRawBufferPointer(start: data, count: capacity))
         }
     }
 
-    private static let progressCame: rt_curl_progress_fn = {
+    private static let progressCame: shim_curl_progress_fn = {
         user, toReceive, received, toSend, sent in
         let progress = Progress(
             sent: UInt64(max(0, sent)), toSend: UInt64(max(0, toSend)),

@@ -40,7 +40,7 @@ struct OutboxStorage: ~Copyable {
         let descriptor = try OutboxStorage.openLocked(path)
         guard let real = realpath(path, nil) else {
             let error = OutboxStorage.failure(path, "cannot be found")
-            rt_private_close(descriptor)
+            shim_private_close(descriptor)
             throw error
         }
         defer { free(real) }
@@ -61,7 +61,7 @@ struct OutboxStorage: ~Copyable {
     private func release() {
         guard descriptor >= 0, process == getpid() else { return }
         _ = flock(descriptor, LOCK_UN)
-        rt_private_close(descriptor)
+        shim_private_close(descriptor)
     }
 
     /// Everything in the file, which has its first line afterwards. What the caller cannot use at
@@ -129,7 +129,7 @@ struct OutboxStorage: ~Copyable {
                 .store,
                 "the outbox \(path) cannot be compacted, as \(fresh) is in the way and not its own")
         }
-        let target = rt_private_open(fresh, O_RDWR | O_CREAT | O_EXCL, OutboxStorage.mode)
+        let target = shim_private_open(fresh, O_RDWR | O_CREAT | O_EXCL, OutboxStorage.mode)
         guard target >= 0 else { throw failure("cannot be compacted") }
         do throws(RealtimeError) {
             var moved: [Range<Int>?] = []
@@ -140,7 +140,7 @@ struct OutboxStorage: ~Copyable {
             guard flock(target, LOCK_EX | LOCK_NB) == 0, disk.sync(target) == 0,
                 rename(fresh, realPath) == 0
             else { throw failure("cannot be replaced") }
-            rt_private_close(descriptor)
+            shim_private_close(descriptor)
             descriptor = target
             end = size
             hasExcess = false
@@ -149,7 +149,7 @@ struct OutboxStorage: ~Copyable {
             if OutboxStorage.sync(nil, folder, disk) == nil { owesFolder = false }
             return moved
         } catch {
-            rt_private_close(target)
+            shim_private_close(target)
             _ = unlink(fresh)
             throw error
         }
@@ -177,7 +177,7 @@ extension OutboxStorage {
     private static func openLocked(_ path: String) throws(RealtimeError) -> Int32 {
         for _ in 0..<16 {
             let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY
-            let descriptor = rt_private_open(path, flags, mode)
+            let descriptor = shim_private_open(path, flags, mode)
             guard descriptor >= 0 else {
                 guard errno == ELOOP else { throw failure(path, "cannot be opened") }
                 throw RealtimeError(
@@ -189,10 +189,10 @@ extension OutboxStorage {
                 try checkPrivate(descriptor, path)
                 if try lock(descriptor, path) { return descriptor }
             } catch {
-                rt_private_close(descriptor)
+                shim_private_close(descriptor)
                 throw error
             }
-            rt_private_close(descriptor)
+            shim_private_close(descriptor)
         }
         throw RealtimeError(.busy, "the outbox \(path) is being replaced by someone else")
     }

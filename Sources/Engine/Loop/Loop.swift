@@ -46,7 +46,7 @@ package final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) private var residents: [ObjectIdentifier: any LoopResident] = [:]
     @exclusivity(unchecked) private var multiplexer: (any LoopMultiplexer)?
     @exclusivity(unchecked) private var isMultiplexerScheduled = false
-    private let readyEvents: UnsafeMutablePointer<rt_ready>
+    private let readyEvents: UnsafeMutablePointer<shim_ready>
     private static let eventsPerTurn: Int32 = 128
 
     /// epoll tokens: a source's, or one of these; a socket of the multiplexer's has bit 62 set.
@@ -60,18 +60,18 @@ package final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var readShare = Loop.bytesPerTurn
 
     package init() throws(RealtimeError) {
-        descriptor = rt_epoll_create()
-        timerDescriptor = descriptor < 0 ? -1 : rt_timerfd_create()
-        wakeDescriptor = timerDescriptor < 0 ? -1 : rt_eventfd_create()
+        descriptor = shim_epoll_create()
+        timerDescriptor = descriptor < 0 ? -1 : shim_timerfd_create()
+        wakeDescriptor = timerDescriptor < 0 ? -1 : shim_eventfd_create()
         let made =
             wakeDescriptor >= 0
-            && rt_epoll_add(descriptor, timerDescriptor, PollEvents.readable, Loop.timerToken)
+            && shim_epoll_add(descriptor, timerDescriptor, PollEvents.readable, Loop.timerToken)
                 == 0
-            && rt_epoll_add(descriptor, wakeDescriptor, PollEvents.readable, Loop.wakeToken)
+            && shim_epoll_add(descriptor, wakeDescriptor, PollEvents.readable, Loop.wakeToken)
                 == 0
         let cause = errno
-        rt_fork_watch()
-        forkGeneration = rt_fork_generation()
+        shim_fork_watch()
+        forkGeneration = shim_fork_generation()
         readyEvents = .allocate(capacity: Int(Loop.eventsPerTurn))
         guard made else { throw Loop.systemError("making a loop's descriptors", cause) }
     }
@@ -117,7 +117,7 @@ package final class Loop: @unchecked Sendable {
 
     private func turn(_ timeout: Int32) throws(RealtimeError) {
         let wait = hasScheduled ? 0 : timeout
-        let count = rt_epoll_wait(descriptor, readyEvents, Loop.eventsPerTurn, wait)
+        let count = shim_epoll_wait(descriptor, readyEvents, Loop.eventsPerTurn, wait)
         guard count >= 0 else { throw Loop.systemError("waiting for events", errno) }
         counters.turns.grow(by: 1)
         counters.events.grow(by: UInt64(count))
@@ -136,14 +136,14 @@ package final class Loop: @unchecked Sendable {
         armTimerDescriptor()
     }
 
-    private func handle(_ ready: rt_ready) {
+    private func handle(_ ready: shim_ready) {
         switch ready.token {
         case Loop.timerToken:
-            rt_counter_drain(timerDescriptor)
+            shim_counter_drain(timerDescriptor)
             timerArmedAt = nil
         case Loop.wakeToken:
             // Cleared before the jobs run: whoever posts from now on wakes us again.
-            rt_counter_drain(wakeDescriptor)
+            shim_counter_drain(wakeDescriptor)
             // An exchange: it orders what the posters did before it on every machine.
             _ = wakePending.exchange(false, ordering: .sequentiallyConsistent)
         case let token where token & Loop.multiplexerBit != 0:
@@ -207,7 +207,7 @@ package final class Loop: @unchecked Sendable {
         }
         timerArmedAt = earliest
         // 0 would disarm.
-        _ = rt_timerfd_set(timerDescriptor, max(earliest.nanoseconds, 1))
+        _ = shim_timerfd_set(timerDescriptor, max(earliest.nanoseconds, 1))
     }
 
     /// Before the claim is given up: what was scheduled must make the descriptor readable.
@@ -219,7 +219,7 @@ package final class Loop: @unchecked Sendable {
     /// Makes the descriptor readable. Any thread; coalesced until the next turn.
     func wake() {
         if !wakePending.exchange(true, ordering: .sequentiallyConsistent) {
-            rt_eventfd_signal(wakeDescriptor)
+            shim_eventfd_signal(wakeDescriptor)
         }
     }
 
@@ -260,7 +260,7 @@ package final class Loop: @unchecked Sendable {
     ) throws(RealtimeError) -> UInt64 {
         try checkUsable()
         let token = sources.add(source)
-        guard rt_epoll_add(descriptor, socket, events, token) == 0 else {
+        guard shim_epoll_add(descriptor, socket, events, token) == 0 else {
             let cause = errno
             sources.remove(token)
             throw Loop.systemError("watching a socket", cause)
@@ -275,17 +275,17 @@ package final class Loop: @unchecked Sendable {
     ) throws(RealtimeError) {
         let result =
             if events == 0 {
-                rt_epoll_remove(descriptor, socket)
+                shim_epoll_remove(descriptor, socket)
             } else if old == 0 {
-                rt_epoll_add(descriptor, socket, events, token)
+                shim_epoll_add(descriptor, socket, events, token)
             } else {
-                rt_epoll_modify(descriptor, socket, events, token)
+                shim_epoll_modify(descriptor, socket, events, token)
             }
         guard result == 0 else { throw Loop.systemError("watching a socket", errno) }
     }
 
     func remove(_ token: UInt64, descriptor socket: Int32) {
-        _ = rt_epoll_remove(descriptor, socket)
+        _ = shim_epoll_remove(descriptor, socket)
         sources.remove(token)
     }
 

@@ -6,7 +6,7 @@ package import Wire
 // Whether a loop can be used. Any thread.
 extension Loop {
     /// Whether this process is a fork of the one that made the loop.
-    package var isForked: Bool { forkGeneration != rt_fork_generation() }
+    package var isForked: Bool { forkGeneration != shim_fork_generation() }
 
     package func checkNotForked() throws(RealtimeError) {
         if isForked {

@@ -26,7 +26,7 @@ extension Loop {
 
     private static let dispatching: UInt = 1
 
-    var isOwner: Bool { owner.load(ordering: .relaxed) & ~Loop.dispatching == rt_thread_self() }
+    var isOwner: Bool { owner.load(ordering: .relaxed) & ~Loop.dispatching == shim_thread_self() }
 
     /// Whether the owner dispatches, so that this may be inside a callback.
     var isDispatching: Bool { owner.load(ordering: .relaxed) & Loop.dispatching != 0 }
@@ -37,7 +37,7 @@ extension Loop {
         // each other.
         guard jobCount.load(ordering: .acquiring) == 0 else { return .elsewhere }
         let free = owner.compareExchange(
-            expected: 0, desired: rt_thread_self(), ordering: .acquiring)
+            expected: 0, desired: shim_thread_self(), ordering: .acquiring)
         return free.exchanged ? .claimed : .elsewhere
     }
 
@@ -53,14 +53,14 @@ extension Loop {
 
     /// Claims the loop for a call that cannot be posted, waiting for other short calls; false while
     /// a thread dispatches.
-    func claimForCall() -> Bool { claim(rt_thread_self()) }
+    func claimForCall() -> Bool { claim(shim_thread_self()) }
 
     private func claim(_ desired: UInt) -> Bool {
         while true {
             let (claimed, current) = owner.compareExchange(
                 expected: 0, desired: desired, ordering: .sequentiallyConsistent)
             if claimed { return true }
-            if current & Loop.dispatching != 0 || current == rt_thread_self() { return false }
+            if current & Loop.dispatching != 0 || current == shim_thread_self() { return false }
             // A short call of another thread: over in a moment.
             sched_yield()
         }
@@ -72,7 +72,7 @@ extension Loop {
             throw RealtimeError(
                 .reentrant, "a callback of this loop cannot dispatch, run or wait for it")
         }
-        guard claim(rt_thread_self() | Loop.dispatching) else {
+        guard claim(shim_thread_self() | Loop.dispatching) else {
             throw RealtimeError(.busy, "another thread is running this loop")
         }
     }

@@ -65,14 +65,14 @@ extension Loop {
             guard old.state.isOver.load(ordering: .acquiring) else {
                 return RealtimeError(.busy, "the loop has a thread already")
             }
-            rt_thread_join(old.number)
+            shim_thread_join(old.number)
             current = nil
         }
         stopRequested.store(false, ordering: .releasing)
         let state = LoopThreadState()
         let start = Unmanaged.passRetained(LoopThreadStart(self, state))
         var number: UInt = 0
-        let code = rt_thread_start(&number, { Loop.threadMain($0) }, start.toOpaque())
+        let code = shim_thread_start(&number, { Loop.threadMain($0) }, start.toOpaque())
         guard code == 0 else {
             start.release()
             return Loop.systemError("starting the loop's thread", code)
@@ -103,7 +103,7 @@ extension Loop {
             guard let current = thread.withLock({ $0 }) else { return }
             current.state.mustEnd.store(true, ordering: .releasing)
             wake()
-            rt_thread_join(current.number)
+            shim_thread_join(current.number)
             thread.withLock { $0 = nil }
         }
     }
@@ -114,6 +114,6 @@ extension Loop {
             defer { current = nil }
             return current
         }
-        if let old { rt_thread_detach(old.number) }
+        if let old { shim_thread_detach(old.number) }
     }
 }

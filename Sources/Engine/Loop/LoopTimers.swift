@@ -3,7 +3,7 @@ package import Session
 
 extension Loop {
     /// Now, on the monotonic clock.
-    package static func now() -> Instant { Instant(nanoseconds: rt_monotonic_nanoseconds()) }
+    package static func now() -> Instant { Instant(nanoseconds: shim_monotonic_nanoseconds()) }
 }
 
 /// The timers of a loop: its own objects' and its callers'.

@@ -3,7 +3,7 @@ import CShims
 /// A version 4 UUID (RFC 9562 §5.4).
 func randomUUID() -> String {
     var bytes = [UInt8](repeating: 0, count: 16)
-    bytes.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
+    bytes.withUnsafeMutableBytes { shim_random_bytes($0.baseAddress, $0.count) }
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
     let digits = Array("0123456789abcdef".utf8)

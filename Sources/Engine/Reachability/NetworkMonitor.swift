@@ -46,7 +46,7 @@ final class NetworkMonitor: @unchecked Sendable {
     /// - Throws: `.system` where the system does not let a program see its network.
     init(_ loop: Loop) throws(RealtimeError) {
         self.loop = loop
-        descriptor = rt_netlink_open(true)
+        descriptor = shim_netlink_open(true)
         isOnline = Atomic(true)
         lookedAt = Loop.now()
         view = NetworkView()
@@ -110,7 +110,7 @@ final class NetworkMonitor: @unchecked Sendable {
         let now = Loop.now()
         // Not for each of a thousand connections that failed together.
         if now - lookedAt >= NetworkMonitor.freshness, descriptor >= 0,
-            timer.isArmed || rt_netlink_drain(descriptor)
+            timer.isArmed || shim_netlink_drain(descriptor)
         {
             lookAgain(now)
             if owesNews { loop.schedule(self) }
@@ -163,7 +163,7 @@ final class NetworkMonitor: @unchecked Sendable {
     private func lookAgain(_ now: Instant) {
         loop.disarm(timer)
         lookedAt = now
-        _ = rt_netlink_drain(descriptor)
+        _ = shim_netlink_drain(descriptor)
         if token == nil { watch() }
         switch NetworkMonitor.look() {
         case .failure(let cause):
@@ -191,7 +191,7 @@ final class NetworkMonitor: @unchecked Sendable {
     /// Asks for everything. An answer of the kernel's is there when the question was sent, so that
     /// nothing is waited for.
     private static func look() -> Outcome {
-        let descriptor = rt_netlink_open(false)
+        let descriptor = shim_netlink_open(false)
         guard descriptor >= 0 else { return .failure(errno: errno) }
         defer { _ = Glibc.close(descriptor) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(
@@ -220,11 +220,11 @@ final class NetworkMonitor: @unchecked Sendable {
         _ dump: inout NetlinkDump, _ buffer: UnsafeMutableRawBufferPointer
     ) -> NetlinkDump.Step {
         dump.begin(sequence)
-        guard rt_netlink_ask(descriptor, question.rawValue, sequence) == 0 else {
+        guard shim_netlink_ask(descriptor, question.rawValue, sequence) == 0 else {
             return .refused(errno)
         }
         while !dump.view.isCrowded {
-            let count = rt_netlink_receive(descriptor, buffer.baseAddress, buffer.count)
+            let count = shim_netlink_receive(descriptor, buffer.baseAddress, buffer.count)
             guard count >= 0 else { return .refused(errno) }
             let step = dump.read(
                 UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer).prefix(count)))

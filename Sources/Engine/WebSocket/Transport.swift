@@ -26,7 +26,7 @@ struct Transport {
 
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
         if let curl { return curl.write(bytes) }
-        let count = rt_send(descriptor, bytes.baseAddress, bytes.count)
+        let count = shim_send(descriptor, bytes.baseAddress, bytes.count)
         if count >= 0 { return .bytes(count) }
         if errno == EAGAIN || errno == EINTR { return .wouldBlock }
         return .failed

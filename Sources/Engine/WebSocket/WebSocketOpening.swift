@@ -186,7 +186,7 @@ extension WebSocketConnection: CurlConnectOwner {
         let transport = Transport(socket, curl)
         reachedServer = true
         var nonce = [UInt8](repeating: 0, count: 16)
-        nonce.withUnsafeMutableBytes { rt_random_bytes($0.baseAddress, $0.count) }
+        nonce.withUnsafeMutableBytes { shim_random_bytes($0.baseAddress, $0.count) }
         let handshake = ClientHandshake(
             url: currentURL, nonce: nonce, subprotocols: configuration.subprotocols,
             fields: attempt?.value.fields ?? [], deflate: configuration.compression.offer)

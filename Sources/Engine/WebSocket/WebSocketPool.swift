@@ -20,7 +20,7 @@ final class WebSocketPool: LoopLocal, @unchecked Sendable {
     @exclusivity(unchecked) var spareOutgoing = ByteBuffer()
     /// Storage for messages that are assembled, lent likewise.
     @exclusivity(unchecked) var spareAssembly = ByteBuffer()
-    let maskKeys = MaskKeys { rt_random_bytes($0.baseAddress, $0.count) }
+    let maskKeys = MaskKeys { shim_random_bytes($0.baseAddress, $0.count) }
     /// Options of the connection that began last.
     private var lastOptions: Shared<WebSocketConfiguration>?
     private var receiveStorage: UnsafeMutableRawBufferPointer?

@@ -28,7 +28,7 @@ package struct IPAddress: Hashable, Sendable {
     /// Of text without brackets and zone.
     package init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
-        let count = text.withCString { rt_address_parse($0, &bytes) }
+        let count = text.withCString { shim_address_parse($0, &bytes) }
         self.init(bytes.prefix(Int(count)))
     }
 

@@ -1,6 +1,6 @@
 // libcrypto's digests, and base64, without its headers in Swift's sight.
-#ifndef RT_HASH_H
-#define RT_HASH_H
+#ifndef SHIM_HASH_H
+#define SHIM_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // The two loops over payload bytes that pay for wider registers than the baseline has: chosen once,
 // by what the processor says.
-#ifndef RT_SIMD_H
-#define RT_SIMD_H
+#ifndef SHIM_SIMD_H
+#define SHIM_SIMD_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // Storage that grows in place.
-#ifndef RT_MEMORY_H
-#define RT_MEMORY_H
+#ifndef SHIM_MEMORY_H
+#define SHIM_MEMORY_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 // Searches in what a server sent.
-#ifndef RT_SEARCH_H
-#define RT_SEARCH_H
+#ifndef SHIM_SEARCH_H
+#define SHIM_SEARCH_H
 
 #include <stddef.h>
 #include <stdint.h>

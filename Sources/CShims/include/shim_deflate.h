@@ -1,6 +1,6 @@
 // zlib's init calls are macros with the library's version in them: here as functions.
-#ifndef RT_DEFLATE_H
-#define RT_DEFLATE_H
+#ifndef SHIM_DEFLATE_H
+#define SHIM_DEFLATE_H
 
 #include <zlib.h>
 

@@ -1,8 +1,8 @@
 // Decoders for the content codings br and zstd. libbrotlidec and libzstd are loaded with dlopen()
 // when one of these functions is first called: most programs have them in the process already,
 // through libcurl, and the others work without them.
-#ifndef RT_CODINGS_H
-#define RT_CODINGS_H
+#ifndef SHIM_CODINGS_H
+#define SHIM_CODINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

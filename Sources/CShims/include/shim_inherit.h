@@ -1,6 +1,6 @@
 // What a program that the host executes must not inherit, and environment variables.
-#ifndef RT_INHERIT_H
-#define RT_INHERIT_H
+#ifndef SHIM_INHERIT_H
+#define SHIM_INHERIT_H
 
 #include <curl/curl.h>
 

@@ -1,8 +1,8 @@
 // A guard below libcurl's TLS connections: how much each may read in a turn of the loop, whether a
 // peer sends bytes that carry nothing or chooses cryptography that takes too long, and whether a
 // connection ended without close_notify.
-#ifndef RT_TLS_H
-#define RT_TLS_H
+#ifndef SHIM_TLS_H
+#define SHIM_TLS_H
 
 #include <curl/curl.h>
 #include <stdbool.h>

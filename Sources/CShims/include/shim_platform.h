@@ -1,0 +1,164 @@
+// Linux: what the Glibc module lacks (macros with casts, epoll_event's packed union, eventfd) and
+// libcurl's variadic setters.
+#ifndef SHIM_PLATFORM_H
+#define SHIM_PLATFORM_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "shim_tls.h"
+
+// The version script exports rt_*: these are the library's own, and stay inside.
+#pragma GCC visibility push(hidden)
+
+// epoll. Interests and events are bit sets of these.
+enum {
+  SHIM_EPOLL_IN = 1,
+  SHIM_EPOLL_OUT = 4,
+  SHIM_EPOLL_ERROR = 8,
+  SHIM_EPOLL_HANG_UP = 16,
+  SHIM_EPOLL_ONCE = 1 << 30
+};
+
+typedef struct shim_ready {
+  uint64_t token;
+  uint32_t events;
+} shim_ready;
+
+int shim_epoll_create(void);
+int shim_epoll_add(int epoll, int fd, uint32_t events, uint64_t token);
+int shim_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token);
+int shim_epoll_remove(int epoll, int fd);
+/// Fills up to `capacity` entries; the count, 0 on a timeout or a signal, or -1 with errno.
+int shim_epoll_wait(int epoll, shim_ready *ready, int capacity, int timeout_ms);
+
+/// EMFILE or ENFILE when no descriptor can be opened now, else 0.
+int shim_descriptor_shortage(void);
+
+int shim_eventfd_create(void);
+int shim_timerfd_create(void);
+/// Absolute on the monotonic clock; 0 disarms.
+int shim_timerfd_set(int fd, uint64_t nanoseconds);
+/// Reads the counter of an eventfd or timerfd away.
+void shim_counter_drain(int fd);
+void shim_eventfd_signal(int fd);
+uint64_t shim_monotonic_nanoseconds(void);
+
+/// send() without SIGPIPE.
+ssize_t shim_send(int fd, const void *data, size_t length);
+
+/// Fills the buffer from libcrypto's generator, which the kernel seeds; never fails.
+void shim_random_bytes(void *buffer, size_t length);
+
+/// Begins to count this process's forks.
+void shim_fork_watch(void);
+extern _Atomic uint32_t shim_fork_count;
+/// Forks since `shim_fork_watch`. Inline, like the next one: each call of a handle asks.
+static inline uint32_t shim_fork_generation(void) {
+  return __c11_atomic_load(&shim_fork_count, __ATOMIC_RELAXED);
+}
+
+/// open() for a file that is locked by flock(2): a forked child closes its copy of the descriptor
+/// at once. The lock would otherwise outlive this process for as long as the child lives.
+int shim_private_open(const char *path, int flags, mode_t mode);
+/// Closes what `shim_private_open` opened. Only the process that opened it may call this.
+void shim_private_close(int fd);
+
+/// Starts `run(user)` on a detached-or-joinable thread with all signals blocked; 0 or an errno.
+int shim_thread_start(uintptr_t *out, void (*run)(void *user), void *user);
+void shim_thread_join(uintptr_t thread);
+void shim_thread_detach(uintptr_t thread);
+/// A number that no two living threads share; never 0, and even.
+static inline uintptr_t shim_thread_self(void) { return (uintptr_t)__builtin_thread_pointer(); }
+
+/// libcurl, without its variadic functions.
+CURLcode shim_curl_global_init(void);
+CURLcode shim_curl_set_long(CURL *easy, CURLoption option, long value);
+CURLcode shim_curl_set_pointer(CURL *easy, CURLoption option, void *value);
+CURLcode shim_curl_set_string(CURL *easy, CURLoption option, const char *value);
+typedef int (*shim_curl_close_socket_fn)(void *user, curl_socket_t socket);
+CURLcode shim_curl_set_close_socket(CURL *easy, shim_curl_close_socket_fn fn, void *user);
+/// Makes libcurl's sockets: with CLOEXEC, and before they connect with SO_RCVBUF and
+/// TCP_KEEPCNT, each unless it is 0.
+CURLcode shim_curl_set_open_socket(CURL *easy, int receive_buffer_bytes, int probes);
+/// A share of its own for the names an easy handle resolves; NULL without memory.
+CURLSH *shim_curl_dns_share(void);
+/// The file of certificates that libcurl was built for; NULL without.
+const char *shim_curl_default_ca_file(void);
+CURLcode shim_curl_active_socket(CURL *easy, curl_socket_t *out);
+CURLcode shim_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
+/// For CURLOPT_WRITEFUNCTION, CURLOPT_HEADERFUNCTION and CURLOPT_READFUNCTION.
+typedef size_t (*shim_curl_data_fn)(char *data, size_t size, size_t count, void *user);
+CURLcode shim_curl_set_data(CURL *easy, CURLoption function, shim_curl_data_fn fn,
+                          CURLoption user_option, void *user);
+typedef int (*shim_curl_progress_fn)(void *user, curl_off_t to_receive, curl_off_t received,
+                                   curl_off_t to_send, curl_off_t sent);
+CURLcode shim_curl_set_progress(CURL *easy, shim_curl_progress_fn fn, void *user);
+typedef int (*shim_curl_debug_fn)(CURL *easy, curl_infotype kind, char *text, size_t length,
+                                void *user);
+/// Who is told what libcurl says of a transfer, under CURLOPT_VERBOSE; `fn` is called for data too.
+CURLcode shim_curl_set_debug(CURL *easy, shim_curl_debug_fn fn, void *user);
+/// Nanoseconds from the start of a transfer until its request could go out; 0 before.
+uint64_t shim_curl_request_delay(CURL *easy);
+/// Bytes of the answer's body so far, as they came.
+uint64_t shim_curl_bytes_received(CURL *easy);
+/// The port of a socket's own address; 0 if it has none.
+int shim_socket_own_port(int socket);
+/// Shuts a connected socket down if it leads to this address and has input that nobody has read.
+bool shim_socket_cut_if_dirty(int socket, const char *address, int port);
+/// Shuts a kept connection down that has input before a request goes out on it; whether it did.
+typedef bool (*shim_curl_cut_fn)(void *user, const char *address, int port, int own_port);
+/// What libcurl writes while a handle works.
+typedef struct {
+  /// Called before each request goes out.
+  shim_curl_cut_fn cut_if_dirty;
+  void *cut_user;
+  /// The TLS connection it is on.
+  shim_tls_source tls;
+  CURL *easy;
+  /// There is a connection, and the request goes out.
+  _Bool is_connected;
+  /// libcurl sends the request again by itself when a connection that was kept ends before an
+  /// answer, on the next one kept: not this one, unless the server has said that it did not begin.
+  _Bool goes_out_once, was_not_begun;
+  /// The last connection was cut before the request went out on it, so that it may go out again.
+  _Bool was_cut;
+  /// It would have, and was kept from it.
+  _Bool was_kept_back;
+  /// libcurl has sent it again. It counts that over all exchanges of a handle, and fails at the
+  /// sixth.
+  _Bool was_repeated;
+  char error_text[CURL_ERROR_SIZE];
+} shim_curl_notes;
+CURLcode shim_curl_set_notes(CURL *easy, shim_curl_notes *notes);
+void shim_curl_clear_notes(shim_curl_notes *notes);
+const char *shim_curl_error_text(const shim_curl_notes *notes);
+/// Of a transfer that is over: the socket of the connection that was made for it and is kept; false
+/// for none.
+bool shim_curl_kept_socket(CURL *easy, curl_socket_t *out);
+/// Of a transfer that is over: no connection was made for it.
+bool shim_curl_was_reused(CURL *easy);
+/// 10, 11, 20, 30; 0 before the answer.
+int shim_curl_http_version(CURL *easy);
+/// The errno of the last failure to connect; 0 for none.
+int shim_curl_os_error(CURL *easy);
+/// TCP has connected, and TLS has not.
+bool shim_curl_awaits_tls(CURL *easy);
+/// What a proxy answered to CONNECT; 0 for nothing.
+int shim_curl_connect_status(CURL *easy);
+
+typedef int (*shim_curl_socket_fn)(CURL *easy, curl_socket_t socket, int what, void *user,
+                                 void *socket_user);
+typedef int (*shim_curl_timer_fn)(CURLM *multi, long timeout_ms, void *user);
+CURLMcode shim_curl_multi_set_socket(CURLM *multi, shim_curl_socket_fn fn, void *user);
+CURLMcode shim_curl_multi_set_timer(CURLM *multi, shim_curl_timer_fn fn, void *user);
+/// What CURLOPT_PRIVATE was set to.
+intptr_t shim_curl_number(CURL *easy);
+/// The next finished transfer: what CURLOPT_PRIVATE was set to, and its result; false for none.
+bool shim_curl_multi_next_done(CURLM *multi, intptr_t *number, CURLcode *result);
+
+#pragma GCC visibility pop
+
+#endif
