@@ -15,6 +15,7 @@ import pytest
 from servers import WebSocketServer
 
 import librealtime
+from librealtime._core.wheel import wait_for
 from librealtime.sync import Connection, connect
 
 # A guard against hanging.
@@ -43,9 +44,9 @@ class Worker(threading.Thread):
 
 
 def wait_until_driven(ws: Connection) -> None:
-    """Until another thread is inside the library."""
+    """Until a call of another thread is inside the library."""
     deadline = time.monotonic() + PATIENCE_S
-    while not ws._wheel.is_driven:
+    while (turn := ws._wheel.last) is ws._keeper.turn or wait_for(turn, 0):
         assert time.monotonic() < deadline, "nobody drives the connection"
         time.sleep(0.001)
 

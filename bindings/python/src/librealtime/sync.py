@@ -1,8 +1,9 @@
 """The blocking face, whose names are those of the asyncio one.
 
-The thread that waits drives the connection, without holding the interpreter's lock; there is no
-thread behind it. So pings are answered and messages taken in while a call of the connection runs,
-and only then.
+What it makes lives by itself: pings are answered, messages received and handlers called, whatever
+the program does. The call that waits does this work, without holding the interpreter's lock; while
+none waits, a thread of the object does. So a handler is called in either thread, never in two at
+once. What it raises is raised by the call that waits, or by the next one that does.
 """
 
 from ._rest.sync_client import RESTClient

@@ -1,9 +1,4 @@
-"""Blocking use: the thread that waits drives the library's loop, the others wait for it.
-
-``KeyboardInterrupt`` may be raised after any call in the main thread. A lock is therefore either
-held by a ``with`` statement on the lock itself, which the interpreter enters and leaves in one
-step, or released by the first step of a ``finally``. ``threading.Condition`` does neither.
-"""
+"""Blocking use: a call that waits drives the library's loop; see ``wheel`` for who else does."""
 
 from __future__ import annotations
 
@@ -14,12 +9,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from . import abi
 from .abi import rt_status
 from .errors import InvalidState, check
 from .handle import Handle
 from .interrupts import deferring
 from .loader import lib
+from .wheel import Keeper, Wheel, wait_for, wake
 
 _logger = logging.getLogger("librealtime")
 
@@ -27,68 +22,32 @@ _logger = logging.getLogger("librealtime")
 _LONGEST_TURN_MS = 2**31 - 1
 
 
-class Wheel:
-    """Who drives a loop of the library's; shared by all objects that live on it.
-
-    Each turn has a lock of its own, which the thread that drives holds as long as the turn lasts.
-    The others wait for that lock, and then look whether what they wait for has come. So the end of
-    a turn wakes them all, even if the driver goes on with the next turn at once or is interrupted.
-    """
-
-    def __init__(self) -> None:
-        #: Guards what both a dispatch and calls outside of one change. Never held in a turn.
-        self.lock = threading.RLock()
-        # The lock of the last turn.
-        self._last: Any = threading.RLock()
-        self.errors: list[BaseException] = []
-
-    @property
-    def is_driven(self) -> bool:
-        """Whether a thread, maybe this one, is inside the library."""
-        return self.is_driven_here or not wait_for(self._last, 0)
-
-    @property
-    def is_driven_here(self) -> bool:
-        """Whether this thread is inside the library, so that a callback asks."""
-        return bool(self._last._is_owned())
-
-    def claim(self, turn: Any) -> Any:
-        """Makes `turn`, which the caller holds, the next one.
-
-        :returns: `turn`; or the turn of another thread, which is not over.
-        """
-        with self.lock:
-            if wait_for(self._last, 0):
-                self._last = turn
-            return self._last
-
-
 def deadline_after(timeout: float | None) -> float | None:
     """For a wait that may have several rounds, as another thread may take what it waits for."""
     return None if timeout is None else time.monotonic() + timeout
 
 
-def wait_for(turn: Any, timeout: float | None) -> bool:
-    """Waits until the turn of another thread is over; False when time is up."""
-    try:
-        return bool(turn.acquire(timeout=-1 if timeout is None else timeout))
-    finally:
-        # First of all, so not in a context manager.
-        try:  # noqa: SIM105
-            turn.release()
-        except RuntimeError:  # not acquired
-            pass
-
-
 class Driven:
-    """What lives on a loop that is driven by whoever waits for it."""
+    """What lives on a loop that is driven by whoever waits for it, or by its keeper."""
 
     _loop_handle: Handle | None
+    _keeper: Keeper | None = None
 
     def _prepare_driving(self, wheel: Wheel | None = None) -> None:
         """:param wheel: of whoever else lives on the same loop."""
         self._wheel = wheel = wheel or Wheel()
         self._lock = wheel.lock
+
+    def _live_by_itself(self) -> None:
+        """From now on it goes on while no call waits."""
+        if self._loop_handle is not None:
+            self._keeper = self._wheel.keep(self._loop_handle, self)
+            self._keeper.start()
+
+    def _end_keeper(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.end()
 
     def _is_inside_callback(self) -> bool:
         return self._wheel.is_driven_here
@@ -108,6 +67,8 @@ class Driven:
         """
         if timeout is not None:
             deadline = deadline_after(timeout)
+        if self._wheel.late_errors and not self._is_inside_callback():
+            self._raise_late()
         while not is_ready():
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if self._is_inside_callback():
@@ -121,6 +82,12 @@ class Driven:
                 return False
         return True
 
+    def _raise_late(self) -> None:
+        """What callbacks raised while no call waited."""
+        errors, self._wheel.late_errors = self._wheel.late_errors, []
+        if errors:  # else another thread was faster
+            _raise(errors)
+
     def _turn(self, timeout: float | None, is_ready: Callable[[], bool]) -> Any:
         """One dispatch of the library's loop, unless `is_ready`.
 
@@ -132,7 +99,10 @@ class Driven:
         try:
             driving = wheel.claim(turn)
             if driving is not turn:
+                wheel.ask(driving)
                 return driving
+            if wheel.late_errors:
+                self._raise_late()
             # Asked again, as the turn before may have ended since: now no other thread dispatches.
             if self._loop_handle is None or is_ready():
                 return None
@@ -163,22 +133,17 @@ class Driven:
         """Closed by a call, it has those who wait in another thread look around."""
         loop = self._loop_handle
         super()._ended()  # type: ignore[misc]
+        self._end_keeper()
         self._rouse(loop)
 
     def _rouse(self, loop: Handle | None) -> None:
         """Ends the turn that runs, or begins: those who wait look around."""
         if loop is not None and not self._is_inside_callback():
-            # Fails when the loop is over: then nobody waits.
-            lib.rt_loop_post(loop, _NOTHING, None, _NOBODY)
+            wake(loop)
 
 
 def _raise(errors: list[BaseException]) -> None:
-    """Raises what a callback raised; further ones of the same turn are logged."""
+    """Raises what callbacks raised: the first of it, as the others are logged."""
     for error in errors[1:]:
         _logger.error("another callback of the same turn failed", exc_info=error)
     raise errors[0]
-
-
-# Kept for ever, as C may call it at any time.
-_NOTHING = abi.rt_loop_fn(lambda _: None)
-_NOBODY = abi.rt_destroy_fn()

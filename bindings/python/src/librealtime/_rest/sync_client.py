@@ -62,8 +62,8 @@ class StreamedResponse(StreamedAnswer):
 class RESTClient(Driven, BaseRESTClient):
     """Requests with retries, blocking: ``with RESTClient("https://example.org/api") as client``.
 
-    Any thread may use it, several at once: their requests run side by side. One of those that wait
-    drives the client, and there is no thread behind it.
+    Any thread may use it, several at once: their requests run side by side. An answer
+    that is streamed continues to come while the program does something else.
     """
 
     def _prepare(self) -> None:
@@ -75,6 +75,7 @@ class RESTClient(Driven, BaseRESTClient):
         loop = new_loop()
         made = self._make(loop)
         self._loop_handle = loop
+        self._live_by_itself()
         return made
 
     def request(
@@ -215,6 +216,7 @@ class RESTClient(Driven, BaseRESTClient):
     def _let_go(self) -> None:
         """Closed, it gives its descriptors back when nobody waits for a request any more."""
         if self._is_closed and all(call.is_over for call in self._calls.copy()):
+            self._end_keeper()
             self._loop_handle = None
 
     def _take(self, answer: Any) -> int:

@@ -12,6 +12,7 @@ class EventSource(BlockingSource[ServerSentEvent], BaseEventSource):
 
     ``for event in EventSource(url)`` gives events of every type; it ends after ``close``, and with
     ``reconnect=False`` when the stream does, and raises what is fatal. Any thread may use it,
-    several at once; the one that waits drives it, so events come and handlers are called while
-    a call waits, and only then. What handlers raise is raised by that call.
+    several at once. Events come and handlers are called whatever the program does: in the call that
+    waits, or in a thread of its own while none does. What handlers raise is raised by that call, or
+    by the next that waits.
     """

@@ -11,6 +11,7 @@ class LongPoll(BlockingSource[PollMessage], BaseLongPoll):
     """Messages by requests that the server answers when there is something new; blocking.
 
     ``for message in LongPoll(url)`` ends after ``close``, and raises what is fatal. Any thread may
-    use it, several at once; the one that waits drives it, so messages come and handlers are called
-    while a call waits, and only then. What handlers raise is raised by that call.
+    use it, several at once. Messages come and handlers are called whatever the program does: in the
+    call that waits, or in a thread of its own while none does. What handlers raise is raised by
+    that call, or by the next that waits.
     """

@@ -22,6 +22,7 @@ class BlockingSource(Driven, BaseSource[T]):
     def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
         self._prepare_driving()
         super()._begin(options, handlers)
+        self._live_by_itself()
 
     def _join(self) -> Handle:
         return new_loop()
@@ -60,7 +61,7 @@ class BlockingSource(Driven, BaseSource[T]):
                 raise TimeoutError(f"no {self._kind.item} within {timeout} s")
 
     def wait_closed(self, timeout: float | None = None) -> None:
-        """Waits until it is closed; with handlers alone this is the call that runs it.
+        """Waits until it is closed; with handlers alone, what a program can wait for.
 
         :raises TimeoutError: when it is still open after `timeout` seconds.
         :raises RealtimeError: what was fatal.

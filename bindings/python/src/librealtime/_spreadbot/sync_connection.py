@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import NoReturn
 
 from .._core.abi import rt_status
-from .._core.driven import Wheel
 from .._core.errors import InvalidState, check
 from .._core.handle import Handle
 from .._core.payload import payload
+from .._core.wheel import Wheel
 from .._rest.response import RESTResponse
 from .._sources.source_options import SourceHandlers, SourceOptions
 from .._sources.sync_source import BlockingSource
@@ -28,9 +28,9 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
     events or long polls. What is sent arrives in order, or its sender is told. Blocking.
 
     ``for message in bot`` gives a ``SpreadbotMessage`` each, ends after ``close_connection`` and
-    raises what is fatal. Any thread may use it, several at once; the one that waits drives it, so
-    messages come, pings are answered and handlers are called while a call waits, and only then.
-    What handlers raise is raised by that call.
+    raises what is fatal. Any thread may use it, several at once. Messages come, pings are answered
+    and handlers are called whatever the program does: in the call that waits, or in a thread of its
+    own while none does. What handlers raise is raised by that call, or by the next that waits.
     """
 
     def _begin(self, options: SourceOptions, handlers: SourceHandlers[SpreadbotMessage]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from .._core.handle import Handle, new_loop
+from .._core.wheel import Wheel
 from .connector import Connector
 from .sync_connection import Connection
 
@@ -28,10 +29,10 @@ class reconnect(Connector):  # noqa: N801
     def __iter__(self) -> Iterator[Connection]:
         retries = self._retries()
         # One for all: each would read the system's certificates again.
-        loop = new_loop()
+        loop, wheel = new_loop(), Wheel()
         while True:
             try:
-                connection = self._connect(loop)
+                connection = self._connect(loop, wheel)
             except Exception as error:
                 time.sleep(retries.after_failure(error))
                 continue
@@ -43,8 +44,8 @@ class reconnect(Connector):  # noqa: N801
                 connection.close()
             time.sleep(retries.after_end(lasted, end))
 
-    def _connect(self, loop: Handle) -> Connection:
-        return Connection(loop, self._options, self._handlers)._open()
+    def _connect(self, loop: Handle, wheel: Wheel | None = None) -> Connection:
+        return Connection(loop, self._options, self._handlers, wheel)._open()
 
 
 def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:
@@ -53,8 +54,8 @@ def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:
 
     connect.__doc__ = f"""Connects to a WebSocket server: ``with connect(url) as ws``.
 
-    ``on_message`` and the other functions are called inside whichever call drives the connection,
-    which raises what they raised.
+    ``on_message`` and the other functions are called in the call that waits, or in a thread of the
+    connection while none does. What they raise is raised by that call, or by the next that waits.
 
     {Connector.__doc__}"""
     connect.__signature__ = inspect.signature(connector)  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ from .._core.driven import Driven, deadline_after
 from .._core.errors import BufferFull, ConnectionClosedOK, InvalidState, from_status
 from .._core.handle import Handle
 from .._core.payload import Data, is_data, payload
+from .._core.wheel import Wheel
 from .batch import Message
 from .connection_base import BaseConnection
 from .options import Options
@@ -25,8 +26,10 @@ class Connection(Driven, BaseConnection):
     ConnectionClosedError when it is not.
     """
 
-    def __init__(self, loop: Handle, options: Options, handlers: Handlers) -> None:
-        self._prepare_driving()
+    def __init__(
+        self, loop: Handle, options: Options, handlers: Handlers, wheel: Wheel | None = None
+    ) -> None:
+        self._prepare_driving(wheel)
         # Sending in pieces goes on over several calls; a thread may do so once at a time.
         self._sending = threading.RLock()
         super().__init__(loop, options, handlers)
@@ -41,6 +44,7 @@ class Connection(Driven, BaseConnection):
             raise
         if not self._is_open:
             raise self._open_error()
+        self._live_by_itself()
         self._let_messages_come()
         return self
 
@@ -227,8 +231,6 @@ class Connection(Driven, BaseConnection):
 
     def wait_closed(self, timeout: float | None = None) -> None:
         """Waits until the connection is closed, by whichever side.
-
-        With ``on_message`` this is the call that runs the connection.
 
         :raises TimeoutError: when it is still open after `timeout` seconds.
         """

@@ -1,0 +1,226 @@
+"""Who drives a loop of the blocking face: a call that waits, or a thread while none does.
+
+``KeyboardInterrupt`` may be raised after any call in the main thread. A lock is therefore either
+held by a ``with`` statement on the lock itself, which the interpreter enters and leaves in one
+step, or released by the first step of a ``finally``. ``threading.Condition`` does neither.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+import weakref
+from typing import Any
+
+from . import abi
+from .handle import Handle
+from .loader import lib
+
+_logger = logging.getLogger("librealtime")
+
+#: How long no call must have driven a loop before its thread does.
+IDLE_S = 0.05
+
+#: The longest turn of the thread. Its end only matters after an interrupt that ended the function
+#: that was to end the turn.
+_LONGEST_TURN_MS = 60_000
+
+#: How long the end of the program waits for callbacks that run in such threads, in all.
+_EXIT_S = 1.0
+
+
+class Wheel:
+    """Who drives a loop of the library's; shared by all objects that live on it.
+
+    Each turn has a lock of its own, which the thread that drives holds as long as the turn lasts.
+    The others wait for that lock, and then look whether what they wait for has come. So the end of
+    a turn wakes them all, even if the driver goes on with the next turn at once or is interrupted.
+    """
+
+    def __init__(self) -> None:
+        #: Guards what both a dispatch and calls outside of one change. Never held in a turn.
+        self.lock: Any = threading.RLock()
+        #: The lock of the last turn.
+        self.last: Any = threading.RLock()
+        #: How many there were.
+        self.turns = 0
+        #: What callbacks raised in this turn.
+        self.errors: list[BaseException] = []
+        #: The same of turns of the keeper, for the next call that waits.
+        self.late_errors: list[BaseException] = []
+        self._keeper: Keeper | None = None
+        _wheels.add(self)
+
+    def __del__(self) -> None:
+        for error in self.late_errors:
+            _logger.error("a callback failed, and no call was made since", exc_info=error)
+
+    @property
+    def is_driven_here(self) -> bool:
+        """Whether this thread is inside the library, so that a callback asks."""
+        return bool(self.last._is_owned())
+
+    def claim(self, turn: Any) -> Any:
+        """Makes `turn`, which the caller holds, the next one.
+
+        :returns: `turn`; or the turn of another thread, which is not over.
+        """
+        with self.lock:
+            if wait_for(self.last, 0):
+                self.last = turn
+                self.turns += 1
+            return self.last
+
+    def keep(self, loop: Handle, owner: object) -> Keeper:
+        """Has a thread drive the loop while no call does, as long as its owner lives."""
+        self._keeper = keeper = Keeper(self, loop, owner)
+        return keeper
+
+    def ask(self, turn: Any) -> None:
+        """A call waits to drive: has the keeper leave, if this turn is the keeper's."""
+        keeper = self._keeper
+        if keeper is not None and keeper.turn is turn:
+            keeper.leave()
+
+    def forked(self) -> None:
+        """In a child process, where no other thread runs that could release a lock."""
+        self.lock._at_fork_reinit()
+        self.last = threading.RLock()
+        self._keeper = None
+
+
+class Keeper:
+    """The thread that drives a loop while no call waits for what lives on it.
+
+    A call that waits drives the loop itself, as each message would otherwise pay for two changes of
+    threads. When none did for a moment this thread takes over, so that pings are answered, messages
+    received and callbacks called while the program does something else. It waits without the
+    interpreter's lock, and leaves as soon as a call wants to drive.
+
+    It keeps nobody alive: it refers to the loop in a turn alone, and to all else weakly.
+    """
+
+    def __init__(self, wheel: Wheel, loop: Handle, owner: object) -> None:
+        self._wheel = weakref.ref(wheel)
+        self._loop = weakref.ref(loop)
+        self._owner = weakref.ref(owner, lambda _: self.end())
+        #: The turn that it drives, or drove last.
+        self.turn: Any = threading.RLock()
+        # Held until the thread is to end. Its release is one step, which nothing interrupts.
+        self._unended = threading.Lock()
+        self._unended.acquire()
+        self._must_leave = False
+        # The loop that it dispatches.
+        self._dispatched: Handle | None = None
+        _keepers.add(self)
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="librealtime", daemon=True).start()
+
+    def end(self) -> None:
+        """Ends the thread. Any thread; again changes nothing."""
+        try:
+            self._unended.release()
+        except RuntimeError:
+            return
+        self.leave()
+
+    def leave(self) -> None:
+        """Ends the turn. Any thread."""
+        self._must_leave = True
+        loop = self._dispatched
+        if loop is not None:
+            wake(loop)
+
+    def _run(self) -> None:
+        turns = -1
+        while not self._unended.acquire(timeout=IDLE_S):
+            wheel = self._wheel()
+            if wheel is None or self._owner() is None:
+                return
+            last, was, turns = wheel.last, turns, wheel.turns
+            del wheel
+            if not wait_for(last, 0):
+                wait_for(last, None)
+            elif turns == was:
+                self._drive()
+
+    def _drive(self) -> None:
+        """Drives until a call wants to, or the end."""
+        self.turn = turn = threading.RLock()
+        with turn:
+            self._must_leave = False
+            if not self._claims(turn):
+                return
+            while not self._must_leave and self._unended.locked():
+                # Said before it is asked again: whoever ends the turn either is seen or wakes it.
+                self._dispatched = self._loop()
+                if self._dispatched is None:
+                    return
+                status = 0
+                if not self._must_leave and self._unended.locked():
+                    status = lib.rt_loop_dispatch(self._dispatched, _LONGEST_TURN_MS)
+                self._dispatched = None
+                if not self._is_alive() or status < 0:
+                    return
+
+    def _claims(self, turn: Any) -> bool:
+        wheel = self._wheel()
+        return wheel is not None and wheel.claim(turn) is turn
+
+    def _is_alive(self) -> bool:
+        """Whether somebody may want to know; after a turn."""
+        wheel = self._wheel()
+        if wheel is None or self._owner() is None:
+            return False
+        if wheel.errors:
+            errors, wheel.errors = wheel.errors, []
+            wheel.late_errors += errors
+        return True
+
+
+def wait_for(turn: Any, timeout: float | None) -> bool:
+    """Waits until the turn of another thread is over; False when time is up."""
+    try:
+        return bool(turn.acquire(timeout=-1 if timeout is None else timeout))
+    finally:
+        # First of all, so not in a context manager.
+        try:  # noqa: SIM105
+            turn.release()
+        except RuntimeError:  # not acquired
+            pass
+
+
+def wake(loop: Handle) -> None:
+    """Ends the turn that runs, or begins. Fails when the loop is over: then nobody waits."""
+    lib.rt_loop_post(loop, _NOTHING, None, _NOBODY)
+
+
+# Kept for ever, as C may call it at any time.
+_NOTHING = abi.rt_loop_fn(lambda _: None)
+_NOBODY = abi.rt_destroy_fn()
+
+_wheels: weakref.WeakSet[Wheel] = weakref.WeakSet()
+_keepers: weakref.WeakSet[Keeper] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for wheel in list(_wheels):
+        wheel.forked()
+
+
+def _exit() -> None:
+    """No thread may come out of the library when there is no interpreter any more."""
+    keepers = list(_keepers)
+    for keeper in keepers:
+        keeper.end()
+    deadline = time.monotonic() + _EXIT_S
+    for keeper in keepers:
+        wait_for(keeper.turn, max(0.0, deadline - time.monotonic()))
+
+
+os.register_at_fork(after_in_child=_forked)
+atexit.register(_exit)
