@@ -7,6 +7,8 @@ let swift: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
+    // Not in release: the compiler of a user may know warnings that ours does not.
+    .treatAllWarnings(as: .error, .when(configuration: .debug)),
 ]
 
 let package = Package(

@@ -3,11 +3,10 @@ import Foundation
 /// The programs abigen runs.
 enum Toolchain {
     /// Builds RealtimeABI and has the compiler extract its symbol graph, as
-    /// `swift package dump-symbol-graph` does for every target with all their tests. In a folder of
-    /// its own: other builds' flags would have everything compiled anew each time.
+    /// `swift package dump-symbol-graph` does for every target with all their tests. Where
+    /// `swift build` and `swift test` build, too, and with their flags.
     static func symbolGraph(of root: URL) throws -> URL {
-        let scratch = root.appendingPathComponent(".build-abigen").path
-        let build = ["swift", "build", "--package-path", root.path, "--scratch-path", scratch]
+        let build = ["swift", "build", "--package-path", root.path]
         guard try run(build + ["--target", "RealtimeABI"], output: .standardError) == 0 else {
             throw Failure.message("RealtimeABI does not build")
         }

@@ -15,14 +15,7 @@ pytestmark = pytest.mark.xdist_group("abigen")
 
 #: Time for a build from nothing.
 BUILD_SECONDS = 900
-BUILD = [
-    "swift",
-    "build",
-    "--scratch-path",
-    str(ROOT / ".build-abigen"),
-    "--product",
-    "abigen",
-]
+BUILD = ["swift", "build", "--product", "abigen"]
 
 
 @cache
