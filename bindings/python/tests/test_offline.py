@@ -110,7 +110,7 @@ def test_blocking_sending_waits_too(own_server):
     own_server.fates.append("drop")
     with connect(
         own_server.url + "/flaky",
-        reconnect=Backoff(initial_delay=0.01, factor=1, jitter="none"),
+        reconnect=Backoff(initial_delay=0.3, factor=1, jitter="none"),
         offline_queue=2,
         write_limit=100,
     ) as ws:
