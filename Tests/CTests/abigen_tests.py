@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from suite import ROOT, SCRATCH, Failure, expect, run
+from suite import SCRATCH, Failure, expect, run
 
 #: They share a build.
 pytestmark = pytest.mark.xdist_group("abigen")
