@@ -125,7 +125,7 @@ def test_a_body_that_stops_is_a_timeout(make: Make, servers: Servers) -> None:
         await peer.read_to_end()
 
     with answering(servers, stop, ok(b"one"), HELD) as (url, _):
-        with make(url, poll_timeout=200, max_delay=10, count=1) as poller:
+        with make(url, poll_timeout=1500, max_delay=10, count=1) as poller:
             line = poller.line()
             expect(line.startswith("error RT_ERROR_TIMEOUT 0 "), f"received {line!r}")
             expect(poller.message()[3] == "one", "not the message")
