@@ -25,8 +25,8 @@ static void unlock_and_tell(struct shared *shared) {
   pthread_mutex_unlock(&shared->mutex);
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   struct shared *shared = user;
   lock(shared);
   shared->open = true;
@@ -42,16 +42,16 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   unlock_and_tell(shared);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   struct shared *shared = user;
-  fprintf(stderr, "background_thread: %s: %s\n", rt_status_name(status), message);
+  fprintf(stderr, "background_thread: %s: %s\n", rt_status_name(failure->status), failure->message);
   lock(shared);
   shared->failed = true;
   unlock_and_tell(shared);
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   struct shared *shared = user;
   lock(shared);
   shared->closed = true;

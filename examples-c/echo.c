@@ -34,9 +34,8 @@ static void send_next_line(struct echo *echo) {
     check(echo, rt_websocket_close(echo->websocket, 1000, NULL), "close");
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol;
-  fprintf(stderr, "open; extensions: %s\n", *extensions ? extensions : "none");
+static void on_open(const rt_opened *opened, void *user) {
+  fprintf(stderr, "open; extensions: %s\n", *opened->extensions ? opened->extensions : "none");
   send_next_line(user);
 }
 
@@ -52,16 +51,17 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   send_next_line(echo);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   struct echo *echo = user;
-  fprintf(stderr, "echo: %s: %s\n", rt_status_name(status), message);
+  fprintf(stderr, "echo: %s: %s\n", rt_status_name(failure->status), failure->message);
   echo->failed = true;
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
+static void on_close(const rt_closed *closed, void *user) {
   struct echo *echo = user;
-  fprintf(stderr, "closed with %d %.*s\n", code, (int)length, reason);
-  if (!clean) echo->failed = true;
+  fprintf(stderr, "closed with %d %.*s\n", closed->code, (int)closed->reason_length,
+          closed->reason);
+  if (!closed->clean) echo->failed = true;
   rt_loop_stop(echo->loop);
 }
 

@@ -16,17 +16,15 @@ struct reader {
   bool failed;
 };
 
-static void on_open(void *user) {
-  (void)user;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened, (void)user;
   fprintf(stderr, "events: open\n");
 }
 
-static void on_event(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user) {
+static void on_event(const rt_event *event, void *user) {
   struct reader *reader = user;
-  (void)had_id;
-  printf("%.*s %.*s %.*s\n", (int)id_length, id, (int)event_length, event, (int)data_length, data);
+  printf("%.*s %.*s %.*s\n", (int)event->id_length, event->id, (int)event->event_length,
+         event->event, (int)event->data_length, event->data);
   fflush(stdout);
   if (reader->left > 0 && --reader->left == 0) {
     /* Nothing more is told, and the id of this event is stored. */
@@ -35,20 +33,18 @@ static void on_event(
   }
 }
 
-static void on_error(
-    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
-    uint32_t attempt, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   struct reader *reader = user;
-  (void)status, (void)http_status;
-  if (fatal) {
-    fprintf(stderr, "events: %s\n", message);
+  if (failure->fatal) {
+    fprintf(stderr, "events: %s\n", failure->message);
     reader->failed = true;
     rt_loop_stop(reader->loop);
-  } else if (retry_in_ms >= 0) {
-    fprintf(stderr, "events: %s; attempt %" PRIu32 " in %" PRId64 " ms\n", message, attempt,
-            retry_in_ms);
+  } else if (failure->retry_in_ms >= 0) {
+    fprintf(stderr, "events: %s; attempt %" PRIu32 " in %" PRId64 " ms\n", failure->message,
+            failure->attempt,
+            failure->retry_in_ms);
   } else {
-    fprintf(stderr, "events: %s\n", message);
+    fprintf(stderr, "events: %s\n", failure->message);
   }
 }
 

@@ -19,37 +19,32 @@ struct listener {
 
 static const char *const names[] = {"nothing", "WebSocket", "server-sent events", "long polls"};
 
-static void on_open(rt_spreadbot_transport transport, bool resumed, void *user) {
+static void on_open(const rt_opened *opened, void *user) {
   (void)user;
-  fprintf(stderr, "listen: by %s%s\n", names[transport], resumed ? ", behind the last id" : "");
+  fprintf(stderr, "listen: by %s%s\n", names[opened->transport], opened->resumed
+          ? ", behind the last id" : "");
 }
 
-static void on_message(
-    const char *id, size_t id_length, const char *event, size_t event_length, const uint8_t *data,
-    size_t length, bool had_id, void *user) {
+static void on_message(const rt_event *event, void *user) {
   struct listener *listener = user;
-  (void)event, (void)event_length;
-  printf("%.*s ", had_id ? (int)id_length : 1, had_id ? id : "-");
-  fwrite(data, 1, length, stdout);
+  printf("%.*s ", event->had_id ? (int)event->id_length : 1, event->had_id ? event->id : "-");
+  fwrite(event->data, 1, event->data_length, stdout);
   printf("\n");
   fflush(stdout);
   /* Nothing is delivered after this call; the callback of the end stops the loop. */
   if (listener->left > 0 && --listener->left == 0) rt_spreadbot_disconnect(listener->spreadbot);
 }
 
-static void on_error(
-    rt_status status, const char *message, rt_spreadbot_transport transport, int32_t http_status,
-    bool fatal, int64_t retry_in_ms, uint32_t attempt, void *user) {
-  (void)status, (void)transport, (void)http_status, (void)attempt, (void)user;
-  fprintf(stderr, "listen: %s\n", message);
-  if (!fatal && retry_in_ms > 0)
-    fprintf(stderr, "listen: trying again in %" PRId64 " ms\n", retry_in_ms);
+static void on_error(const rt_failure *failure, void *user) {
+  (void)user;
+  fprintf(stderr, "listen: %s\n", failure->message);
+  if (!failure->fatal && failure->retry_in_ms > 0)
+    fprintf(stderr, "listen: trying again in %" PRId64 " ms\n", failure->retry_in_ms);
 }
 
-static void on_disconnected(rt_status status, const char *message, void *user) {
+static void on_disconnected(const rt_closed *closed, void *user) {
   struct listener *listener = user;
-  (void)message;
-  listener->failed = status != RT_OK;
+  listener->failed = closed->status != RT_OK;
   rt_loop_stop(listener->loop);
 }
 

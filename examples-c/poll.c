@@ -17,19 +17,16 @@ struct poller {
   bool failed;
 };
 
-static void on_open(void *user) {
-  (void)user;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened, (void)user;
   fprintf(stderr, "poll: the server answers\n");
 }
 
-static void on_message(
-    const char *id, size_t id_length, const char *content_type, const uint8_t *data, size_t length,
-    bool had_id, void *user) {
+static void on_message(const rt_event *event, void *user) {
   struct poller *poller = user;
   /* Of a batch only the last message has an id of its own. */
-  printf("%.*s ", had_id ? (int)id_length : 1, had_id ? id : "-");
-  (void)content_type;
-  fwrite(data, 1, length, stdout);
+  printf("%.*s ", event->had_id ? (int)event->id_length : 1, event->had_id ? event->id : "-");
+  fwrite(event->data, 1, event->data_length, stdout);
   printf("\n");
   fflush(stdout);
   if (poller->left > 0 && --poller->left == 0) {
@@ -38,17 +35,15 @@ static void on_message(
   }
 }
 
-static void on_error(
-    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
-    uint32_t attempt, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   struct poller *poller = user;
-  (void)status, (void)http_status;
-  fprintf(stderr, "poll: %s\n", message);
-  if (fatal) {
+  fprintf(stderr, "poll: %s\n", failure->message);
+  if (failure->fatal) {
     poller->failed = true;
     rt_loop_stop(poller->loop);
-  } else if (retry_in_ms >= 0) {
-    fprintf(stderr, "poll: attempt %" PRIu32 " in %" PRId64 " ms\n", attempt, retry_in_ms);
+  } else if (failure->retry_in_ms >= 0) {
+    fprintf(stderr, "poll: attempt %" PRIu32 " in %" PRId64 " ms\n", failure->attempt,
+            failure->retry_in_ms);
   }
 }
 

@@ -23,8 +23,8 @@ static void close_when_done(struct client *client) {
     rt_websocket_close(client->websocket, 1000, NULL);
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   ((struct client *)user)->open = true;
 }
 
@@ -36,13 +36,13 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   close_when_done(client);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
-  fprintf(stderr, "poll_loop: %s: %s\n", rt_status_name(status), message);
+static void on_error(const rt_failure *failure, void *user) {
+  fprintf(stderr, "poll_loop: %s: %s\n", rt_status_name(failure->status), failure->message);
   ((struct client *)user)->failed = true;
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   ((struct client *)user)->closed = true;
 }
 

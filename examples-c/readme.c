@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void on_open(const char *subprotocol, const char *extensions, void *websocket) {
+static void on_open(const rt_opened *opened, void *websocket) {
   rt_websocket_send_text(websocket, "hello", 5);
 }
 
@@ -12,13 +12,13 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   rt_loop_stop(loop);
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *loop) {
-  fprintf(stderr, "closed with %u %.*s\n", code, (int)length, reason);
+static void on_close(const rt_closed *closed, void *loop) {
+  fprintf(stderr, "closed with %u %s\n", closed->code, closed->reason);
   rt_loop_stop(loop);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
-  fprintf(stderr, "%s: %s\n", rt_status_name(status), message);
+static void on_error(const rt_failure *failure, void *user) {
+  fprintf(stderr, "%s: %s\n", rt_status_name(failure->status), failure->message);
   exit(1);
 }
 

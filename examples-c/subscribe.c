@@ -40,17 +40,18 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
     rt_websocket_close(subscriber->websocket, 1000, NULL);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   struct subscriber *subscriber = user;
-  fprintf(stderr, "subscribe: %s: %s\n", rt_status_name(status), message);
+  fprintf(stderr, "subscribe: %s: %s\n", rt_status_name(failure->status), failure->message);
   subscriber->failed = true;
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
+static void on_close(const rt_closed *closed, void *user) {
   struct subscriber *subscriber = user;
   if (subscriber->next < subscriber->count)
-    fprintf(stderr, "subscribe: closed with %d %.*s\n", code, (int)length, reason);
-  if (!clean) subscriber->failed = true;
+    fprintf(stderr, "subscribe: closed with %d %.*s\n", closed->code, (int)closed->reason_length,
+            closed->reason);
+  if (!closed->clean) subscriber->failed = true;
   rt_loop_stop(subscriber->loop);
 }
 

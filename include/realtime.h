@@ -22,6 +22,11 @@
  * a length may hold NULs, and has one more after its end. Output parameters stand last and are
  * written on success only.
  *
+ * Views. A callback receives what happened as one struct (rt_opened, rt_failure, rt_event).
+ * Its text is never NULL: "" means none. Later versions of the library add fields at the end:
+ * struct_bytes, its first field, is the size of the struct in the library that filled it, so
+ * that a program can see whether a field that it knows is there.
+ *
  * Results. rt_status: 0 is success, a negative number a failure; numbers are never given a new
  * meaning. A function that returns a descriptor or a state returns a negative rt_status in its
  * place. rt_status_name() names a status, rt_last_error() explains the last failure on the
@@ -825,6 +830,198 @@ rt_status rt_reachability_on_change(
     rt_reachability *reachability, rt_reachability_fn fn, void *user, rt_destroy_fn destroy);
 
 /*
+ * Chapter: views. What callbacks of several objects receive: one struct, whose fields are valid,
+ * with all that they point to, until the callback returns. Text is never NULL, and has a NUL behind
+ * its length. Later versions add fields at the end, which `struct_bytes` of an older library does
+ * not include.
+ */
+
+/** What a server answered when it opened a connection, and by which connection. Since 0.1. */
+typedef struct rt_opened {
+  /** The size of the struct in the library that made it. */
+  size_t struct_bytes;
+  /**
+   * The answer's status: 101 to a WebSocket, 200 to an event stream. 0 for a long poll whose first
+   * request the server holds without an answer.
+   */
+  int32_t http_status;
+  /** 10, 11, 20 or 30 for HTTP/1.0, 1.1, 2 and 3; 0 without an answer. */
+  int32_t http_version;
+  /** The reason of the status line, as the server sent it; "" without. */
+  const char *http_reason;
+  /** The answer's headers: "Name: value" lines, each ended by LF, in the order they came. */
+  const char *headers;
+  /** Their length in bytes. */
+  size_t headers_length;
+  /** The subprotocol that the server selected; "" for none. */
+  const char *subprotocol;
+  /** The answer's Sec-WebSocket-Extensions; "" for none. */
+  const char *extensions;
+  /**
+   * The other end of the connection, which a proxy is where there is one: "192.0.2.1:443",
+   * "[::1]:443" or the path of a Unix socket.
+   */
+  const char *remote_address;
+  /** This end of it, in the same form. */
+  const char *local_address;
+  /** The version of TLS, such as "TLSv1.3"; "" without TLS. */
+  const char *tls_version;
+  /** The cipher suite, such as "TLS_AES_256_GCM_SHA384"; "" without TLS. */
+  const char *tls_cipher;
+  /**
+   * Of a Spreadbot connection: the `rt_spreadbot_transport` that it is connected by; 0 otherwise.
+   */
+  int32_t transport;
+  /**
+   * Of a Spreadbot connection: whether it continues behind the last id, so that nothing is missing.
+   * False when there was no id, and it begins wherever the server begins.
+   */
+  bool resumed;
+} rt_opened;
+
+/** It is open: the server answers as it should. Since 0.1. */
+typedef void (*rt_opened_fn)(const rt_opened *opened, void *user);
+
+/** What went wrong, and what follows from it. Since 0.1. */
+typedef struct rt_failure {
+  /** The size of the struct in the library that made it. */
+  size_t struct_bytes;
+  /** What went wrong: an `rt_status`. */
+  int32_t status;
+  /**
+   * The status of the answer, the server's or that of a proxy in its place; 0 without an answer.
+   */
+  int32_t http_status;
+  /** A sentence that names host and cause. */
+  const char *message;
+  /** The reason of the answer's status line, as it was sent; "" without. */
+  const char *http_reason;
+  /** The answer's headers: "Name: value" lines, each ended by LF, in the order they came. */
+  const char *headers;
+  /** Their length in bytes. */
+  size_t headers_length;
+  /**
+   * The beginning of the answer's body, which often explains the refusal: what came of it within
+   * two seconds, at most 64 KiB, decoded from its content coding.
+   */
+  const uint8_t *body;
+  /** Its length in bytes. */
+  size_t body_length;
+  /**
+   * The time until the next attempt; -1 when there is none, or when it waits for a network or for
+   * credentials.
+   */
+  int64_t retry_in_ms;
+  /**
+   * The number of the next attempt, from 1 since the last connection that was stable; 0 for none.
+   */
+  uint32_t attempt;
+  /** The operating system's error, an `errno`; 0 for none. */
+  int32_t system_error;
+  /** Of a Spreadbot connection: the `rt_spreadbot_transport` that failed; 0 otherwise. */
+  int32_t transport;
+  /** Whether this is the end. Otherwise another attempt follows, or the connection lasts. */
+  bool fatal;
+  /** Of a WebSocket: the peer's close code, or 1006 without a close frame. 0 otherwise. */
+  uint16_t close_code;
+  /** Of a WebSocket: the reason in the peer's close frame, UTF-8. */
+  const char *close_reason;
+  /** Its length in bytes. */
+  size_t close_reason_length;
+} rt_failure;
+
+/** Something failed. Each object's setter says what. Since 0.1. */
+typedef void (*rt_failure_fn)(const rt_failure *failure, void *user);
+
+/** How a connection ended. Since 0.1. */
+typedef struct rt_closed {
+  /** The size of the struct in the library that made it. */
+  size_t struct_bytes;
+  /**
+   * RT_OK when it was closed by the caller or, in order, by the peer; otherwise the failure that
+   * ended it, an `rt_status`.
+   */
+  int32_t status;
+  /**
+   * Of a WebSocket: the peer's close code, 1005 when its close frame had none, 1006 when there was
+   * no close frame; after a failure of the peer's the code that was sent to it. 0 otherwise.
+   */
+  uint16_t code;
+  /** Of a WebSocket: both close frames were exchanged. */
+  bool clean;
+  /** A sentence about the failure; "" without. */
+  const char *message;
+  /** Of a WebSocket: the reason in the peer's close frame, UTF-8. */
+  const char *reason;
+  /** Its length in bytes. */
+  size_t reason_length;
+} rt_closed;
+
+/** A connection is over. Since 0.1. */
+typedef void (*rt_closed_fn)(const rt_closed *closed, void *user);
+
+/** A message of an event source, a long poll or a Spreadbot connection. Since 0.1. */
+typedef struct rt_event {
+  /** The size of the struct in the library that made it. */
+  size_t struct_bytes;
+  /**
+   * How far the messages have come: the last event id, which stays until another comes. UTF-8; ""
+   * before the first.
+   */
+  const char *id;
+  /** Its length in bytes. */
+  size_t id_length;
+  /**
+   * What the server named the event, UTF-8. Without a name: "message" of an event source, the path
+   * of `rt_spreadbot_establish`, "" of a long poll.
+   */
+  const char *event;
+  /** Its length in bytes. */
+  size_t event_length;
+  /** The message; UTF-8 of an event source. Of a Spreadbot connection no NUL follows it. */
+  const char *data;
+  /** Its length in bytes. */
+  size_t data_length;
+  /** Of a long poll: the answer's content type; "" when the server did not say, and otherwise. */
+  const char *content_type;
+  /**
+   * Whether this message has an id of its own. Of the parts of a long poll's multipart answer only
+   * the last one has.
+   */
+  bool had_id;
+} rt_event;
+
+/** A message has come. Since 0.1. */
+typedef void (*rt_event_fn)(const rt_event *event, void *user);
+
+/**
+ * An attempt begins; `attempt` is its number since the last connection that was stable, from 1.
+ * Here, as before start, options may be changed: headers with a fresh token, the URL; not those
+ * that are taken once. To return false closes the object. Since 0.1.
+ */
+typedef bool (*rt_attempt_fn)(uint32_t attempt, void *user);
+
+/** What a callback answers when the server wants credentials. Since 0.1. */
+typedef int32_t rt_credentials;
+
+/** Values of `rt_credentials`. Since 0.1. */
+enum {
+  /** There are none: a fatal RT_ERROR_HTTP_STATUS. */
+  RT_CREDENTIALS_NONE = 0,
+  /** They are in the headers now: the request goes out once more, at once. */
+  RT_CREDENTIALS_READY = 1,
+  /** They are being fetched: the object waits for its `_credentials_ready`. */
+  RT_CREDENTIALS_LATER = 2,
+};
+
+/**
+ * The server answered 401, or the proxy 407 (`rt_network_set_proxy`): `refusal` has the answer.
+ * Here, as before start, headers may be changed. Asked once an attempt: a second refusal is fatal.
+ * Since 0.1.
+ */
+typedef rt_credentials (*rt_credentials_fn)(const rt_failure *refusal, void *user);
+
+/*
  * Chapter: websocket. A client connection: RFC 6455 with permessage-deflate (RFC 7692).
  */
 
@@ -834,7 +1031,7 @@ rt_status rt_reachability_on_change(
  * After start the callbacks come in this order: open at most once, then messages, then error at
  * most once, then close exactly once, unless the handle is freed before. With
  * `rt_websocket_set_reconnect` open, messages and error may come again for each connection, with
- * lost and reconnect between them, and close once at the very end. Since 0.1.
+ * reconnect before each further one, and close once at the very end. Since 0.1.
  */
 typedef struct rt_websocket rt_websocket;
 
@@ -882,102 +1079,6 @@ enum {
 };
 
 /**
- * The connection is open. `subprotocol` is the one the server selected, `extensions` its
- * Sec-WebSocket-Extensions; "" without. Both valid until the callback returns. Since 0.1.
- */
-typedef void (*rt_websocket_open_fn)(const char *subprotocol, const char *extensions, void *user);
-
-/**
- * One whole message. `data` is valid until the callback returns; it is not NUL-terminated, since it
- * points into the receive buffer. Never NULL, also when `length` is 0. Since 0.1.
- */
-typedef void (*rt_websocket_message_fn)(
-    rt_message_kind kind, const uint8_t *data, size_t length, void *user);
-
-/** One message of a batch. Since 0.1. */
-typedef struct rt_message {
-  /** Where its bytes begin, counted from the batch's base pointer. */
-  uint64_t offset;
-  /** Its length in bytes. */
-  uint64_t length;
-  /** An `rt_message_kind`: RT_MESSAGE_TEXT or RT_MESSAGE_BINARY. */
-  int32_t kind;
-  /** Zero. */
-  int32_t reserved;
-} rt_message;
-
-/**
- * All messages of one read, in order: message i has `messages[i].length` bytes at `base +
- * messages[i].offset`. `count` is at least 1. All valid until the callback returns. Since 0.1.
- */
-typedef void (*rt_websocket_messages_fn)(
-    const uint8_t *base, const rt_message *messages, size_t count, void *user);
-
-/**
- * A piece of a message, as it came: `first` begins a message, `last` ends it, and a small message
- * is both at once. Text is cut between characters, so that each piece is valid UTF-8. `data` is
- * valid until the callback returns, and never NULL. Since 0.1.
- */
-typedef void (*rt_websocket_piece_fn)(
-    rt_message_kind kind, const uint8_t *data, size_t length, bool first, bool last, void *user);
-
-/**
- * Why the connection failed: a status and a sentence that names host, cause and limit, valid until
- * the callback returns. The close callback follows. Since 0.1.
- */
-typedef void (*rt_websocket_error_fn)(rt_status status, const char *message, void *user);
-
-/**
- * The server refused the handshake with a status other than 101; the error callback follows with
- * RT_ERROR_HTTP_STATUS. Or the proxy refused the tunnel, with RT_ERROR_PROXY; then there are no
- * headers and no body. `headers` holds "Name: value" lines, each ended by LF, `headers_length`
- * bytes in all. `reason` and values are the bytes that the server sent: usually ASCII, and not
- * necessarily UTF-8. `body` is the beginning of the answer's body, at most 64 KiB. All valid until
- * the callback returns. Since 0.1.
- */
-typedef void (*rt_websocket_refused_fn)(
-    int32_t http_status, const char *reason, const char *headers, size_t headers_length,
-    const uint8_t *body, size_t body_length, void *user);
-
-/**
- * The connection was lost, or an attempt to make it failed, and another attempt follows after
- * `delay_ms`; `attempt` counts from 1 since the last connection that was stable. `code` and
- * `reason` as in the close callback. Without a network (`rt_websocket_set_reachability`) `delay_ms`
- * is -1, the next attempt follows within a second when there is one again, and nothing is counted:
- * `attempt` is the number of the one that was lost, 0 for the first connection. Since 0.1.
- */
-typedef void (*rt_websocket_lost_fn)(
-    uint16_t code, const char *reason, size_t reason_length, int64_t delay_ms, uint32_t attempt,
-    void *user);
-
-/**
- * An attempt begins now. Here, as before start, options of the connection may be changed: its URL
- * by `rt_websocket_set_url`, its headers, its network. To return false ends the connection: the
- * close callback comes. Since 0.1.
- */
-typedef bool (*rt_websocket_reconnect_fn)(uint32_t attempt, void *user);
-
-/**
- * The connection is over; the last callback. `code` is the peer's close code, or 1005 when its
- * close frame had none, or 1006 when there was no close frame; after a failure of the peer's the
- * code that was sent to it. When the peer did not answer our close frame within the close timeout
- * it is 1006, without an error callback. `reason` is NUL-terminated UTF-8 of `reason_length` bytes,
- * valid until the callback returns. `clean` is true when both close frames were exchanged. Since
- * 0.1.
- */
-typedef void (*rt_websocket_close_fn)(
-    uint16_t code, const char *reason, size_t reason_length, bool clean, void *user);
-
-/**
- * The send buffer is empty again, after it had been above its high-water mark or a call had been
- * refused with RT_ERROR_BUFFER_FULL. Since 0.1.
- */
-typedef void (*rt_websocket_drained_fn)(void *user);
-
-/** A pong answered one of our pings after `round_trip_us` microseconds. Since 0.1. */
-typedef void (*rt_websocket_pong_fn)(int64_t round_trip_us, void *user);
-
-/**
  * Makes a connection to a `ws://` or `wss://` URL; nothing happens before `rt_websocket_start`.
  * User and password in the URL become a basic Authorization header. Any thread.
  *
@@ -996,191 +1097,6 @@ rt_status rt_websocket_new(rt_loop *loop, const char *url, rt_websocket **out);
  * `destroy` runs once. NULL is accepted. Any thread, also inside its own callbacks. Since 0.1.
  */
 void rt_websocket_free(rt_websocket *websocket);
-
-/**
- * Starts connecting. Nothing is called before this returned. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_FORKED; RT_ERROR_CLOSED on a
- *   freed loop. All that goes wrong later comes to the error callback.
- * Since 0.1.
- */
-rt_status rt_websocket_start(rt_websocket *websocket);
-
-/**
- * Queues a text message; it is written at the end of the loop's turn, or at once when 64 KiB wait.
- * `text` is copied. Any thread; one thread's messages keep their order.
- *
- * text: UTF-8, `length` bytes; may be NULL when `length` is 0.
- * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE before open; RT_ERROR_CLOSED once closing
- *   began; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_send_text(rt_websocket *websocket, const char *text, size_t length);
-
-/**
- * Queues a binary message; it is written at the end of the loop's turn, or at once when 64 KiB
- * wait. `data` is copied. Any thread; one thread's messages keep their order.
- *
- * data: `length` bytes; may be NULL when `length` is 0.
- * Returns: as `rt_websocket_send_text`, without RT_ERROR_INVALID_UTF8.
- * Since 0.1.
- */
-rt_status rt_websocket_send_binary(rt_websocket *websocket, const uint8_t *data, size_t length);
-
-/**
- * Queues a message; the two calls above with a choice of compression. Any thread.
- *
- * kind: an `rt_message_kind`.
- * data: `length` bytes; may be NULL when `length` is 0.
- * compression: an `rt_compression`; without agreed compression all are the same.
- * Returns: as `rt_websocket_send_text`; RT_ERROR_INVALID_ARGUMENT for a kind or choice that is not
- *   listed.
- * Since 0.1.
- */
-rt_status rt_websocket_send(
-    rt_websocket *websocket, rt_message_kind kind, const uint8_t *data, size_t length,
-    rt_compression compression);
-
-/**
- * Begins a message that is sent in pieces, for what is larger than memory should hold or not known
- * whole (RFC 6455 §5.4). Until `rt_websocket_end_message` no other message can be sent; what
- * another thread had queued before waits. Any thread.
- *
- * kind: an `rt_message_kind`.
- * compression: an `rt_compression`; automatic compresses where that was agreed.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE before open and while a message is sent
- *   in pieces; RT_ERROR_CLOSED; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_begin_message(
-    rt_websocket *websocket, rt_message_kind kind, rt_compression compression);
-
-/**
- * Sends the next piece of the message begun, as one frame. Text may be cut anywhere, also inside a
- * character. `data` is copied; the drained callback and the limits of a send hold for it. Any
- * thread.
- *
- * data: `length` bytes; may be NULL when `length` is 0, which sends nothing.
- * Returns: RT_OK; RT_ERROR_INVALID_UTF8, with nothing taken; RT_ERROR_STATE when none was begun;
- *   RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_continue_message(
-    rt_websocket *websocket, const uint8_t *data, size_t length);
-
-/**
- * Ends the message begun. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_UTF8 when the text ends inside a character, with the message
- *   still open; RT_ERROR_STATE when none was begun; RT_ERROR_CLOSED; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_end_message(rt_websocket *websocket);
-
-/**
- * Sends a ping with a payload of the caller's, beside those of the interval; the pong callback
- * tells its round trip. `data` is copied. Any thread.
- *
- * data: at most 125 bytes; NULL for a payload of the library's own.
- * Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE; RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL;
- *   RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_ping(rt_websocket *websocket, const uint8_t *data, size_t length);
-
-/**
- * Closes in order: what was queued is sent, then a close frame, then the peer's answer is awaited
- * up to the close timeout. No message callback begins after this returned; the close callback tells
- * the end. Before open it cancels the attempt. Closing again changes nothing. Any thread.
- *
- * code: 1000 for a normal end, 3000–4999 for the application's own; 0 sends none.
- * reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.
- * Returns: RT_OK; RT_ERROR_INVALID_CLOSE_CODE; RT_ERROR_CLOSE_REASON_TOO_LONG;
- *   RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT for a reason without a code; RT_ERROR_STATE
- *   before start; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_close(rt_websocket *websocket, uint16_t code, const char *reason);
-
-/**
- * Stops receiving: no message callback begins after this returned on the loop's thread; called on
- * another thread, those for one read of the socket may still come. TCP slows the peer down. Pongs
- * are not read either, so the pong timeout stands still. Any thread.
- *
- * Returns: RT_OK, also when it was paused already; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_pause(rt_websocket *websocket);
-
-/**
- * Goes on receiving after `rt_websocket_pause`. Any thread.
- *
- * Returns: RT_OK, also when it was not paused; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_resume(rt_websocket *websocket);
-
-/**
- * Where the connection stands. Any thread.
- *
- * Returns: an `rt_websocket_state`, or a negative `rt_status`.
- * Since 0.1.
- */
-int32_t rt_websocket_get_state(rt_websocket *websocket);
-
-/**
- * What went through a WebSocket since it was started, over all its connections, up to the loop's
- * last turn. Since 0.1.
- */
-typedef struct rt_websocket_statistics {
-  /** Messages handed to the connection: framed and queued, or written. */
-  uint64_t messages_sent;
-  /** Messages that came whole, or whose last piece came. */
-  uint64_t messages_received;
-  /** Bytes of the messages sent, before compression. */
-  uint64_t payload_bytes_sent;
-  /** Bytes of the messages received, after decompression. */
-  uint64_t payload_bytes_received;
-  /** Bytes the kernel or TLS took: frames and their headers, without the handshake. */
-  uint64_t wire_bytes_sent;
-  /** Bytes that came from the kernel or TLS, the handshake's answer among them. */
-  uint64_t wire_bytes_received;
-  /** Pings sent, by the interval or the caller. */
-  uint64_t pings_sent;
-  /** Pongs received, unasked ones among them. */
-  uint64_t pongs_received;
-  /** How often it was opened; reconnections are one fewer. */
-  uint64_t connections;
-  /** The last round trip in microseconds; -1 before the first. */
-  int64_t round_trip_us;
-} rt_websocket_statistics;
-
-/**
- * What went through the connection. Any thread.
- *
- * out: receives the numbers.
- * size: `sizeof(rt_websocket_statistics)`, by which a later version knows yours.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_websocket_get_statistics(
-    rt_websocket *websocket, rt_websocket_statistics *out, size_t size);
-
-/**
- * Bytes queued and not yet taken by the kernel, frame headers included. Any thread.
- *
- * Returns: the count; 0 for NULL.
- * Since 0.1.
- */
-size_t rt_websocket_buffered_bytes(rt_websocket *websocket);
-
-/**
- * The round trip of the last answered ping in microseconds. Any thread.
- *
- * Returns: microseconds; -1 before the first pong, and for NULL.
- * Since 0.1.
- */
-int64_t rt_websocket_round_trip_us(rt_websocket *websocket);
 
 /*
  * Chapter: websocket options. All are set before rt_websocket_start.
@@ -1539,13 +1455,56 @@ rt_status rt_websocket_set_server_no_context_takeover(rt_websocket *websocket, b
  */
 
 /**
+ * One whole message. `data` is valid until the callback returns; it is not NUL-terminated, since it
+ * points into the receive buffer. Never NULL, also when `length` is 0. Since 0.1.
+ */
+typedef void (*rt_websocket_message_fn)(
+    rt_message_kind kind, const uint8_t *data, size_t length, void *user);
+
+/** One message of a batch. Since 0.1. */
+typedef struct rt_message {
+  /** Where its bytes begin, counted from the batch's base pointer. */
+  uint64_t offset;
+  /** Its length in bytes. */
+  uint64_t length;
+  /** An `rt_message_kind`: RT_MESSAGE_TEXT or RT_MESSAGE_BINARY. */
+  int32_t kind;
+  /** Zero. */
+  int32_t reserved;
+} rt_message;
+
+/**
+ * All messages of one read, in order: message i has `messages[i].length` bytes at `base +
+ * messages[i].offset`. `count` is at least 1. All valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_websocket_messages_fn)(
+    const uint8_t *base, const rt_message *messages, size_t count, void *user);
+
+/**
+ * A piece of a message, as it came: `first` begins a message, `last` ends it, and a small message
+ * is both at once. Text is cut between characters, so that each piece is valid UTF-8. `data` is
+ * valid until the callback returns, and never NULL. Since 0.1.
+ */
+typedef void (*rt_websocket_piece_fn)(
+    rt_message_kind kind, const uint8_t *data, size_t length, bool first, bool last, void *user);
+
+/**
+ * The send buffer is empty again, after it had been above its high-water mark or a call had been
+ * refused with RT_ERROR_BUFFER_FULL. Since 0.1.
+ */
+typedef void (*rt_websocket_drained_fn)(void *user);
+
+/** A pong answered one of our pings after `round_trip_us` microseconds. Since 0.1. */
+typedef void (*rt_websocket_pong_fn)(int64_t round_trip_us, void *user);
+
+/**
  * Sets the callback for the opened connection. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE after start.
  * Since 0.1.
  */
 rt_status rt_websocket_on_open(
-    rt_websocket *websocket, rt_websocket_open_fn fn, void *user, rt_destroy_fn destroy);
+    rt_websocket *websocket, rt_opened_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sets the callback for single messages; takes the other message callbacks' place. Before start.
@@ -1577,49 +1536,39 @@ rt_status rt_websocket_on_piece(
     rt_websocket *websocket, rt_websocket_piece_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for a failure. Before start.
+ * Sets the callback for a connection that was lost or was not made. Unless the failure is fatal
+ * another attempt follows; a connection that the peer closed in order is RT_ERROR_CLOSED then.
+ * Without a network (`rt_websocket_set_reachability`) `retry_in_ms` is -1, the next attempt follows
+ * within a second when there is one again, and nothing is counted: `attempt` is the number of the
+ * one that was lost, 0 for the first connection. When the failure is fatal the close callback
+ * follows. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE after start.
  * Since 0.1.
  */
 rt_status rt_websocket_on_error(
-    rt_websocket *websocket, rt_websocket_error_fn fn, void *user, rt_destroy_fn destroy);
+    rt_websocket *websocket, rt_failure_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for a refused handshake. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE after start.
- * Since 0.1.
- */
-rt_status rt_websocket_on_refused(
-    rt_websocket *websocket, rt_websocket_refused_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for a connection that is lost and will be made again. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE after start.
- * Since 0.1.
- */
-rt_status rt_websocket_on_lost(
-    rt_websocket *websocket, rt_websocket_lost_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback before each further attempt. Before start.
+ * Sets the callback before each attempt behind the first connection. Here its URL, headers and
+ * network may be changed. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE after start.
  * Since 0.1.
  */
 rt_status rt_websocket_on_reconnect(
-    rt_websocket *websocket, rt_websocket_reconnect_fn fn, void *user, rt_destroy_fn destroy);
+    rt_websocket *websocket, rt_attempt_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for the end of the connection. Before start.
+ * Sets the callback for the end of the connection, which is the last callback. When the peer did
+ * not answer our close frame within the close timeout `code` is 1006, without a failure. Before
+ * start.
  *
  * Returns: RT_OK; RT_ERROR_STATE after start.
  * Since 0.1.
  */
 rt_status rt_websocket_on_close(
-    rt_websocket *websocket, rt_websocket_close_fn fn, void *user, rt_destroy_fn destroy);
+    rt_websocket *websocket, rt_closed_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sets the callback for a send buffer that has emptied. Before start.
@@ -1638,6 +1587,195 @@ rt_status rt_websocket_on_drained(
  */
 rt_status rt_websocket_on_pong(
     rt_websocket *websocket, rt_websocket_pong_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: websocket use. Connecting, messages, the end, and what it is.
+ */
+
+/**
+ * Starts connecting. Nothing is called before this returned. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_FORKED; RT_ERROR_CLOSED on a
+ *   freed loop. All that goes wrong later comes to the error callback.
+ * Since 0.1.
+ */
+rt_status rt_websocket_start(rt_websocket *websocket);
+
+/**
+ * Queues a text message; it is written at the end of the loop's turn, or at once when 64 KiB wait.
+ * `text` is copied. Any thread; one thread's messages keep their order.
+ *
+ * text: UTF-8, `length` bytes; may be NULL when `length` is 0.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE before open; RT_ERROR_CLOSED once closing
+ *   began; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_send_text(rt_websocket *websocket, const char *text, size_t length);
+
+/**
+ * Queues a binary message; it is written at the end of the loop's turn, or at once when 64 KiB
+ * wait. `data` is copied. Any thread; one thread's messages keep their order.
+ *
+ * data: `length` bytes; may be NULL when `length` is 0.
+ * Returns: as `rt_websocket_send_text`, without RT_ERROR_INVALID_UTF8.
+ * Since 0.1.
+ */
+rt_status rt_websocket_send_binary(rt_websocket *websocket, const uint8_t *data, size_t length);
+
+/**
+ * Queues a message; the two calls above with a choice of compression. Any thread.
+ *
+ * kind: an `rt_message_kind`.
+ * data: `length` bytes; may be NULL when `length` is 0.
+ * compression: an `rt_compression`; without agreed compression all are the same.
+ * Returns: as `rt_websocket_send_text`; RT_ERROR_INVALID_ARGUMENT for a kind or choice that is not
+ *   listed.
+ * Since 0.1.
+ */
+rt_status rt_websocket_send(
+    rt_websocket *websocket, rt_message_kind kind, const uint8_t *data, size_t length,
+    rt_compression compression);
+
+/**
+ * Begins a message that is sent in pieces, for what is larger than memory should hold or not known
+ * whole (RFC 6455 §5.4). Until `rt_websocket_end_message` no other message can be sent; what
+ * another thread had queued before waits. Any thread.
+ *
+ * kind: an `rt_message_kind`.
+ * compression: an `rt_compression`; automatic compresses where that was agreed.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE before open and while a message is sent
+ *   in pieces; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_begin_message(
+    rt_websocket *websocket, rt_message_kind kind, rt_compression compression);
+
+/**
+ * Sends the next piece of the message begun, as one frame. Text may be cut anywhere, also inside a
+ * character. `data` is copied; the drained callback and the limits of a send hold for it. Any
+ * thread.
+ *
+ * data: `length` bytes; may be NULL when `length` is 0, which sends nothing.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8, with nothing taken; RT_ERROR_STATE when none was begun;
+ *   RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_continue_message(
+    rt_websocket *websocket, const uint8_t *data, size_t length);
+
+/**
+ * Ends the message begun. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8 when the text ends inside a character, with the message
+ *   still open; RT_ERROR_STATE when none was begun; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_end_message(rt_websocket *websocket);
+
+/**
+ * Sends a ping with a payload of the caller's, beside those of the interval; the pong callback
+ * tells its round trip. `data` is copied. Any thread.
+ *
+ * data: at most 125 bytes; NULL for a payload of the library's own.
+ * Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE; RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL;
+ *   RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_ping(rt_websocket *websocket, const uint8_t *data, size_t length);
+
+/**
+ * Closes in order: what was queued is sent, then a close frame, then the peer's answer is awaited
+ * up to the close timeout. No message callback begins after this returned; the close callback tells
+ * the end. Before open it cancels the attempt. Closing again changes nothing. Any thread.
+ *
+ * code: 1000 for a normal end, 3000–4999 for the application's own; 0 sends none.
+ * reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_CLOSE_CODE; RT_ERROR_CLOSE_REASON_TOO_LONG;
+ *   RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT for a reason without a code; RT_ERROR_STATE
+ *   before start; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_close(rt_websocket *websocket, uint16_t code, const char *reason);
+
+/**
+ * Stops receiving: no message callback begins after this returned on the loop's thread; called on
+ * another thread, those for one read of the socket may still come. TCP slows the peer down. Pongs
+ * are not read either, so the pong timeout stands still. Any thread.
+ *
+ * Returns: RT_OK, also when it was paused already; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_pause(rt_websocket *websocket);
+
+/**
+ * Goes on receiving after `rt_websocket_pause`. Any thread.
+ *
+ * Returns: RT_OK, also when it was not paused; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_resume(rt_websocket *websocket);
+
+/**
+ * Where the connection stands. Any thread.
+ *
+ * Returns: an `rt_websocket_state`, or a negative `rt_status`.
+ * Since 0.1.
+ */
+int32_t rt_websocket_get_state(rt_websocket *websocket);
+
+/**
+ * What went through a WebSocket since it was started, over all its connections, up to the loop's
+ * last turn. Since 0.1.
+ */
+typedef struct rt_websocket_statistics {
+  /** Messages handed to the connection: framed and queued, or written. */
+  uint64_t messages_sent;
+  /** Messages that came whole, or whose last piece came. */
+  uint64_t messages_received;
+  /** Bytes of the messages sent, before compression. */
+  uint64_t payload_bytes_sent;
+  /** Bytes of the messages received, after decompression. */
+  uint64_t payload_bytes_received;
+  /** Bytes the kernel or TLS took: frames and their headers, without the handshake. */
+  uint64_t wire_bytes_sent;
+  /** Bytes that came from the kernel or TLS, the handshake's answer among them. */
+  uint64_t wire_bytes_received;
+  /** Pings sent, by the interval or the caller. */
+  uint64_t pings_sent;
+  /** Pongs received, unasked ones among them. */
+  uint64_t pongs_received;
+  /** How often it was opened; reconnections are one fewer. */
+  uint64_t connections;
+  /** The last round trip in microseconds; -1 before the first. */
+  int64_t round_trip_us;
+} rt_websocket_statistics;
+
+/**
+ * What went through the connection. Any thread.
+ *
+ * out: receives the numbers.
+ * size: `sizeof(rt_websocket_statistics)`, by which a later version knows yours.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_get_statistics(
+    rt_websocket *websocket, rt_websocket_statistics *out, size_t size);
+
+/**
+ * Bytes queued and not yet taken by the kernel, frame headers included. Any thread.
+ *
+ * Returns: the count; 0 for NULL.
+ * Since 0.1.
+ */
+size_t rt_websocket_buffered_bytes(rt_websocket *websocket);
+
+/**
+ * The round trip of the last answered ping in microseconds. Any thread.
+ *
+ * Returns: microseconds; -1 before the first pong, and for NULL.
+ * Since 0.1.
+ */
+int64_t rt_websocket_round_trip_us(rt_websocket *websocket);
 
 /*
  * Chapter: eventsource. Server-Sent Events (HTML §9.2): a stream of events that comes back by
@@ -1665,79 +1803,6 @@ enum {
   RT_EVENTSOURCE_CLOSED = 2,
 };
 
-/** What a callback answers when the server wants credentials. Since 0.1. */
-typedef int32_t rt_credentials;
-
-/** Values of `rt_credentials`. Since 0.1. */
-enum {
-  /** There are none: a fatal RT_ERROR_HTTP_STATUS. */
-  RT_CREDENTIALS_NONE = 0,
-  /** They are in the headers now: the request goes out once more, at once. */
-  RT_CREDENTIALS_READY = 1,
-  /** They are being fetched: the source waits for `rt_eventsource_credentials_ready`. */
-  RT_CREDENTIALS_LATER = 2,
-};
-
-/** The stream is open: the server answered 200 with text/event-stream. Since 0.1. */
-typedef void (*rt_eventsource_open_fn)(void *user);
-
-/**
- * An event. `id` is the last event id, which stays until another comes; "" without. `event` is its
- * type, "message" when the stream named none. `had_id` tells whether this event had an id of its
- * own. All texts are valid UTF-8 with a NUL behind their length, may hold NULs, and are valid until
- * the callback returns. Since 0.1.
- */
-typedef void (*rt_eventsource_event_fn)(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user);
-
-/**
- * A comment, what is behind its colon; servers send them to keep a connection alive. Valid UTF-8
- * with a NUL behind its length, maybe holding NULs; valid until the callback returns. Since 0.1.
- */
-typedef void (*rt_eventsource_comment_fn)(const char *comment, size_t length, void *user);
-
-/** The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1. */
-typedef void (*rt_eventsource_retry_fn)(int64_t time_ms, void *user);
-
-/**
- * An attempt failed, or the stream ended. When `fatal` is false the source is connecting again:
- * `retry_in_ms` is the time until the next attempt, -1 while there is no network, and `attempt` its
- * number since the last connection that was stable; -1 and 0 when the connection goes on (an id
- * file that cannot be used). When `fatal` is true it is closed, and this is the last callback.
- * `http_status` is the answer's, or that of a proxy that refused the tunnel (RT_ERROR_PROXY); 0
- * without one. A stream that ended in order is RT_ERROR_CLOSED. `message` names host and cause,
- * valid until the callback returns. Since 0.1.
- */
-typedef void (*rt_eventsource_error_fn)(
-    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
-    uint32_t attempt, void *user);
-
-/**
- * An attempt begins, the first one too; `attempt` counts from 1 since the last that was stable.
- * Here, as before start, options may be changed: headers with a fresh token, the URL; not those
- * that are for before start alone. To return false closes the source. Since 0.1.
- */
-typedef bool (*rt_eventsource_request_fn)(uint32_t attempt, void *user);
-
-/**
- * The server answered 401, or the proxy 407 (`rt_network_set_proxy`). Here, as before start,
- * headers may be changed. Asked once an attempt: a second refusal is fatal. Since 0.1.
- */
-typedef rt_credentials (*rt_eventsource_credentials_fn)(int32_t http_status, void *user);
-
-/**
- * An id is to be kept under `key` for the next run, "" to forget it; called after the callback of
- * its event, at most once a second, and at the end. The key is that of
- * `rt_eventsource_set_id_file`, or the URL as it was at start. Both NUL-terminated, valid until the
- * callback returns. Since 0.1.
- */
-typedef void (*rt_eventsource_store_fn)(
-    const char *key, const char *id, size_t id_length, void *user);
-
-/** One of the types that are listened to. Since 0.1. */
-typedef void (*rt_eventsource_name_fn)(const char *event, size_t length, void *user);
-
 /**
  * Makes an event source on a loop; nothing is sent before `rt_eventsource_start`. Any thread.
  *
@@ -1751,266 +1816,6 @@ rt_status rt_eventsource_new(rt_loop *loop, const char *url, rt_eventsource **ou
 
 /** Closes and gives back. NULL is accepted. Any thread; in a callback of its own too. Since 0.1. */
 void rt_eventsource_free(rt_eventsource *eventsource);
-
-/**
- * Begins to connect. No callback comes inside this call. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
- * Since 0.1.
- */
-rt_status rt_eventsource_start(rt_eventsource *eventsource);
-
-/**
- * Drops the connection and connects again at once, which counts as no attempt. While credentials
- * are fetched (RT_CREDENTIALS_LATER) it changes nothing: their answer connects. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
- * Since 0.1.
- */
-rt_status rt_eventsource_restart(rt_eventsource *eventsource);
-
-/**
- * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
- *
- * fresh: true sends the request once more, with the headers that were set since; false ends it with
- *   the server's refusal, a fatal RT_ERROR_HTTP_STATUS.
- * Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
- * Since 0.1.
- */
-rt_status rt_eventsource_credentials_ready(rt_eventsource *eventsource, bool fresh);
-
-/**
- * Ends it for good. There is no callback for it, and none begins after this returned, except on the
- * loop's thread one that had begun. Closing again changes nothing. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_close(rt_eventsource *eventsource);
-
-/**
- * Stops delivering; TCP slows the server down, nothing is lost. On an HTTP/2 connection that others
- * use, up to 32 MiB wait in libcurl first: its window for a stream (`rt_eventsource_set_http2`).
- * Any thread; from another than the loop's one event may still come.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_pause(rt_eventsource *eventsource);
-
-/**
- * Goes on delivering. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_resume(rt_eventsource *eventsource);
-
-/**
- * Where it stands. Any thread.
- *
- * Returns: an `rt_eventsource_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-int32_t rt_eventsource_get_state(rt_eventsource *eventsource);
-
-/**
- * Where the next attempt goes: the URL as it was set last, without user and password. Any thread.
- *
- * buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
- * out_length: receives the whole URL's length.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_eventsource_get_url(
-    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
-
-/**
- * The last event id, as the next attempt sends it; "" for none. Any thread.
- *
- * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
- * out_length: receives the whole id's length.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_eventsource_get_last_event_id(
-    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
-
-/**
- * Where the events come from, after redirects: scheme, host and port. Any thread.
- *
- * buffer: receives the text and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
- * out_length: receives the whole text's length.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_eventsource_get_origin(
-    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
-
-/**
- * The time before an attempt that follows a stable connection: the server's last `retry`, raised to
- * `min_reconnection_time`, or the option. Any thread.
- *
- * Returns: milliseconds; -1 for NULL.
- * Since 0.1.
- */
-int64_t rt_eventsource_get_reconnection_time_ms(rt_eventsource *eventsource);
-
-/**
- * Whether ids are kept, in the id file and by the store callback, when `rt_eventsource_confirm_id`
- * says so, instead of after the callback of their event: for those who put events into a queue
- * there, which a crash would lose. Default false. Any thread, at any time.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_confirms_ids(rt_eventsource *eventsource, bool enabled);
-
-/**
- * Says that the event with this id is done with, and all before it: the id may be kept, at most
- * once a second as ever. Any thread; also when the source was closed by a fatal error.
- *
- * id: "" when the stream has taken the id away.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or an id with CR or LF.
- * Since 0.1.
- */
-rt_status rt_eventsource_confirm_id(rt_eventsource *eventsource, const char *id);
-
-/**
- * Forgets the id that is stored for this source in its id file, and in a callback that of its
- * event; ids of later events, and those that are confirmed later, are stored as ever. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
- * Since 0.1.
- */
-rt_status rt_eventsource_reset_stored_id(rt_eventsource *eventsource);
-
-/*
- * Chapter: eventsource callbacks. They may be set at any time, from any thread; NULL takes one
- * away.
- */
-
-/**
- * Sets the callback for an opened stream.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_open(
-    rt_eventsource *eventsource, rt_eventsource_open_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for events of the type "message", named or not; other types go to listeners.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_message(
-    rt_eventsource *eventsource, rt_eventsource_event_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for every event of any type, after the listeners of its type.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_any(
-    rt_eventsource *eventsource, rt_eventsource_event_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for comments, each as it is read.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_comment(
-    rt_eventsource *eventsource, rt_eventsource_comment_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for reconnection times, each at the end of its line.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_retry(
-    rt_eventsource *eventsource, rt_eventsource_retry_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for failed attempts and ended streams.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_error(
-    rt_eventsource *eventsource, rt_eventsource_error_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback before each attempt.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_request(
-    rt_eventsource *eventsource, rt_eventsource_request_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for a server that wants credentials.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_credentials(
-    rt_eventsource *eventsource, rt_eventsource_credentials_fn fn, void *user,
-    rt_destroy_fn destroy);
-
-/**
- * Sets the callback that keeps ids in a place of the caller's own; what it kept is given to the
- * next run by `rt_eventsource_set_last_event_id`.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_on_store(
-    rt_eventsource *eventsource, rt_eventsource_store_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Adds a listener for events of one type, beside those there are; they are called in the order they
- * were added. Any thread, at any time.
- *
- * event: the type, compared byte for byte; "message" for events without one.
- * out: receives what `rt_eventsource_remove_listener` takes; may be NULL.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL or empty type or a NULL function.
- * Since 0.1.
- */
-rt_status rt_eventsource_add_listener(
-    rt_eventsource *eventsource, const char *event, rt_eventsource_event_fn fn, void *user,
-    rt_destroy_fn destroy, uint64_t *out);
-
-/**
- * Removes one listener; a listener may remove itself. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_NOT_FOUND when there is none (any more).
- * Since 0.1.
- */
-rt_status rt_eventsource_remove_listener(rt_eventsource *eventsource, uint64_t listener);
-
-/**
- * Removes all listeners for events of one type. Any thread.
- *
- * Returns: RT_OK, also when there was none; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_eventsource_remove_listeners(rt_eventsource *eventsource, const char *event);
-
-/**
- * Calls `fn`, inside this call, for each type that has a listener, once, sorted bytewise. Any
- * thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_eventsource_event_names(
-    rt_eventsource *eventsource, rt_eventsource_name_fn fn, void *user);
 
 /*
  * Chapter: eventsource options. All are set before rt_eventsource_start, or in the callbacks for a
@@ -2336,6 +2141,295 @@ rt_status rt_eventsource_set_max_event_bytes(rt_eventsource *eventsource, size_t
 rt_status rt_eventsource_set_max_name_bytes(rt_eventsource *eventsource, size_t bytes);
 
 /*
+ * Chapter: eventsource callbacks. They may be set at any time, from any thread; NULL takes one
+ * away.
+ */
+
+/**
+ * A comment, what is behind its colon; servers send them to keep a connection alive. Valid UTF-8
+ * with a NUL behind its length, maybe holding NULs; valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_eventsource_comment_fn)(const char *comment, size_t length, void *user);
+
+/** The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1. */
+typedef void (*rt_eventsource_retry_fn)(int64_t time_ms, void *user);
+
+/**
+ * An id is to be kept under `key` for the next run, "" to forget it; called after the callback of
+ * its event, at most once a second, and at the end. The key is that of
+ * `rt_eventsource_set_id_file`, or the URL as it was at start. Both NUL-terminated, valid until the
+ * callback returns. Since 0.1.
+ */
+typedef void (*rt_eventsource_store_fn)(
+    const char *key, const char *id, size_t id_length, void *user);
+
+/** One of the types that are listened to. Since 0.1. */
+typedef void (*rt_eventsource_name_fn)(const char *event, size_t length, void *user);
+
+/**
+ * Sets the callback for an opened stream: the server answered 200 with text/event-stream.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_open(
+    rt_eventsource *eventsource, rt_opened_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for events of the type "message", named or not; other types go to listeners.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_message(
+    rt_eventsource *eventsource, rt_event_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for every event of any type, after the listeners of its type.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_any(
+    rt_eventsource *eventsource, rt_event_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for comments, each as it is read.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_comment(
+    rt_eventsource *eventsource, rt_eventsource_comment_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for reconnection times, each at the end of its line.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_retry(
+    rt_eventsource *eventsource, rt_eventsource_retry_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for failed attempts and ended streams. A stream that ended in order is
+ * RT_ERROR_CLOSED. Unless the failure is fatal the source connects again; an `attempt` of 0 is a
+ * failure that leaves the connection as it is (an id file that cannot be used). When it is fatal
+ * the source is closed, and this is the last callback. A failure that came before its callback is
+ * kept for it.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_error(
+    rt_eventsource *eventsource, rt_failure_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback before each attempt, the first one too.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_request(
+    rt_eventsource *eventsource, rt_attempt_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
+ * `rt_eventsource_credentials_ready`.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_credentials(
+    rt_eventsource *eventsource, rt_credentials_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback that keeps ids in a place of the caller's own; what it kept is given to the
+ * next run by `rt_eventsource_set_last_event_id`.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_on_store(
+    rt_eventsource *eventsource, rt_eventsource_store_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Adds a listener for events of one type, beside those there are; they are called in the order they
+ * were added. Any thread, at any time.
+ *
+ * event: the type, compared byte for byte; "message" for events without one.
+ * out: receives what `rt_eventsource_remove_listener` takes; may be NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL or empty type or a NULL function.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_add_listener(
+    rt_eventsource *eventsource, const char *event, rt_event_fn fn, void *user,
+    rt_destroy_fn destroy, uint64_t *out);
+
+/**
+ * Removes one listener; a listener may remove itself. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_NOT_FOUND when there is none (any more).
+ * Since 0.1.
+ */
+rt_status rt_eventsource_remove_listener(rt_eventsource *eventsource, uint64_t listener);
+
+/**
+ * Removes all listeners for events of one type. Any thread.
+ *
+ * Returns: RT_OK, also when there was none; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_remove_listeners(rt_eventsource *eventsource, const char *event);
+
+/**
+ * Calls `fn`, inside this call, for each type that has a listener, once, sorted bytewise. Any
+ * thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_event_names(
+    rt_eventsource *eventsource, rt_eventsource_name_fn fn, void *user);
+
+/*
+ * Chapter: eventsource use. Connecting, the end, and what it is.
+ */
+
+/**
+ * Begins to connect. No callback comes inside this call. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_start(rt_eventsource *eventsource);
+
+/**
+ * Drops the connection and connects again at once, which counts as no attempt. While credentials
+ * are fetched (RT_CREDENTIALS_LATER) it changes nothing: their answer connects. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_restart(rt_eventsource *eventsource);
+
+/**
+ * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
+ *
+ * fresh: true sends the request once more, with the headers that were set since; false ends it with
+ *   the server's refusal, a fatal RT_ERROR_HTTP_STATUS.
+ * Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_credentials_ready(rt_eventsource *eventsource, bool fresh);
+
+/**
+ * Ends it for good. There is no callback for it, and none begins after this returned, except on the
+ * loop's thread one that had begun. Closing again changes nothing. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_close(rt_eventsource *eventsource);
+
+/**
+ * Stops delivering; TCP slows the server down, nothing is lost. On an HTTP/2 connection that others
+ * use, up to 32 MiB wait in libcurl first: its window for a stream (`rt_eventsource_set_http2`).
+ * Any thread; from another than the loop's one event may still come.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_pause(rt_eventsource *eventsource);
+
+/**
+ * Goes on delivering. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_resume(rt_eventsource *eventsource);
+
+/**
+ * Where it stands. Any thread.
+ *
+ * Returns: an `rt_eventsource_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_eventsource_get_state(rt_eventsource *eventsource);
+
+/**
+ * Where the next attempt goes: the URL as it was set last, without user and password. Any thread.
+ *
+ * buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole URL's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_get_url(
+    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * The last event id, as the next attempt sends it; "" for none. Any thread.
+ *
+ * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole id's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_get_last_event_id(
+    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * Where the events come from, after redirects: scheme, host and port. Any thread.
+ *
+ * buffer: receives the text and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole text's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_get_origin(
+    rt_eventsource *eventsource, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * The time before an attempt that follows a stable connection: the server's last `retry`, raised to
+ * `min_reconnection_time`, or the option. Any thread.
+ *
+ * Returns: milliseconds; -1 for NULL.
+ * Since 0.1.
+ */
+int64_t rt_eventsource_get_reconnection_time_ms(rt_eventsource *eventsource);
+
+/**
+ * Whether ids are kept, in the id file and by the store callback, when `rt_eventsource_confirm_id`
+ * says so, instead of after the callback of their event: for those who put events into a queue
+ * there, which a crash would lose. Default false. Any thread, at any time.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_confirms_ids(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * Says that the event with this id is done with, and all before it: the id may be kept, at most
+ * once a second as ever. Any thread; also when the source was closed by a fatal error.
+ *
+ * id: "" when the stream has taken the id away.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or an id with CR or LF.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_confirm_id(rt_eventsource *eventsource, const char *id);
+
+/**
+ * Forgets the id that is stored for this source in its id file, and in a callback that of its
+ * event; ids of later events, and those that are confirmed later, are stored as ever. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_reset_stored_id(rt_eventsource *eventsource);
+
+/*
  * Chapter: event stream parser. The parser of event streams on its own (HTML §9.2.6), for streams
  * that come from elsewhere.
  */
@@ -2362,14 +2456,13 @@ rt_status rt_eventstream_parser_new(rt_eventstream_parser **out);
 void rt_eventstream_parser_free(rt_eventstream_parser *parser);
 
 /**
- * Sets the callback for events; `had_id` tells whether an event had an id of its own. NULL takes it
- * away.
+ * Sets the callback for events. NULL takes it away.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_eventstream_parser_on_event(
-    rt_eventstream_parser *parser, rt_eventsource_event_fn fn, void *user, rt_destroy_fn destroy);
+    rt_eventstream_parser *parser, rt_event_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
  * Sets the callback for comments, each as it is read: valid UTF-8 with a NUL behind it. Without one
@@ -2518,50 +2611,6 @@ enum {
 };
 
 /**
- * The server answers, or has held a poll for its whole time: for the first time, or again after a
- * failure. Since 0.1.
- */
-typedef void (*rt_longpoll_open_fn)(void *user);
-
-/**
- * A message. `id` says how far the messages have come, "" before the server said so; it is the
- * answer's Last-Event-ID header, or its Last-Modified in seconds since 1970, a colon and its ETag,
- * which Nchan takes on every transport. `had_id` tells whether this message has one of its own: of
- * the parts of a multipart answer only the last. `content_type` is "" when the server did not say.
- * All have a NUL behind their length and are valid until the callback returns; `data` is bytes.
- * Since 0.1.
- */
-typedef void (*rt_longpoll_message_fn)(
-    const char *id, size_t id_length, const char *content_type, const uint8_t *data, size_t length,
-    bool had_id, void *user);
-
-/**
- * An attempt failed. When `fatal` is false another follows: `retry_in_ms` is the time until it, -1
- * while there is no network, and `attempt` its number since the last that succeeded. When `fatal`
- * is true the poll is closed, and this is the last callback. `http_status` is the answer's, or that
- * of a proxy that refused the tunnel (RT_ERROR_PROXY); 0 without one. RT_ERROR_GONE (410) is not
- * fatal by default: what was polled was removed, and polls begin anew. `message` names host and
- * cause, valid until the callback returns. Since 0.1.
- */
-typedef void (*rt_longpoll_error_fn)(
-    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
-    uint32_t attempt, void *user);
-
-/**
- * A poll begins, the first one too; `attempt` is 1 unless the last one failed. Here, as before
- * start, options may be changed: headers with a fresh token, the URL; not the one that is for
- * before start alone. To return false closes it. Since 0.1.
- */
-typedef bool (*rt_longpoll_request_fn)(uint32_t attempt, void *user);
-
-/**
- * The server answered 401, or the proxy 407 (`rt_network_set_proxy`). Here, as before start,
- * headers may be changed. Asked once a poll: a second refusal is fatal. RT_CREDENTIALS_LATER waits
- * for `rt_longpoll_credentials_ready`. Since 0.1.
- */
-typedef rt_credentials (*rt_longpoll_credentials_fn)(int32_t http_status, void *user);
-
-/**
  * Makes a long poll on a loop; nothing is sent before `rt_longpoll_start`. Any thread.
  *
  * url: `http://` or `https://`, copied; user and password become a basic Authorization header.
@@ -2574,143 +2623,6 @@ rt_status rt_longpoll_new(rt_loop *loop, const char *url, rt_longpoll **out);
 
 /** Closes and gives back. NULL is accepted. Any thread; in a callback of its own too. Since 0.1. */
 void rt_longpoll_free(rt_longpoll *longpoll);
-
-/**
- * Begins to poll. No callback comes inside this call. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a last event id that does not fit the cursor;
- *   RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
- * Since 0.1.
- */
-rt_status rt_longpoll_start(rt_longpoll *longpoll);
-
-/**
- * Drops the poll in flight and polls again at once. An answer that is being delivered, or waits in
- * a pause, is delivered first. While credentials are fetched (RT_CREDENTIALS_LATER) it changes
- * nothing: their answer polls. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
- * Since 0.1.
- */
-rt_status rt_longpoll_restart(rt_longpoll *longpoll);
-
-/**
- * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
- *
- * fresh: true polls once more, with the headers that were set since; false ends it with the
- *   server's refusal, a fatal RT_ERROR_HTTP_STATUS.
- * Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
- * Since 0.1.
- */
-rt_status rt_longpoll_credentials_ready(rt_longpoll *longpoll, bool fresh);
-
-/**
- * Ends it for good and aborts the request in flight. There is no callback for it, and none begins
- * after this returned, except on the loop's thread one that had begun. Closing again changes
- * nothing. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_longpoll_close(rt_longpoll *longpoll);
-
-/**
- * Stops delivering; what comes waits, at most one answer, and no further poll is made before it is
- * delivered. Any thread; from another than the loop's one message may still come.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_longpoll_pause(rt_longpoll *longpoll);
-
-/**
- * Goes on delivering. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_longpoll_resume(rt_longpoll *longpoll);
-
-/**
- * Where it stands. Any thread.
- *
- * Returns: an `rt_longpoll_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-int32_t rt_longpoll_get_state(rt_longpoll *longpoll);
-
-/**
- * Where the next poll goes: the URL as it was set last, without user and password. Any thread.
- *
- * buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
- * out_length: receives the whole URL's length.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_longpoll_get_url(rt_longpoll *longpoll, char *buffer, size_t size, size_t *out_length);
-
-/**
- * How far the messages have come, as the next poll says it; "" for the beginning. It moves when the
- * callback of an answer's last message has returned. To begin there another time, see
- * `rt_longpoll_set_last_event_id`. Any thread.
- *
- * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
- * out_length: receives the whole id's length.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_longpoll_get_last_event_id(
-    rt_longpoll *longpoll, char *buffer, size_t size, size_t *out_length);
-
-/*
- * Chapter: long poll callbacks. They may be set at any time, from any thread; NULL takes one away.
- * An error that came before its callback is kept for it.
- */
-
-/**
- * Sets the callback for a server that answers.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_longpoll_on_open(
-    rt_longpoll *longpoll, rt_longpoll_open_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for messages.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_longpoll_on_message(
-    rt_longpoll *longpoll, rt_longpoll_message_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for attempts that failed.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_longpoll_on_error(
-    rt_longpoll *longpoll, rt_longpoll_error_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for the beginning of each poll.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_longpoll_on_request(
-    rt_longpoll *longpoll, rt_longpoll_request_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for a server that wants credentials.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_longpoll_on_credentials(
-    rt_longpoll *longpoll, rt_longpoll_credentials_fn fn, void *user, rt_destroy_fn destroy);
 
 /*
  * Chapter: long poll options. "Before start" says when each may be set; a request or credentials
@@ -2932,6 +2844,153 @@ rt_status rt_longpoll_set_http2(rt_longpoll *longpoll, bool enabled);
  * Since 0.1.
  */
 rt_status rt_longpoll_set_connect_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/*
+ * Chapter: long poll callbacks. They may be set at any time, from any thread; NULL takes one away.
+ */
+
+/**
+ * Sets the callback for a server that answers, or has held a poll for its whole time: for the first
+ * time, or again after a failure.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_open(
+    rt_longpoll *longpoll, rt_opened_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for messages. Their `id` is the answer's Last-Event-ID header, or its
+ * Last-Modified in seconds since 1970, a colon and its ETag, which Nchan takes on every transport.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_message(
+    rt_longpoll *longpoll, rt_event_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for attempts that failed. Unless the failure is fatal another poll follows.
+ * RT_ERROR_GONE (410) is not fatal by default: what was polled was removed, and polls begin anew.
+ * When it is fatal the poll is closed, and this is the last callback. A failure that came before
+ * its callback is kept for it.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_error(
+    rt_longpoll *longpoll, rt_failure_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for the beginning of each poll, the first one too; `attempt` is 1 unless the
+ * last one failed.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_request(
+    rt_longpoll *longpoll, rt_attempt_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
+ * `rt_longpoll_credentials_ready`.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_on_credentials(
+    rt_longpoll *longpoll, rt_credentials_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: long poll use. Polling, the end, and what it is.
+ */
+
+/**
+ * Begins to poll. No callback comes inside this call. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a last event id that does not fit the cursor;
+ *   RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_start(rt_longpoll *longpoll);
+
+/**
+ * Drops the poll in flight and polls again at once. An answer that is being delivered, or waits in
+ * a pause, is delivered first. While credentials are fetched (RT_CREDENTIALS_LATER) it changes
+ * nothing: their answer polls. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_restart(rt_longpoll *longpoll);
+
+/**
+ * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
+ *
+ * fresh: true polls once more, with the headers that were set since; false ends it with the
+ *   server's refusal, a fatal RT_ERROR_HTTP_STATUS.
+ * Returns: RT_OK, also when nothing was asked; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_credentials_ready(rt_longpoll *longpoll, bool fresh);
+
+/**
+ * Ends it for good and aborts the request in flight. There is no callback for it, and none begins
+ * after this returned, except on the loop's thread one that had begun. Closing again changes
+ * nothing. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_close(rt_longpoll *longpoll);
+
+/**
+ * Stops delivering; what comes waits, at most one answer, and no further poll is made before it is
+ * delivered. Any thread; from another than the loop's one message may still come.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_pause(rt_longpoll *longpoll);
+
+/**
+ * Goes on delivering. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_resume(rt_longpoll *longpoll);
+
+/**
+ * Where it stands. Any thread.
+ *
+ * Returns: an `rt_longpoll_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_longpoll_get_state(rt_longpoll *longpoll);
+
+/**
+ * Where the next poll goes: the URL as it was set last, without user and password. Any thread.
+ *
+ * buffer: receives the URL and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole URL's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_get_url(rt_longpoll *longpoll, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * How far the messages have come, as the next poll says it; "" for the beginning. It moves when the
+ * callback of an answer's last message has returned. To begin there another time, see
+ * `rt_longpoll_set_last_event_id`. Any thread.
+ *
+ * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole id's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_get_last_event_id(
+    rt_longpoll *longpoll, char *buffer, size_t size, size_t *out_length);
 
 /*
  * Chapter: rest. HTTP requests that are tried again, wait for the network and keep their order.
@@ -3793,310 +3852,6 @@ rt_status rt_spreadbot_new(rt_loop *loop, const char *base_url, rt_spreadbot **o
  */
 void rt_spreadbot_free(rt_spreadbot *spreadbot);
 
-/**
- * Connects to a path, in place of what is there: again after a disconnect or a fatal error, too.
- * The cursor and the tokens are kept; another path than before begins without a cursor. No callback
- * comes inside this call. Any thread.
- *
- * path: below the base URL, maybe with a query; "" for the base URL itself.
- * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_INVALID_UTF8, RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_spreadbot_establish(rt_spreadbot *spreadbot, const char *path);
-
-/**
- * Ends the connection: a WebSocket by its closing handshake, after what was sent. Sends that wait
- * end with RT_ERROR_CLOSED. From here on the error callback is not called and messages are not
- * delivered; the disconnected callback reports the end. Requests of `rt_spreadbot_post` need no
- * connection and go on; messages of an outbox stay in it, and wait for the next
- * `rt_spreadbot_establish`. No callback comes inside this call. When nothing is established,
- * nothing happens. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_disconnect(rt_spreadbot *spreadbot);
-
-/**
- * Sends a text: by the WebSocket while it is connected, else, while one is dialled too, by a POST
- * to the same URL (see `rt_spreadbot_set_send_url`), all sends in the order of their submission;
- * without a network they wait. The callback of `rt_spreadbot_on_sent` reports how it ended, never
- * inside this call. Any thread.
- *
- * text: UTF-8, `length` bytes, copied.
- * out_number: receives the number the callback names it by, before that can be called on another
- *   thread; may be NULL.
- * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; with an outbox (see
- *   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL when
- *   it is full, RT_ERROR_TOO_LARGE for what it can never hold, and RT_ERROR_CLOSED before anything
- *   was established.
- * Since 0.1.
- */
-rt_status rt_spreadbot_send_text(
-    rt_spreadbot *spreadbot, const char *text, size_t length, uint64_t *out_number);
-
-/**
- * Sends bytes; otherwise as `rt_spreadbot_send_text`. Any thread.
- *
- * Returns: as there.
- * Since 0.1.
- */
-rt_status rt_spreadbot_send_binary(
-    rt_spreadbot *spreadbot, const uint8_t *data, size_t length, uint64_t *out_number);
-
-/**
- * Posts to a path of its own below the base URL, whatever connection there is or none, in one order
- * with the messages that are sent; while nothing is established it goes before messages of an
- * outbox, which wait for a connection. Tried like a request of `rt_spreadbot_new_rest`; its answer
- * is given to the callback of `rt_spreadbot_on_sent`. Any thread.
- *
- * path: below the base URL, maybe with a query.
- * content_type: NULL for `application/json`.
- * data: `length` bytes, copied.
- * out_number: as in `rt_spreadbot_send_text`.
- * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_HEADER; RT_ERROR_INVALID_ARGUMENT; with an
- *   outbox as `rt_spreadbot_send_text`.
- * Since 0.1.
- */
-rt_status rt_spreadbot_post(
-    rt_spreadbot *spreadbot, const char *path, const char *content_type, const uint8_t *data,
-    size_t length, uint64_t *out_number);
-
-/**
- * Ends a send that waits or is being posted, whose callback then says RT_ERROR_CANCELLED; what the
- * server has done by then stays done. A frame that was given to the WebSocket, and a send that has
- * ended, are left alone. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_cancel(rt_spreadbot *spreadbot, uint64_t number);
-
-/**
- * Sets the tokens in the place of those there are; they hold from the next attempt and request on,
- * and what waits for a refresh goes on with them. When the refresh token is the one that is being
- * spent, that which takes its place is kept and told. Any thread, at any time.
- *
- * access_token: sent as `Authorization: Bearer`; NULL or "" sends none.
- * refresh_token: see `rt_spreadbot_set_auth`; NULL or "" for none.
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT for what does not fit a
- *   header.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_tokens(
-    rt_spreadbot *spreadbot, const char *access_token, const char *refresh_token);
-
-/**
- * Makes a client for requests below the base URL. They carry the access token, which no other
- * origin is shown, and a refusal has it refreshed together with the connection's; those that may
- * not be repeated get an Idempotency-Key, so that they may. Options of the connection that concern
- * requests hold for it; others may be set on it before its first request. Any thread.
- *
- * out: receives it; to be freed with `rt_rest_free`, before or after the connection.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_spreadbot_new_rest(rt_spreadbot *spreadbot, rt_rest **out);
-
-/**
- * Stops delivering; what comes waits, and the server with it. A frame that is sent counts as the
- * server's once it is written, since the answer that would confirm it is not read. Any thread; from
- * another than the loop's one message may still come.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_pause(rt_spreadbot *spreadbot);
-
-/**
- * Goes on delivering. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_resume(rt_spreadbot *spreadbot);
-
-/**
- * Where it stands. Any thread.
- *
- * Returns: an `rt_spreadbot_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-int32_t rt_spreadbot_get_state(rt_spreadbot *spreadbot);
-
-/**
- * What it does while it is connecting. Any thread.
- *
- * Returns: an `rt_spreadbot_phase`; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-int32_t rt_spreadbot_get_phase(rt_spreadbot *spreadbot);
-
-/**
- * The leg in use, or tried last while it is connecting. Any thread.
- *
- * Returns: an `rt_spreadbot_transport`; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-int32_t rt_spreadbot_get_transport(rt_spreadbot *spreadbot);
-
-/**
- * The id of the last message that had one, as the next leg says it; "" for none. To begin there
- * another time, see `rt_spreadbot_set_last_event_id`. Any thread.
- *
- * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
- * out_length: receives the whole id's length.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_spreadbot_get_last_event_id(
-    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
-
-/**
- * The access token in use, which a refresh may have changed. Any thread.
- *
- * buffer: as in `rt_spreadbot_get_last_event_id`.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_spreadbot_get_access_token(
-    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
-
-/**
- * The refresh token to be spent next. Any thread.
- *
- * buffer: as in `rt_spreadbot_get_last_event_id`.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_spreadbot_get_refresh_token(
-    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
-
-/*
- * Chapter: spreadbot callbacks. They may be set at any time, from any thread; NULL takes one away.
- * All run on the loop's thread, one at a time, and may call anything.
- */
-
-/**
- * It is connected by this leg: for the first time, or again. `resumed` is true when the leg began
- * behind the last id, so that nothing is missing; false when there was none, and it began wherever
- * the server begins. Since 0.1.
- */
-typedef void (*rt_spreadbot_open_fn)(rt_spreadbot_transport transport, bool resumed, void *user);
-
-/** Another leg is in use; RT_SPREADBOT_TRANSPORT_NONE when it is over. Since 0.1. */
-typedef void (*rt_spreadbot_transport_fn)(rt_spreadbot_transport transport, void *user);
-
-/**
- * A message. `id` is how far the messages have come, "" before there was one; `had_id` tells
- * whether this message has one of its own. `event` is what the server named it, or the path of
- * `rt_spreadbot_establish`. Both have a NUL behind their length, `data` has none; all are valid
- * until the callback returns. Since 0.1.
- */
-typedef void (*rt_spreadbot_message_fn)(
-    const char *id, size_t id_length, const char *event, size_t event_length, const uint8_t *data,
-    size_t length, bool had_id, void *user);
-
-/**
- * A leg failed or was lost, or tokens were refused. When `fatal` is false another attempt follows,
- * on this leg or another: `retry_in_ms` is the time until it, -1 when it waits for a network or for
- * tokens, and `attempt` its number in a row on this leg, 0 when it is not counted. A request of an
- * outbox that failed and is tried again has RT_SPREADBOT_TRANSPORT_NONE. When `fatal` is true the
- * disconnected callback follows. A failure of the last leg is reported as
- * RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each leg: fatal, or with the
- * time until another round over all legs (`rt_spreadbot_set_max_rounds`). `http_status` is the
- * answer's, 0 without one. `message` names host and cause, valid until the callback returns. Since
- * 0.1.
- */
-typedef void (*rt_spreadbot_error_fn)(
-    rt_status status, const char *message, rt_spreadbot_transport transport, int32_t http_status,
-    bool fatal, int64_t retry_in_ms, uint32_t attempt, void *user);
-
-/**
- * The tokens were refreshed, before anything is sent with them: keep them for the next run. Both
- * are valid until the callback returns. Since 0.1.
- */
-typedef void (*rt_spreadbot_tokens_fn)(
-    const char *access_token, const char *refresh_token, void *user);
-
-/**
- * A send has ended, exactly once each: RT_OK when the server has it. RT_ERROR_CONNECTION_LOST says
- * that it was written to a connection that was lost before the server confirmed it: it may have
- * arrived, or not. `response` is the answer to a POST, NULL for a message by the WebSocket and
- * where no answer came. Texts and `response` are valid until the callback returns. Since 0.1.
- */
-typedef void (*rt_spreadbot_sent_fn)(
-    uint64_t number, rt_status status, const char *message, rt_rest_response *response, void *user);
-
-/**
- * It is over: RT_OK after `rt_spreadbot_disconnect`, else the fatal error that was told. It may be
- * established again, here too. Since 0.1.
- */
-typedef void (*rt_spreadbot_disconnected_fn)(rt_status status, const char *message, void *user);
-
-/**
- * Sets the callback for a connection that stands.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_on_open(
-    rt_spreadbot *spreadbot, rt_spreadbot_open_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for a change of the leg in use.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_on_transport(
-    rt_spreadbot *spreadbot, rt_spreadbot_transport_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for messages.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_on_message(
-    rt_spreadbot *spreadbot, rt_spreadbot_message_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for what failed.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_on_error(
-    rt_spreadbot *spreadbot, rt_spreadbot_error_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for tokens that were refreshed.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_on_tokens(
-    rt_spreadbot *spreadbot, rt_spreadbot_tokens_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for sends that have ended.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_on_sent(
-    rt_spreadbot *spreadbot, rt_spreadbot_sent_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Sets the callback for the end.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_spreadbot_on_disconnected(
-    rt_spreadbot *spreadbot, rt_spreadbot_disconnected_fn fn, void *user, rt_destroy_fn destroy);
-
 /*
  * Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish`, send or
  * `rt_spreadbot_new_rest`; RT_ERROR_STATE later.
@@ -4423,6 +4178,294 @@ rt_status rt_spreadbot_set_queue_capacity(rt_spreadbot *spreadbot, uint32_t coun
  * Since 0.1.
  */
 rt_status rt_spreadbot_set_max_message_bytes(rt_spreadbot *spreadbot, size_t bytes);
+
+/*
+ * Chapter: spreadbot callbacks. They may be set at any time, from any thread; NULL takes one away.
+ * All run on the loop's thread, one at a time, and may call anything.
+ */
+
+/** Another leg is in use; RT_SPREADBOT_TRANSPORT_NONE when it is over. Since 0.1. */
+typedef void (*rt_spreadbot_transport_fn)(rt_spreadbot_transport transport, void *user);
+
+/**
+ * The tokens were refreshed, before anything is sent with them: keep them for the next run. Both
+ * are valid until the callback returns. Since 0.1.
+ */
+typedef void (*rt_spreadbot_tokens_fn)(
+    const char *access_token, const char *refresh_token, void *user);
+
+/** How a send of a Spreadbot connection ended. Since 0.1. */
+typedef struct rt_spreadbot_sent {
+  /** The size of the struct in the library that made it. */
+  size_t struct_bytes;
+  /** What the send returned. */
+  uint64_t number;
+  /**
+   * RT_OK when the server has it. RT_ERROR_CONNECTION_LOST says that it was written to a connection
+   * that was lost before the server confirmed it: it may have arrived, or not.
+   */
+  int32_t status;
+  /** A sentence about the failure; "" without. */
+  const char *message;
+  /** The answer to a POST; NULL for a message by the WebSocket, and where no answer came. */
+  rt_rest_response *response;
+} rt_spreadbot_sent;
+
+/** A send has ended, exactly once each. Since 0.1. */
+typedef void (*rt_spreadbot_sent_fn)(const rt_spreadbot_sent *sent, void *user);
+
+/**
+ * Sets the callback for a connection: for the first time, or again.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_open(
+    rt_spreadbot *spreadbot, rt_opened_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a change of the leg in use.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_transport(
+    rt_spreadbot *spreadbot, rt_spreadbot_transport_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for messages.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_message(
+    rt_spreadbot *spreadbot, rt_event_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for a leg that failed or was lost, and for tokens that were refused. Unless the
+ * failure is fatal another attempt follows, on this leg or another; its number counts those in a
+ * row on this leg, and is 0 when the failure is not counted. A request of an outbox that failed and
+ * is tried again has RT_SPREADBOT_TRANSPORT_NONE. When the failure is fatal the disconnected
+ * callback follows. A failure of the last leg is reported as RT_ERROR_RECONNECTS_EXHAUSTED alone,
+ * whose message has the cause for each leg: fatal, or with the time until another round over all
+ * legs (`rt_spreadbot_set_max_rounds`).
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_error(
+    rt_spreadbot *spreadbot, rt_failure_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for tokens that were refreshed.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_tokens(
+    rt_spreadbot *spreadbot, rt_spreadbot_tokens_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for sends that have ended.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_sent(
+    rt_spreadbot *spreadbot, rt_spreadbot_sent_fn fn, void *user, rt_destroy_fn destroy);
+
+/**
+ * Sets the callback for the end: RT_OK after `rt_spreadbot_disconnect`, else the fatal failure that
+ * was reported. It may be established again, here too.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_on_disconnected(
+    rt_spreadbot *spreadbot, rt_closed_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: spreadbot use. Connecting, sending, the end, and what it is.
+ */
+
+/**
+ * Connects to a path, in place of what is there: again after a disconnect or a fatal error, too.
+ * The cursor and the tokens are kept; another path than before begins without a cursor. No callback
+ * comes inside this call. Any thread.
+ *
+ * path: below the base URL, maybe with a query; "" for the base URL itself.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_INVALID_UTF8, RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_establish(rt_spreadbot *spreadbot, const char *path);
+
+/**
+ * Ends the connection: a WebSocket by its closing handshake, after what was sent. Sends that wait
+ * end with RT_ERROR_CLOSED. From here on the error callback is not called and messages are not
+ * delivered; the disconnected callback reports the end. Requests of `rt_spreadbot_post` need no
+ * connection and go on; messages of an outbox stay in it, and wait for the next
+ * `rt_spreadbot_establish`. No callback comes inside this call. When nothing is established,
+ * nothing happens. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_disconnect(rt_spreadbot *spreadbot);
+
+/**
+ * Sends a text: by the WebSocket while it is connected, else, while one is dialled too, by a POST
+ * to the same URL (see `rt_spreadbot_set_send_url`), all sends in the order of their submission;
+ * without a network they wait. The callback of `rt_spreadbot_on_sent` reports how it ended, never
+ * inside this call. Any thread.
+ *
+ * text: UTF-8, `length` bytes, copied.
+ * out_number: receives the number the callback names it by, before that can be called on another
+ *   thread; may be NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT; with an outbox (see
+ *   `rt_spreadbot_set_outbox`) also RT_ERROR_STORE when the disk refuses, RT_ERROR_QUEUE_FULL when
+ *   it is full, RT_ERROR_TOO_LARGE for what it can never hold, and RT_ERROR_CLOSED before anything
+ *   was established.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_send_text(
+    rt_spreadbot *spreadbot, const char *text, size_t length, uint64_t *out_number);
+
+/**
+ * Sends bytes; otherwise as `rt_spreadbot_send_text`. Any thread.
+ *
+ * Returns: as there.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_send_binary(
+    rt_spreadbot *spreadbot, const uint8_t *data, size_t length, uint64_t *out_number);
+
+/**
+ * Posts to a path of its own below the base URL, whatever connection there is or none, in one order
+ * with the messages that are sent; while nothing is established it goes before messages of an
+ * outbox, which wait for a connection. Tried like a request of `rt_spreadbot_new_rest`; its answer
+ * is given to the callback of `rt_spreadbot_on_sent`. Any thread.
+ *
+ * path: below the base URL, maybe with a query.
+ * content_type: NULL for `application/json`.
+ * data: `length` bytes, copied.
+ * out_number: as in `rt_spreadbot_send_text`.
+ * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_HEADER; RT_ERROR_INVALID_ARGUMENT; with an
+ *   outbox as `rt_spreadbot_send_text`.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_post(
+    rt_spreadbot *spreadbot, const char *path, const char *content_type, const uint8_t *data,
+    size_t length, uint64_t *out_number);
+
+/**
+ * Ends a send that waits or is being posted, whose callback then says RT_ERROR_CANCELLED; what the
+ * server has done by then stays done. A frame that was given to the WebSocket, and a send that has
+ * ended, are left alone. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_cancel(rt_spreadbot *spreadbot, uint64_t number);
+
+/**
+ * Sets the tokens in the place of those there are; they hold from the next attempt and request on,
+ * and what waits for a refresh goes on with them. When the refresh token is the one that is being
+ * spent, that which takes its place is kept and told. Any thread, at any time.
+ *
+ * access_token: sent as `Authorization: Bearer`; NULL or "" sends none.
+ * refresh_token: see `rt_spreadbot_set_auth`; NULL or "" for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT for what does not fit a
+ *   header.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_tokens(
+    rt_spreadbot *spreadbot, const char *access_token, const char *refresh_token);
+
+/**
+ * Makes a client for requests below the base URL. They carry the access token, which no other
+ * origin is shown, and a refusal has it refreshed together with the connection's; those that may
+ * not be repeated get an Idempotency-Key, so that they may. Options of the connection that concern
+ * requests hold for it; others may be set on it before its first request. Any thread.
+ *
+ * out: receives it; to be freed with `rt_rest_free`, before or after the connection.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_new_rest(rt_spreadbot *spreadbot, rt_rest **out);
+
+/**
+ * Stops delivering; what comes waits, and the server with it. A frame that is sent counts as the
+ * server's once it is written, since the answer that would confirm it is not read. Any thread; from
+ * another than the loop's one message may still come.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_pause(rt_spreadbot *spreadbot);
+
+/**
+ * Goes on delivering. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_resume(rt_spreadbot *spreadbot);
+
+/**
+ * Where it stands. Any thread.
+ *
+ * Returns: an `rt_spreadbot_state`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_spreadbot_get_state(rt_spreadbot *spreadbot);
+
+/**
+ * What it does while it is connecting. Any thread.
+ *
+ * Returns: an `rt_spreadbot_phase`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_spreadbot_get_phase(rt_spreadbot *spreadbot);
+
+/**
+ * The leg in use, or tried last while it is connecting. Any thread.
+ *
+ * Returns: an `rt_spreadbot_transport`; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_spreadbot_get_transport(rt_spreadbot *spreadbot);
+
+/**
+ * The id of the last message that had one, as the next leg says it; "" for none. To begin there
+ * another time, see `rt_spreadbot_set_last_event_id`. Any thread.
+ *
+ * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
+ * out_length: receives the whole id's length.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_get_last_event_id(
+    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * The access token in use, which a refresh may have changed. Any thread.
+ *
+ * buffer: as in `rt_spreadbot_get_last_event_id`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_get_access_token(
+    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
+
+/**
+ * The refresh token to be spent next. Any thread.
+ *
+ * buffer: as in `rt_spreadbot_get_last_event_id`.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_get_refresh_token(
+    rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
 
 #ifdef __cplusplus
 }

@@ -147,12 +147,17 @@ static long on_bio(BIO *bio, int operation, const char *data, size_t length, int
   return result;
 }
 
-/// Called when a handshake begins: the first moment at which the connection's BIO is known.
+/// Called when a handshake begins: the first moment at which the connection's BIO is known. And
+/// when it is done.
 static void on_info(const SSL *ssl, int where, int result) {
   (void)result;
+  shim_tls_guard *guard = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), guard_index);
+  if (where == SSL_CB_HANDSHAKE_DONE && guard) {
+    guard->version = SSL_get_version(ssl);
+    guard->cipher = SSL_get_cipher_name(ssl);
+  }
   if (where != SSL_CB_HANDSHAKE_START) return;
   BIO *bio = SSL_get_rbio(ssl);
-  shim_tls_guard *guard = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), guard_index);
   if (!bio || !guard || BIO_get_callback_ex(bio)) return;
   BIO_set_callback_arg(bio, (char *)(void *)guard);
   BIO_set_callback_ex(bio, on_bio);

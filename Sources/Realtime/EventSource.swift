@@ -107,7 +107,8 @@ public final class EventSource: Sendable, AsyncSequence {
 
     // MARK: Handlers; the last one set counts
 
-    public func onOpen(_ handler: (@Sendable () -> Void)?) {
+    /// The stream is open: the server answered 200 with text/event-stream.
+    public func onOpen(_ handler: (@Sendable (Opened) -> Void)?) {
         set { $0.open = handler }
     }
 

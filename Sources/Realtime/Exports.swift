@@ -2,6 +2,7 @@
 @_exported public import struct Wire.CloseCode
 @_exported public import enum Wire.MessageKind
 @_exported public import class Wire.HTTPResponse
+@_exported public import struct Wire.Opened
 @_exported public import struct Wire.RealtimeError
 @_exported public import enum Wire.JSONValue
 @_exported public import struct Wire.JSONObject

@@ -103,7 +103,7 @@ public final class LongPoll: Sendable, AsyncSequence {
 
     /// The server answers, or has held a poll for its whole time: for the first time, or again
     /// after a failure.
-    public func onOpen(_ handler: (@Sendable () -> Void)?) {
+    public func onOpen(_ handler: (@Sendable (Opened) -> Void)?) {
         try? connection.setHandlers { $0.open = handler }
     }
 

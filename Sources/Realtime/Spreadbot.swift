@@ -115,7 +115,9 @@ public final class Spreadbot: Sendable {
 
     /// It is connected: for the first time, or again. `resumed` says that the leg began behind the
     /// last id, so that nothing is missing.
-    public func onOpen(_ handler: (@Sendable (_ transport: Transport, _ resumed: Bool) -> Void)?) {
+    public func onOpen(
+        _ handler: (@Sendable (_ transport: Transport, _ resumed: Bool, Opened) -> Void)?
+    ) {
         desk.world.withLock { $0.open = handler }
     }
 

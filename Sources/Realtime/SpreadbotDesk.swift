@@ -7,7 +7,7 @@ import Wire
 /// that a handler under way outlives the `Spreadbot` it is of.
 final class SpreadbotDesk: Sendable {
     struct World {
-        var open: (@Sendable (Spreadbot.Transport, Bool) -> Void)?
+        var open: (@Sendable (Spreadbot.Transport, Bool, Opened) -> Void)?
         var error: (@Sendable (Spreadbot.ErrorEvent) -> Void)?
         var disconnected: (@Sendable (RealtimeError?) -> Void)?
         /// Those who wait for the connection.
@@ -41,7 +41,7 @@ final class SpreadbotDesk: Sendable {
 
     func addHandlers() throws(RealtimeError) {
         try connection.setHandlers { handlers in
-            handlers.open = { [self] in opened(Spreadbot.Transport($0), $1) }
+            handlers.open = { [self] in tell(Spreadbot.Transport($0), $1, $2) }
             handlers.error = { [self] failure in
                 guard let handler = world.withLock({ $0.error }) else { return }
                 let event = Spreadbot.ErrorEvent(failure)
@@ -63,13 +63,13 @@ final class SpreadbotDesk: Sendable {
         if !queue.isPaused { try? connection.resume() }
     }
 
-    private func opened(_ transport: Spreadbot.Transport, _ resumed: Bool) {
+    private func tell(_ transport: Spreadbot.Transport, _ resumed: Bool, _ opened: Opened) {
         let epoch = connection.currentEpoch
         let (handler, waiters) = world.withLock { world in
             (world.open, SpreadbotDesk.take(&world.waiters, upTo: epoch))
         }
         for waiter in waiters { waiter.resume() }
-        if let handler { run { handler(transport, resumed) } }
+        if let handler { run { handler(transport, resumed, opened) } }
     }
 
     private func over(_ error: RealtimeError?) {

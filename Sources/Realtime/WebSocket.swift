@@ -52,14 +52,6 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// What the server agreed to in the handshake.
-    public struct Agreement: Sendable {
-        /// The subprotocol it selected, "" for none.
-        public var subprotocol = ""
-        /// Its Sec-WebSocket-Extensions, "" for none.
-        public var extensions = ""
-    }
-
     let connection: WebSocketConnection
     /// Held, since the last reference to a loop ends it and all that is on it.
     private let loop: Loop
@@ -85,7 +77,7 @@ public final class WebSocket: Sendable {
         try socket.connection.setHandlers { handlers.add(to: &$0, of: socket.connection) }
         try socket.connection.start()
         // Leaving with an error, a cancellation too, drops the last reference and the attempt.
-        try await socket.events.opened()
+        try await socket.events.waitUntilOpen()
         return socket
     }
 
@@ -142,17 +134,20 @@ public final class WebSocket: Sendable {
         try connection.configure { try options.apply(to: &$0) }
         try connection.setReachability(options.reachability?.engine)
         try connection.setHandlers { [unowned connection] handlers in
-            handlers.open = { events.open(Agreement(subprotocol: $0, extensions: $1)) }
+            handlers.open = { events.open($0) }
             handlers.drained = { events.drained() }
-            handlers.error = { events.failed($0) }
-            handlers.lost = { code, reason, _, _ in
-                events.lost(Closing(code: code, reason: reason, isClean: false))
+            handlers.failed = { failure in
+                // The end of a connection in order is no failure to those who wait.
+                if failure.error.code != .closed { events.failed(failure.error) }
+                guard !failure.isFatal else { return }
+                events.lost(
+                    Closing(code: failure.code, reason: failure.reason, isClean: false))
             }
-            handlers.close = { code, reason, isClean in
-                let closing = Closing(code: code, reason: reason, isClean: isClean)
-                let end = events.closed(closing, isAskedFor: connection.didClose)
-                mailbox.finish(end)
-                pieceBox.finish(end)
+            handlers.close = { end in
+                let closing = Closing(end)
+                let how = events.closed(closing, isAskedFor: connection.didClose)
+                mailbox.finish(how)
+                pieceBox.finish(how)
             }
         }
     }
@@ -285,8 +280,8 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// What the server agreed to.
-    public var agreement: Agreement { events.agreement }
+    /// What the server answered when it opened last, and by which connection; nil before.
+    public var opened: Opened? { events.opened }
 
     /// How it ended; nil before.
     public var closing: Closing? { events.closing }

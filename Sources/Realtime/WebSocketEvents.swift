@@ -8,7 +8,7 @@ extension WebSocket {
         private typealias Waiters<Value> = [UInt64: CheckedContinuation<Value, any Error>]
 
         private struct Contents {
-            var agreement = Agreement()
+            var opened: Opened?
             var isOpen = false
             var failure: RealtimeError?
             var closing: Closing?
@@ -24,14 +24,14 @@ extension WebSocket {
 
         private let contents = Mutex(Contents())
 
-        var agreement: Agreement { contents.withLock { $0.agreement } }
+        var opened: Opened? { contents.withLock { $0.opened } }
         var closing: Closing? { contents.withLock { $0.closing } }
 
         // MARK: From the loop
 
-        func open(_ agreement: Agreement) {
+        func open(_ opened: Opened) {
             let waiting = contents.withLock { contents in
-                contents.agreement = agreement
+                contents.opened = opened
                 contents.isOpen = true
                 contents.failure = nil
                 return Events.take(&contents.opening)
@@ -91,7 +91,7 @@ extension WebSocket {
 
         // MARK: For tasks; each throws `CancellationError` when its task is cancelled
 
-        func opened() async throws {
+        func waitUntilOpen() async throws {
             try await wait(\.opening) { contents in
                 if contents.isOpen { return .success(()) }
                 return contents.closing.map { .failure(contents.failure ?? $0) }

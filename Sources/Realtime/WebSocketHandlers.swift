@@ -4,10 +4,10 @@ public import Wire
 
 extension WebSocket {
     /// What a connection calls on its loop's thread, one at a time and in the order of the wire:
-    /// `open` at most once, messages, `error` at most once, `close` exactly once. Bytes are valid
-    /// until the handler returns.
+    /// `open`, messages, `error`, and so on with each connection; `close` exactly once, at the end.
+    /// Bytes are valid until the handler returns.
     public struct Handlers: Sendable {
-        public var open: (@Sendable (Agreement) -> Void)?
+        public var open: (@Sendable (Opened) -> Void)?
         /// One whole message; text is valid UTF-8.
         public var message: (@Sendable (MessageKind, RawSpan) -> Void)?
         /// Messages in pieces as they come, for those larger than memory should hold; takes the
@@ -16,12 +16,10 @@ extension WebSocket {
             (
                 @Sendable (MessageKind, RawSpan, _ isFirst: Bool, _ isLast: Bool) -> Void
             )?
-        /// Why the connection failed; `close` follows.
-        public var error: (@Sendable (RealtimeError) -> Void)?
-        /// With `Options.reconnect`: the connection is lost or was not made, and another attempt
-        /// of this number follows after the delay; nil when it waits for a network, and then the
-        /// number is that of the attempt that was lost, 0 for the first connection.
-        public var lost: (@Sendable (_ how: Closing, _ delay: Duration?, _ attempt: Int) -> Void)?
+        /// The connection was lost or was not made. Unless the failure is fatal another attempt
+        /// follows (`Options.reconnect`); then a connection that the peer closed in order is an
+        /// error with the code `.closed`. When it is fatal `close` follows.
+        public var error: (@Sendable (ErrorEvent) -> Void)?
         /// With `Options.reconnect`: an attempt begins now. What it connects to may be changed;
         /// false ends the connection.
         public var reconnect: (@Sendable (_ attempt: Int, _ next: inout NextAttempt) -> Bool)?
@@ -38,15 +36,15 @@ extension WebSocket {
             if let piece { target.piece = { piece($0, $1.bytes, $2, $3) } }
             if let message, piece == nil { target.message = { message($0, $1.bytes) } }
             if let open {
-                target.open = { [own = target.open] subprotocol, extensions in
-                    own?(subprotocol, extensions)
-                    open(Agreement(subprotocol: subprotocol, extensions: extensions))
+                target.open = { [own = target.open] in
+                    own?($0)
+                    open($0)
                 }
             }
             if let error {
-                target.error = { [own = target.error] in
+                target.failed = { [own = target.failed] in
                     own?($0)
-                    error($0)
+                    error(ErrorEvent($0))
                 }
             }
             if let reconnect {
@@ -54,16 +52,10 @@ extension WebSocket {
                     try connection.reconnects($0, reconnect)
                 }
             }
-            if let lost {
-                target.lost = { [own = target.lost] code, reason, delay, attempt in
-                    own?(code, reason, delay, attempt)
-                    lost(Closing(code: code, reason: reason, isClean: false), delay, attempt)
-                }
-            }
             if let close {
-                target.close = { [own = target.close] code, reason, isClean in
-                    own?(code, reason, isClean)
-                    close(Closing(code: code, reason: reason, isClean: isClean))
+                target.close = { [own = target.close] in
+                    own?($0)
+                    close(Closing($0))
                 }
             }
             if let drained {
@@ -83,12 +75,45 @@ extension WebSocket {
 }
 
 extension WebSocket {
+    /// A connection that was lost or was not made.
+    public struct ErrorEvent: Error, Sendable, CustomStringConvertible {
+        public let error: RealtimeError
+        /// The answer's, or that of a proxy that refused the tunnel; 0 without one.
+        public let httpStatus: Int
+        /// Whether it is closed now.
+        public let isFatal: Bool
+        /// The time until the next attempt; nil when there is none, or it waits for a network.
+        public let retryIn: Duration?
+        /// The number of that attempt, from 1 since the last connection that was stable. While it
+        /// waits for a network, of the attempt that was lost; 0 for the first connection.
+        public let attempt: Int
+        /// The close code and the reason, as far as there was a close frame.
+        public let closing: Closing
+
+        public var description: String { error.description }
+
+        init(_ failure: WebSocketFailure) {
+            error = failure.error
+            httpStatus = failure.error.response?.status ?? 0
+            isFatal = failure.isFatal
+            retryIn = failure.retryIn
+            attempt = failure.attempt
+            closing = Closing(code: failure.code, reason: failure.reason, isClean: false)
+        }
+    }
+
     /// What the next attempt connects to, for `Handlers.reconnect`.
     public struct NextAttempt: Sendable {
         /// Nil: the same as before.
         public var url: String?
         /// Nil: the same as before.
         public var headers: [(name: String, value: String)]?
+    }
+}
+
+extension WebSocket.Closing {
+    init(_ end: WebSocketEnd) {
+        self.init(code: end.code, reason: end.reason, isClean: end.isClean)
     }
 }
 

@@ -152,6 +152,7 @@ func copy(
 /// Texts that live as long as the library.
 enum StaticText {
     static var version: UnsafePointer<CChar> { pointer(LibraryVersion.text) }
+    static var empty: UnsafePointer<CChar> { pointer("") }
 
     private static func pointer(_ text: StaticString) -> UnsafePointer<CChar> {
         UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)

@@ -51,13 +51,9 @@ func setLog(level: rt_log_level, _ box: CallbackBox<rt_log_fn>) throws(RealtimeE
 // the box alone, which so is their context and takes no memory beside itself: `Optional.map`, being
 // generic, would put another closure around each.
 extension WebSocketConnection {
-    func setOpen(_ box: CallbackBox<rt_websocket_open_fn>) throws(RealtimeError) {
+    func setOpen(_ box: CallbackBox<rt_opened_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.open = { subprotocol, extensions in
-                subprotocol.withCString { subprotocol in
-                    extensions.withCString { box.function?(subprotocol, $0, box.user) }
-                }
-            }
+            handlers.open = { $0.view { box.function?($0, box.user) } }
             if box.function == nil { handlers.open = nil }
         }
     }
@@ -103,68 +99,23 @@ extension WebSocketConnection {
         }
     }
 
-    func setError(_ box: CallbackBox<rt_websocket_error_fn>) throws(RealtimeError) {
+    func setError(_ box: CallbackBox<rt_failure_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.error = { error in
-                error.message.withCString { box.function?(error.code.rawValue, $0, box.user) }
-            }
-            if box.function == nil { handlers.error = nil }
+            handlers.failed = { $0.view.view { box.function?($0, box.user) } }
+            if box.function == nil { handlers.failed = nil }
         }
     }
 
-    func setRefused(_ box: CallbackBox<rt_websocket_refused_fn>) throws(RealtimeError) {
-        try setHandlers { handlers in
-            handlers.refused = { response in
-                let headers = response.headers.reduce(into: []) {
-                    $0 += headerLine($1.name, $1.content)
-                }
-                let reason = response.reasonText.bytes + [0]
-                reason.withUnsafeBytes { reason in
-                    (headers + [0]).withUnsafeBytes { text in
-                        response.body.withUnsafeBytes { body in
-                            let base = body.baseAddress ?? emptyBase
-                            box.function?(
-                                Int32(clamping: response.status), characters(reason),
-                                characters(text), headers.count,
-                                base.assumingMemoryBound(to: UInt8.self), body.count, box.user)
-                        }
-                    }
-                }
-            }
-            if box.function == nil { handlers.refused = nil }
-        }
-    }
-
-    func setLost(_ box: CallbackBox<rt_websocket_lost_fn>) throws(RealtimeError) {
-        try setHandlers { handlers in
-            handlers.lost = { code, reason, delay, attempt in
-                let milliseconds = delay.map {
-                    Int64(clamping: $0.clampedNanoseconds / 1_000_000)
-                }
-                reason.withCString {
-                    box.function?(
-                        code.rawValue, $0, reason.utf8.count, milliseconds ?? -1,
-                        UInt32(clamping: attempt), box.user)
-                }
-            }
-            if box.function == nil { handlers.lost = nil }
-        }
-    }
-
-    func setReconnect(_ box: CallbackBox<rt_websocket_reconnect_fn>) throws(RealtimeError) {
+    func setReconnect(_ box: CallbackBox<rt_attempt_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
             handlers.reconnect = { box.function?(UInt32(clamping: $0), box.user) ?? false }
             if box.function == nil { handlers.reconnect = nil }
         }
     }
 
-    func setClose(_ box: CallbackBox<rt_websocket_close_fn>) throws(RealtimeError) {
+    func setClose(_ box: CallbackBox<rt_closed_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.close = { code, reason, isClean in
-                reason.withCString {
-                    box.function?(code.rawValue, $0, reason.utf8.count, isClean, box.user)
-                }
-            }
+            handlers.close = { $0.view.view { box.function?($0, box.user) } }
             if box.function == nil { handlers.close = nil }
         }
     }

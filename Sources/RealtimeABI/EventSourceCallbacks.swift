@@ -6,16 +6,44 @@ import Wire
 // Chapter: eventsource callbacks. They may be set at any time, from any thread; NULL takes one
 // away.
 
-/// Sets the callback for an opened stream. Since 0.1.
+/// A comment, what is behind its colon; servers send them to keep a connection alive. Valid UTF-8
+/// with a NUL behind its length, maybe holding NULs; valid until the callback returns. Since 0.1.
+public typealias rt_eventsource_comment_fn =
+    @convention(c) (
+        _ comment: UnsafePointer<CChar>?, _ length: Int, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// The stream gave a reconnection time, in milliseconds and at most a day. Since 0.1.
+public typealias rt_eventsource_retry_fn =
+    @convention(c) (_ time_ms: Int64, _ user: UnsafeMutableRawPointer?) -> Void
+
+/// An id is to be kept under `key` for the next run, "" to forget it; called after the callback of
+/// its event, at most once a second, and at the end. The key is that of
+/// `rt_eventsource_set_id_file`, or the URL as it was at start. Both NUL-terminated, valid until
+/// the callback returns. Since 0.1.
+public typealias rt_eventsource_store_fn =
+    @convention(c) (
+        _ key: UnsafePointer<CChar>?, _ id: UnsafePointer<CChar>?, _ id_length: Int,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// One of the types that are listened to. Since 0.1.
+public typealias rt_eventsource_name_fn =
+    @convention(c) (
+        _ event: UnsafePointer<CChar>?, _ length: Int, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// Sets the callback for an opened stream: the server answered 200 with text/event-stream. Since
+/// 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_on_open")
 public func rt_eventsource_on_open(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_open_fn?, _ user: UnsafeMutableRawPointer?,
+    _ eventsource: rt_eventsource?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return source(eventsource) { source in
-        try source.setHandlers { $0.open = box.function.map { function in { function(box.user) } } }
+        try source.setHandlers { $0.open = opened(box) }
     }
 }
 
@@ -24,7 +52,7 @@ public func rt_eventsource_on_open(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_on_message")
 public func rt_eventsource_on_message(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_event_fn?,
+    _ eventsource: rt_eventsource?, _ fn: rt_event_fn?,
     _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
@@ -38,7 +66,7 @@ public func rt_eventsource_on_message(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_on_any")
 public func rt_eventsource_on_any(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_event_fn?,
+    _ eventsource: rt_eventsource?, _ fn: rt_event_fn?,
     _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
@@ -82,70 +110,50 @@ public func rt_eventsource_on_retry(
     }
 }
 
-/// Sets the callback for failed attempts and ended streams. Since 0.1.
+/// Sets the callback for failed attempts and ended streams. A stream that ended in order is
+/// RT_ERROR_CLOSED. Unless the failure is fatal the source connects again; an `attempt` of 0 is a
+/// failure that leaves the connection as it is (an id file that cannot be used). When it is fatal
+/// the source is closed, and this is the last callback. A failure that came before its callback is
+/// kept for it. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_on_error")
 public func rt_eventsource_on_error(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_error_fn?,
+    _ eventsource: rt_eventsource?, _ fn: rt_failure_fn?,
     _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return source(eventsource) { source in
-        try source.setHandlers {
-            $0.error = box.function.map { function in
-                { failure in
-                    let delay = failure.retryIn.map { EventSourceConnection.milliseconds($0) }
-                    failure.error.message.withCString {
-                        function(
-                            failure.error.code.rawValue, $0, Int32(clamping: failure.status),
-                            failure.isFatal, delay ?? -1,
-                            UInt32(clamping: failure.attempt), box.user)
-                    }
-                }
-            }
-        }
+        try source.setHandlers { $0.error = failed(box) }
     }
 }
 
-/// Sets the callback before each attempt. Since 0.1.
+/// Sets the callback before each attempt, the first one too. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_on_request")
 public func rt_eventsource_on_request(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_request_fn?,
+    _ eventsource: rt_eventsource?, _ fn: rt_attempt_fn?,
     _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return source(eventsource) { source in
-        try source.setHandlers {
-            $0.request = box.function.map { function in
-                { function(UInt32(clamping: $0), box.user) }
-            }
-        }
+        try source.setHandlers { $0.request = attempting(box) }
     }
 }
 
-/// Sets the callback for a server that wants credentials. Since 0.1.
+/// Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
+/// `rt_eventsource_credentials_ready`. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_on_credentials")
 public func rt_eventsource_on_credentials(
-    _ eventsource: rt_eventsource?, _ fn: rt_eventsource_credentials_fn?,
+    _ eventsource: rt_eventsource?, _ fn: rt_credentials_fn?,
     _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return source(eventsource) { source in
-        try source.setHandlers {
-            $0.credentials = box.function.map { function in
-                {
-                    try named(
-                        function(Int32(clamping: $0.status), box.user),
-                        "what the credentials callback answered",
-                        "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
-                }
-            }
-        }
+        try source.setHandlers { $0.credentials = asked(box) }
     }
 }
 
@@ -180,7 +188,7 @@ public func rt_eventsource_on_store(
 @_cdecl("rt_eventsource_add_listener")
 public func rt_eventsource_add_listener(
     _ eventsource: rt_eventsource?, _ event: UnsafePointer<CChar>?,
-    _ fn: rt_eventsource_event_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
+    _ fn: rt_event_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?,
     _ out: UnsafeMutablePointer<UInt64>?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
@@ -244,12 +252,8 @@ private func type(_ event: UnsafePointer<CChar>?) throws(RealtimeError) -> [UInt
 }
 
 private func handler(
-    _ box: CallbackBox<rt_eventsource_event_fn>
+    _ box: CallbackBox<rt_event_fn>
 ) -> EventSourceHandlers.Event? {
     guard let function = box.function else { return nil }
-    return { event in
-        function(
-            characters(event.id), event.id.count, characters(event.type), event.type.count,
-            characters(event.data), event.data.count, event.hadID, box.user)
-    }
+    return { $0.show(to: function, box.user) }
 }

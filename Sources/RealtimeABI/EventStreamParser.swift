@@ -24,25 +24,17 @@ public func rt_eventstream_parser_free(_ parser: rt_eventstream_parser?) {
     EventStreamReader.release(parser) { $0.close() }
 }
 
-/// Sets the callback for events; `had_id` tells whether an event had an id of its own. NULL takes
-/// it away. Since 0.1.
+/// Sets the callback for events. NULL takes it away. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventstream_parser_on_event")
 public func rt_eventstream_parser_on_event(
-    _ parser: rt_eventstream_parser?, _ fn: rt_eventsource_event_fn?,
+    _ parser: rt_eventstream_parser?, _ fn: rt_event_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return reader(parser) {
         $0.changeHandlers { handlers in
-            handlers.event = box.function.map { function in
-                { event in
-                    let (id, type, data) = (event.id, event.type, event.data)
-                    function(
-                        characters(id), id.count, characters(type), type.count, characters(data),
-                        data.count, event.hadID, box.user)
-                }
-            }
+            handlers.event = box.function.map { function in { $0.show(to: function, box.user) } }
         }
     }
 }

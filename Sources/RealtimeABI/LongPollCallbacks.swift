@@ -4,107 +4,70 @@ import Session
 import Wire
 
 // Chapter: long poll callbacks. They may be set at any time, from any thread; NULL takes one away.
-// An error that came before its callback is kept for it.
 
-/// Sets the callback for a server that answers. Since 0.1.
+/// Sets the callback for a server that answers, or has held a poll for its whole time: for the
+/// first time, or again after a failure. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_on_open")
 public func rt_longpoll_on_open(
-    _ longpoll: rt_longpoll?, _ fn: rt_longpoll_open_fn?, _ user: UnsafeMutableRawPointer?,
+    _ longpoll: rt_longpoll?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return poll(longpoll) { poll in
-        try poll.setHandlers {
-            $0.open = box.function.map { function in { function(box.user) } }
-        }
-    }
+    return poll(longpoll) { poll in try poll.setHandlers { $0.open = opened(box) } }
 }
 
-/// Sets the callback for messages. Since 0.1.
+/// Sets the callback for messages. Their `id` is the answer's Last-Event-ID header, or its
+/// Last-Modified in seconds since 1970, a colon and its ETag, which Nchan takes on every transport.
+/// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_on_message")
 public func rt_longpoll_on_message(
-    _ longpoll: rt_longpoll?, _ fn: rt_longpoll_message_fn?, _ user: UnsafeMutableRawPointer?,
+    _ longpoll: rt_longpoll?, _ fn: rt_event_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return poll(longpoll) { poll in
         try poll.setHandlers {
-            $0.message = box.function.map { function in
-                { message in
-                    let (id, data) = (message.id, message.data)
-                    let base = data.baseAddress ?? emptyBase
-                    function(
-                        characters(id), id.count, characters(message.contentType),
-                        base.assumingMemoryBound(to: UInt8.self), data.count, message.hadID,
-                        box.user)
-                }
-            }
+            $0.message = box.function.map { function in { $0.show(to: function, box.user) } }
         }
     }
 }
 
-/// Sets the callback for attempts that failed. Since 0.1.
+/// Sets the callback for attempts that failed. Unless the failure is fatal another poll follows.
+/// RT_ERROR_GONE (410) is not fatal by default: what was polled was removed, and polls begin anew.
+/// When it is fatal the poll is closed, and this is the last callback. A failure that came before
+/// its callback is kept for it. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_on_error")
 public func rt_longpoll_on_error(
-    _ longpoll: rt_longpoll?, _ fn: rt_longpoll_error_fn?, _ user: UnsafeMutableRawPointer?,
+    _ longpoll: rt_longpoll?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return poll(longpoll) { poll in
-        try poll.setHandlers {
-            $0.error = box.function.map { function in
-                { failure in
-                    let delay = failure.retryIn.map { EventSourceConnection.milliseconds($0) }
-                    failure.error.message.withCString {
-                        function(
-                            failure.error.code.rawValue, $0, Int32(clamping: failure.status),
-                            failure.isFatal, delay ?? -1,
-                            UInt32(clamping: failure.attempt), box.user)
-                    }
-                }
-            }
-        }
-    }
+    return poll(longpoll) { poll in try poll.setHandlers { $0.error = failed(box) } }
 }
 
-/// Sets the callback for the beginning of each poll. Since 0.1.
+/// Sets the callback for the beginning of each poll, the first one too; `attempt` is 1 unless the
+/// last one failed. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_on_request")
 public func rt_longpoll_on_request(
-    _ longpoll: rt_longpoll?, _ fn: rt_longpoll_request_fn?, _ user: UnsafeMutableRawPointer?,
+    _ longpoll: rt_longpoll?, _ fn: rt_attempt_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return poll(longpoll) { poll in
-        try poll.setHandlers {
-            $0.request = box.function.map { function in
-                { function(UInt32(clamping: $0), box.user) }
-            }
-        }
-    }
+    return poll(longpoll) { poll in try poll.setHandlers { $0.request = attempting(box) } }
 }
 
-/// Sets the callback for a server that wants credentials. Since 0.1.
+/// Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
+/// `rt_longpoll_credentials_ready`. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_on_credentials")
 public func rt_longpoll_on_credentials(
-    _ longpoll: rt_longpoll?, _ fn: rt_longpoll_credentials_fn?, _ user: UnsafeMutableRawPointer?,
+    _ longpoll: rt_longpoll?, _ fn: rt_credentials_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
-    return poll(longpoll) { poll in
-        try poll.setHandlers {
-            $0.credentials = box.function.map { function in
-                { response in
-                    try named(
-                        function(Int32(clamping: response.status), box.user),
-                        "the answer of the credentials callback",
-                        "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
-                }
-            }
-        }
-    }
+    return poll(longpoll) { poll in try poll.setHandlers { $0.credentials = asked(box) } }
 }

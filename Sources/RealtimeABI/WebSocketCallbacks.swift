@@ -1,14 +1,51 @@
+public import CShims
 import Engine
 import Session
 import Wire
 
 // Chapter: websocket callbacks. All are set before rt_websocket_start; NULL takes one away.
 
+/// One whole message. `data` is valid until the callback returns; it is not NUL-terminated, since
+/// it points into the receive buffer. Never NULL, also when `length` is 0. Since 0.1.
+public typealias rt_websocket_message_fn =
+    @convention(c) (
+        _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?, _ length: Int,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// All messages of one read, in order: message i has `messages[i].length` bytes at
+/// `base + messages[i].offset`. `count` is at least 1. All valid until the callback returns. Since
+/// 0.1.
+public typealias rt_websocket_messages_fn =
+    @convention(c) (
+        _ base: UnsafePointer<UInt8>?, _ messages: UnsafePointer<rt_message>?, _ count: Int,
+        _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// A piece of a message, as it came: `first` begins a message, `last` ends it, and a small message
+/// is both at once. Text is cut between characters, so that each piece is valid UTF-8. `data` is
+/// valid until the callback returns, and never NULL. Since 0.1.
+public typealias rt_websocket_piece_fn =
+    @convention(c) (
+        _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?, _ length: Int, _ first: Bool,
+        _ last: Bool, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
+/// The send buffer is empty again, after it had been above its high-water mark or a call had been
+/// refused with RT_ERROR_BUFFER_FULL. Since 0.1.
+public typealias rt_websocket_drained_fn = @convention(c) (_ user: UnsafeMutableRawPointer?) -> Void
+
+/// A pong answered one of our pings after `round_trip_us` microseconds. Since 0.1.
+public typealias rt_websocket_pong_fn =
+    @convention(c) (
+        _ round_trip_us: Int64, _ user: UnsafeMutableRawPointer?
+    ) -> Void
+
 /// Sets the callback for the opened connection. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_open")
 public func rt_websocket_on_open(
-    _ websocket: rt_websocket?, _ fn: rt_websocket_open_fn?, _ user: UnsafeMutableRawPointer?,
+    _ websocket: rt_websocket?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
@@ -52,55 +89,41 @@ public func rt_websocket_on_piece(
     return connection(websocket) { try $0.setPiece(box) }
 }
 
-/// Sets the callback for a failure. Before start. Since 0.1.
+/// Sets the callback for a connection that was lost or was not made. Unless the failure is fatal
+/// another attempt follows; a connection that the peer closed in order is RT_ERROR_CLOSED then.
+/// Without a network (`rt_websocket_set_reachability`) `retry_in_ms` is -1, the next attempt
+/// follows within a second when there is one again, and nothing is counted: `attempt` is the number
+/// of the one that was lost, 0 for the first connection. When the failure is fatal the close
+/// callback follows. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_error")
 public func rt_websocket_on_error(
-    _ websocket: rt_websocket?, _ fn: rt_websocket_error_fn?, _ user: UnsafeMutableRawPointer?,
+    _ websocket: rt_websocket?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return connection(websocket) { try $0.setError(box) }
 }
 
-/// Sets the callback for a refused handshake. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
-@_cdecl("rt_websocket_on_refused")
-public func rt_websocket_on_refused(
-    _ websocket: rt_websocket?, _ fn: rt_websocket_refused_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return connection(websocket) { try $0.setRefused(box) }
-}
-
-/// Sets the callback for a connection that is lost and will be made again. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
-@_cdecl("rt_websocket_on_lost")
-public func rt_websocket_on_lost(
-    _ websocket: rt_websocket?, _ fn: rt_websocket_lost_fn?, _ user: UnsafeMutableRawPointer?,
-    _ destroy: rt_destroy_fn?
-) -> rt_status {
-    let box = CallbackBox(fn, user, destroy)
-    return connection(websocket) { try $0.setLost(box) }
-}
-
-/// Sets the callback before each further attempt. Before start. Since 0.1.
+/// Sets the callback before each attempt behind the first connection. Here its URL, headers and
+/// network may be changed. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_reconnect")
 public func rt_websocket_on_reconnect(
-    _ websocket: rt_websocket?, _ fn: rt_websocket_reconnect_fn?,
+    _ websocket: rt_websocket?, _ fn: rt_attempt_fn?,
     _ user: UnsafeMutableRawPointer?, _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)
     return connection(websocket) { try $0.setReconnect(box) }
 }
 
-/// Sets the callback for the end of the connection. Before start. Since 0.1.
+/// Sets the callback for the end of the connection, which is the last callback. When the peer did
+/// not answer our close frame within the close timeout `code` is 1006, without a failure. Before
+/// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_close")
 public func rt_websocket_on_close(
-    _ websocket: rt_websocket?, _ fn: rt_websocket_close_fn?, _ user: UnsafeMutableRawPointer?,
+    _ websocket: rt_websocket?, _ fn: rt_closed_fn?, _ user: UnsafeMutableRawPointer?,
     _ destroy: rt_destroy_fn?
 ) -> rt_status {
     let box = CallbackBox(fn, user, destroy)

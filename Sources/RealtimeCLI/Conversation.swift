@@ -171,10 +171,9 @@ final class Conversation: Sendable {
 
     private func handlers(_ tellsPongs: Bool) -> WebSocket.Handlers {
         var handlers = WebSocket.Handlers()
-        handlers.open = { self.opened($0) }
+        handlers.open = { self.tell($0) }
         handlers.message = { self.received($0, $1.withUnsafeBytes { Array($0) }) }
-        handlers.error = { error in self.state.withLock { $0.failure = error } }
-        handlers.lost = { self.lost($0, $1, $2) }
+        handlers.error = { self.failed($0) }
         // Whoever waits to send is told by what fails then.
         handlers.close = { _ in self.mayEnter.setOpen(true) }
         if tellsPongs {
@@ -187,13 +186,13 @@ final class Conversation: Sendable {
         return handlers
     }
 
-    private func opened(_ agreement: WebSocket.Agreement) {
+    private func tell(_ opened: Opened) {
         console.note(
             "connected"
-                + (agreement.subprotocol.isEmpty ? "" : ", speaking \(agreement.subprotocol)")
-                + (agreement.extensions.isEmpty ? "" : ", with \(agreement.extensions)"),
-            JSONLine("open").with("subprotocol", agreement.subprotocol)
-                .with("extensions", agreement.extensions))
+                + (opened.subprotocol.isEmpty ? "" : ", speaking \(opened.subprotocol)")
+                + (opened.extensions.isEmpty ? "" : ", with \(opened.extensions)"),
+            JSONLine("open").with("subprotocol", opened.subprotocol)
+                .with("extensions", opened.extensions))
         mayEnter.setOpen(true)
     }
 
@@ -211,16 +210,16 @@ final class Conversation: Sendable {
         if left.countsDown() { close(.normal) }
     }
 
-    private func lost(_ how: WebSocket.Closing, _ delay: Duration?, _ attempt: Int) {
+    private func failed(_ event: WebSocket.ErrorEvent) {
+        // An end in order is no failure.
+        let failure = event.error.code == .closed ? nil : event.error
+        guard !event.isFatal else { return state.withLock { $0.failure = failure } }
         mayEnter.setOpen(false)
-        let failure = state.withLock { state in
-            defer { state.failure = nil }
-            return state.failure
-        }
+        let how = event.closing
         console.note(
-            "\(failure?.message ?? "\(how)"); trying again \(Console.when(delay))",
+            "\(failure?.message ?? "\(how)"); trying again \(Console.when(event.retryIn))",
             JSONLine("lost").with("code", Int(how.code.rawValue)).with("reason", how.reason)
-                .with("message", failure?.message).with("delay_ms", delay)
-                .with("attempt", attempt))
+                .with("message", failure?.message).with("delay_ms", event.retryIn)
+                .with("attempt", event.attempt))
     }
 }

@@ -72,7 +72,7 @@ struct EventSourceCommand: AsyncParsableCommand {
     /// All is told on the loop's thread, so that it comes in the order it happened.
     private func addHandlers(to source: EventSource, _ completion: Completion) {
         let console = shared.console
-        source.onOpen { [unowned source] in
+        source.onOpen { [unowned source] _ in
             console.note(
                 "connected to \(source.origin)", JSONLine("open").with("origin", source.origin))
         }

@@ -120,7 +120,7 @@ struct ListenCommand: AsyncParsableCommand {
         to spreadbot: Spreadbot, _ attempts: Attempts, _ completion: Completion
     ) {
         let console = shared.console
-        spreadbot.onOpen { transport, resumed in
+        spreadbot.onOpen { transport, resumed, _ in
             attempts.connected()
             console.note(
                 "connected by \(transport.title)" + (resumed ? ", behind the last id" : ""),

@@ -76,7 +76,7 @@ struct LongPollCommand: AsyncParsableCommand {
     /// All is told on the loop's thread, so that it comes in the order it happened.
     private func addHandlers(to poll: LongPoll, _ completion: Completion) {
         let console = shared.console
-        poll.onOpen { console.note("the server answers", JSONLine("open")) }
+        poll.onOpen { _ in console.note("the server answers", JSONLine("open")) }
         poll.onError { failure in
             if failure.isFatal { return completion.end(failure.error) }
             console.tellLoss(failure.error, failure.retryIn, failure.attempt)

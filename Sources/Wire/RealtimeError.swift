@@ -44,18 +44,23 @@ public struct RealtimeError: Error, Equatable, Sendable, CustomStringConvertible
     }
 
     public let code: Code
+    /// The operating system's error, an `errno`; 0 for none.
+    public let systemError: Int32
     /// A sentence that names the culprit (host, option, header, limit), never a credential. Control
     /// characters, which a server may have chosen, are spelt as escapes such as `\u{1b}`.
     public let message: String
 
-    /// What the server answered instead, with `.httpStatus`; with `.proxy`, what the proxy answered
-    /// to CONNECT.
+    /// What the server answered instead, with the beginning of its body; with `.proxy`, what the
+    /// proxy answered to CONNECT.
     public let response: HTTPResponse?
 
-    public init(_ code: Code, _ message: String, response: HTTPResponse? = nil) {
+    public init(
+        _ code: Code, _ message: String, response: HTTPResponse? = nil, systemError: Int32 = 0
+    ) {
         self.code = code
         self.message = message.withoutControls
         self.response = response
+        self.systemError = systemError
     }
 
     public var description: String { "\(message) (\(code))" }

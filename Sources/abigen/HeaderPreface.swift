@@ -25,6 +25,11 @@ enum HeaderPreface {
         a length may hold NULs, and has one more after its end. Output parameters stand last and are
         written on success only.
 
+        Views. A callback receives what happened as one struct (rt_opened, rt_failure, rt_event).
+        Its text is never NULL: "" means none. Later versions of the library add fields at the end:
+        struct_bytes, its first field, is the size of the struct in the library that filled it, so
+        that a program can see whether a field that it knows is there.
+
         Results. rt_status: 0 is success, a negative number a failure; numbers are never given a new
         meaning. A function that returns a descriptor or a state returns a negative rt_status in its
         place. rt_status_name() names a status, rt_last_error() explains the last failure on the

@@ -263,7 +263,7 @@ struct InterfaceReader {
         structure.chapter = place.stem
         structure.fields = try structure.fields.map { field in
             var field = field
-            field.type = try types.field(field.type.base, at: found.place)
+            field.type = try types.field(field.type, at: found.place)
             return field
         }
         types.declared[structure.name] = .structure

@@ -1,10 +1,13 @@
 /// The names and the order that the sources cannot say by themselves; nothing else is decided here.
 enum Naming {
-    /// Chapters in the header's order; those not listed follow by name.
-    static let chapterOrder = [
-        "General", "Loop", "Network", "Backoff", "Reachability",
-        "WebSocket", "WebSocketOptions", "WebSocketCallbacks",
+    /// Subjects in the header's order; those not listed follow by name.
+    private static let subjects = [
+        "General", "Loop", "Network", "Backoff", "Reachability", "Views", "WebSocket",
+        "EventSource", "EventStreamParser", "LongPoll", "REST", "RESTRequest", "Spreadbot",
     ]
+
+    /// The chapters of a subject, by what follows its name: making and freeing are in the first.
+    private static let parts = ["", "Options", "Callbacks", "Use"]
 
     /// A constant is its enum's name, `_`, its case's name. The results are written everywhere, so
     /// their constants are shorter: `RT_OK`, `RT_ERROR_CLOSED`.
@@ -20,7 +23,12 @@ enum Naming {
 
     static func chapterComesFirst(_ one: String, _ other: String) -> Bool {
         func rank(_ name: String) -> Int {
-            chapterOrder.firstIndex(of: name) ?? chapterOrder.count
+            for (index, subject) in subjects.enumerated() where name.hasPrefix(subject) {
+                if let part = parts.firstIndex(of: String(name.dropFirst(subject.count))) {
+                    return index * parts.count + part
+                }
+            }
+            return subjects.count * parts.count
         }
         return (rank(one), one) < (rank(other), other)
     }

@@ -20,7 +20,7 @@ struct PythonPrinter {
         line()
         line("Names are those of realtime.h, which says what each one does. A handle is an address")
         line("(ctypes.c_void_p); memory that a callback receives with a length is an address, too,")
-        line("for ctypes.string_at: it may hold NUL bytes.")
+        line("for ctypes.string_at: it may hold NUL bytes. So is a view: for its from_address.")
         line("\"\"\"")
         line()
         line("from __future__ import annotations")
@@ -56,10 +56,15 @@ struct PythonPrinter {
             line("class \(name)(ctypes.Structure):  # noqa: N801")
             docstring(structure.documentation.paragraphs.first ?? "")
             line()
-            for field in structure.fields { line("    \(field.name): int") }
+            let fields = structure.fields.map { Parameter(name: $0.name, type: $0.type) }
+            let types = fields.indices.map { received(fields, at: $0) }
+            for (field, type) in zip(fields, types) {
+                let held = type == "ctypes.c_char_p" ? "bytes" : held(field.type)
+                line("    \(field.name): \(held)")
+            }
             line("    _fields_ = [")
-            for field in structure.fields {
-                line("        (\"\(field.name)\", \(ctypes(field.type))),")
+            for (field, type) in zip(fields, types) {
+                line("        (\"\(field.name)\", \(type)),")
             }
             line("    ]")
         } else if let callback = interface.callbacks.first(where: { $0.name == name }) {
@@ -176,7 +181,8 @@ struct PythonPrinter {
         return ctypes(type)
     }
 
-    /// A callback's argument: text that a length follows may hold NULs, so it comes as an address.
+    /// A callback's argument, or a struct's field: text that a length follows may hold NULs, so it
+    /// comes as an address.
     private func received(_ parameters: [Parameter], at index: Int) -> String {
         let parameter = parameters[index]
         let next = index + 1 < parameters.count ? parameters[index + 1].name : ""
@@ -184,6 +190,9 @@ struct PythonPrinter {
         if parameter.type.pointers == 1, parameter.type.base == "char", hasLength {
             return "ctypes.c_void_p"
         }
+        // A view is an address as well: making a pointer object takes longer than all its fields.
+        let structure = interface.structs.first { $0.name == parameter.type.base }
+        if structure?.fields.first?.name == "struct_bytes" { return "ctypes.c_void_p" }
         return given(parameter.type)
     }
 
@@ -202,6 +211,11 @@ struct PythonPrinter {
         if type.isVoid { return "None" }
         if given(type) == "ctypes.c_char_p" { return type.nullable ? "bytes | None" : "bytes" }
         return type.pointers > 0 ? "Any" : value(type)
+    }
+
+    /// What a struct's field holds: a pointer is an address, None for NULL.
+    private func held(_ type: CType) -> String {
+        type.nullable ? "int | None" : type.pointers > 0 ? "int" : value(type)
     }
 
     private func value(_ type: CType) -> String {

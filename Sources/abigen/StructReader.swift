@@ -55,14 +55,15 @@ enum StructReader {
     private static func field(
         _ text: String, _ doc: DocComment, at place: Place
     ) throws -> Structure.Field {
-        guard let match = text.firstMatch(of: /^(\w+) (\w+);$/) else {
+        guard let match = text.firstMatch(of: /^(const )?(\w+) (\*?)(\w+);$/) else {
             throw Refusal(place, "a field is 'type name;' on a line of its own")
         }
         guard !doc.documentation.paragraphs.isEmpty else {
-            throw Refusal(place, "the field '\(match.2)' has no doc comment")
+            throw Refusal(place, "the field '\(match.4)' has no doc comment")
         }
+        let type = CType(
+            base: String(match.2), pointers: match.3.count, constant: match.1 != nil)
         return Structure.Field(
-            name: String(match.2), type: CType(base: String(match.1)),
-            documentation: doc.documentation)
+            name: String(match.4), type: type, documentation: doc.documentation)
     }
 }

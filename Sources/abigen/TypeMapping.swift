@@ -44,12 +44,23 @@ struct TypeMapping {
         }
     }
 
-    /// A C scalar or alias as a header field spells it.
-    func field(_ name: String, at place: Place) throws -> CType {
-        guard TypeMapping.scalars.values.contains(name) || declared[name] == .alias else {
-            throw Refusal(place, "a field must be a number, not '\(name)'")
+    /// Checks a field as the header spells it: a number, text, bytes, or a handle, which may be
+    /// NULL.
+    func field(_ type: CType, at place: Place) throws -> CType {
+        var type = type
+        if type.pointers == 0, !type.constant {
+            let isNumber = TypeMapping.scalars.values.contains(type.base)
+            if isNumber || declared[type.base] == .alias { return type }
+        } else if type.pointers == 1, type.constant {
+            if type.base == "char" || type.base == "uint8_t" { return type }
+        } else if type.pointers == 1, declared[type.base] == .handle {
+            type.nullable = true
+            return type
         }
-        return CType(base: name)
+        throw Refusal(
+            place,
+            "a field is a number, 'const char *', 'const uint8_t *' or a handle,"
+                + " not '\(type.spelled(""))'")
     }
 
     private func pointer(to pointee: String, constant: Bool, at place: Place) throws -> CType {

@@ -36,6 +36,10 @@ STRUCTS = """\
 typedef struct rt_pair {
   /// The first.
   int32_t first;
+  /// Text.
+  const char *text;
+  /// Its length.
+  size_t text_length;
 } rt_pair;
 """
 
@@ -170,6 +174,7 @@ def test_abigen_prints_what_it_accepts() -> None:
         "RT_KIND_ONE = -1,",
         "rt_kind rt_do(rt_thing *thing, const rt_pair *pair, size_t n);",
         "#define RT_VERSION_NUMBER 10203",
+        "  const char *text;",
         "} rt_pair;",
     ):
         expect(text in header, f"'{text}' is not in the header:\n{header}")

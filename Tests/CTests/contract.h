@@ -94,9 +94,9 @@ typedef struct events {
   char reason[128];
 } events;
 
-static inline void events_open(const char *subprotocol, const char *extensions, void *user) {
+static inline void events_open(const rt_opened *opened, void *user) {
   events *e = user;
-  CHECK(subprotocol != NULL && extensions != NULL);
+  CHECK(opened->subprotocol != NULL && opened->extensions != NULL);
   CHECK(e->opened == 0 && e->messages == 0 && e->errors == 0 && e->closed == 0);
   e->opened++;
 }
@@ -111,23 +111,23 @@ static inline void events_message(
   e->messages++;
 }
 
-static inline void events_error(rt_status status, const char *message, void *user) {
+static inline void events_error(const rt_failure *failure, void *user) {
   events *e = user;
-  CHECK(status < 0 && message != NULL && message[0] != '\0');
+  CHECK(failure->status < 0 && failure->message != NULL && failure->message[0] != '\0');
   CHECK(e->errors == 0 && e->closed == 0);
   e->errors++;
-  e->error_status = status;
+  e->error_status = failure->status;
 }
 
-static inline void events_close(
-    uint16_t code, const char *reason, size_t reason_length, bool clean, void *user) {
+static inline void events_close(const rt_closed *closed, void *user) {
   events *e = user;
   CHECK(e->closed == 0);
-  CHECK(reason != NULL && reason[reason_length] == '\0' && reason_length <= 123);
-  memcpy(e->reason, reason, reason_length + 1);
+  CHECK(closed->reason != NULL && closed->reason[closed->reason_length] == '\0'
+        && closed->reason_length <= 123);
+  memcpy(e->reason, closed->reason, closed->reason_length + 1);
   e->closed++;
-  e->close_code = code;
-  e->clean = clean;
+  e->close_code = closed->code;
+  e->clean = closed->clean;
 }
 
 static inline void events_destroy(void *user) { ((events *)user)->destroyed++; }

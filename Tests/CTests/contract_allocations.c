@@ -51,8 +51,8 @@ typedef struct span {
 
 static uint8_t payload[4096];
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   ((span *)user)->opened = 1;
 }
 

@@ -17,19 +17,13 @@ static void note(story *s, rt_status status, bool fatal, int64_t retry_in_ms, in
   CHECK(retry_in_ms == (fatal ? -1 : delay_ms));
 }
 
-static void on_error(
-    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
-    uint32_t attempt, void *user) {
-  (void)message, (void)http_status, (void)attempt;
-  note(user, status, fatal, retry_in_ms, 7);
+static void on_error(const rt_failure *failure, void *user) {
+  note(user, failure->status, failure->fatal, failure->retry_in_ms, 7);
 }
 
-static void on_leg_error(
-    rt_status status, const char *message, rt_spreadbot_transport transport, int32_t http_status,
-    bool fatal, int64_t retry_in_ms, uint32_t attempt, void *user) {
-  (void)message, (void)http_status, (void)attempt;
-  CHECK(transport == RT_SPREADBOT_TRANSPORT_POLL);
-  note(user, status, fatal, retry_in_ms, 7);
+static void on_leg_error(const rt_failure *failure, void *user) {
+  CHECK(failure->transport == RT_SPREADBOT_TRANSPORT_POLL);
+  note(user, failure->status, failure->fatal, failure->retry_in_ms, 7);
 }
 
 static void on_done(rt_rest_response *response, void *user) {

@@ -54,18 +54,13 @@ static const char *url_of(const char *server, const char *path) {
   return url;
 }
 
-static void on_event(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user) {
-  (void)id, (void)id_length, (void)event, (void)event_length, (void)data, (void)had_id;
-  ((meter *)user)->bytes += data_length;
+static void on_event(const rt_event *event, void *user) {
+  ((meter *)user)->bytes += event->data_length;
 }
 
-static void on_error(rt_status status, const char *message, int32_t http_status, bool fatal,
-                     int64_t retry_in_ms, uint32_t attempt, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   meter *m = user;
-  (void)message, (void)http_status, (void)fatal, (void)retry_in_ms, (void)attempt;
-  m->status = status;
+  m->status = failure->status;
   m->done = 1;
 }
 

@@ -19,7 +19,10 @@ typedef struct seen {
 
 static void on_destroy(void *user) { ((seen *)user)->destroyed++; }
 
-static void on_open(void *user) { ((seen *)user)->opened++; }
+static void on_open(const rt_opened *opened, void *user) {
+  CHECK(opened->struct_bytes == sizeof *opened && opened->http_status == 200);
+  ((seen *)user)->opened++;
+}
 
 static void note(seen *s, char what) {
   size_t length = strlen(s->order);
@@ -37,50 +40,47 @@ static void act(seen *s) {
   if (s->free_after && count == s->free_after) rt_eventsource_free(s->source);
 }
 
-static void check_event(const char *id, size_t id_length, const char *event, size_t event_length,
-                        const char *data, size_t data_length, bool had_id) {
-  CHECK(id[id_length] == '\0' && event[event_length] == '\0' && data[data_length] == '\0');
-  CHECK(strlen(id) == id_length && had_id);
-  CHECK(strncmp(data, "number\n", 7) == 0 && strcmp(data + 7, id) == 0);
+static void check_event(const rt_event *event) {
+  CHECK(event->struct_bytes == sizeof *event && event->content_type[0] == '\0');
+  CHECK(event->id[event->id_length] == '\0' && event->event[event->event_length] == '\0');
+  CHECK(event->data[event->data_length] == '\0');
+  CHECK(strlen(event->id) == event->id_length && event->had_id);
+  CHECK(strncmp(event->data, "number\n", 7) == 0 && strcmp(event->data + 7, event->id) == 0);
 }
 
-static void on_message(const char *id, size_t id_length, const char *event, size_t event_length,
-                       const char *data, size_t data_length, bool had_id, void *user) {
+static void on_message(const rt_event *event, void *user) {
   seen *s = user;
-  check_event(id, id_length, event, event_length, data, data_length, had_id);
-  CHECK(strcmp(event, "message") == 0);
+  check_event(event);
+  CHECK(strcmp(event->event, "message") == 0);
   s->messages++;
   note(s, 'm');
-  strcpy(s->last_id, id);
+  strcpy(s->last_id, event->id);
   act(s);
-  check_event(id, id_length, event, event_length, data, data_length, had_id);
+  check_event(event);
 }
 
-static void on_odd(const char *id, size_t id_length, const char *event, size_t event_length,
-                   const char *data, size_t data_length, bool had_id, void *user) {
+static void on_odd(const rt_event *event, void *user) {
   seen *s = user;
-  check_event(id, id_length, event, event_length, data, data_length, had_id);
-  CHECK(strcmp(event, "odd") == 0);
+  check_event(event);
+  CHECK(strcmp(event->event, "odd") == 0);
   s->odd++;
   note(s, 'o');
-  strcpy(s->last_id, id);
+  strcpy(s->last_id, event->id);
   act(s);
-  check_event(id, id_length, event, event_length, data, data_length, had_id);
+  check_event(event);
 }
 
 /* A listener that removes itself. */
-static void once(const char *id, size_t id_length, const char *event, size_t event_length,
-                 const char *data, size_t data_length, bool had_id, void *user) {
+static void once(const rt_event *event, void *user) {
   seen *s = user;
-  check_event(id, id_length, event, event_length, data, data_length, had_id);
+  check_event(event);
   note(s, '1');
   CHECK_OK(rt_eventsource_remove_listener(s->source, s->listener));
   CHECK_STATUS(rt_eventsource_remove_listener(s->source, s->listener), RT_ERROR_NOT_FOUND);
 }
 
-static void on_any(const char *id, size_t id_length, const char *event, size_t event_length,
-                   const char *data, size_t data_length, bool had_id, void *user) {
-  check_event(id, id_length, event, event_length, data, data_length, had_id);
+static void on_any(const rt_event *event, void *user) {
+  check_event(event);
   ((seen *)user)->any++;
   note(user, 'a');
 }
@@ -96,17 +96,17 @@ static void on_retry(int64_t time_ms, void *user) {
   s->retries++;
 }
 
-static void on_error(rt_status status, const char *message, int32_t http_status, bool fatal,
-                     int64_t retry_in_ms, uint32_t attempt, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   seen *s = user;
-  CHECK(status < 0 && message[0] != '\0' && s->fatal == 0);
-  CHECK(fatal ? retry_in_ms == -1 : retry_in_ms >= 10 && attempt >= 1);
+  CHECK(failure->status < 0 && failure->message[0] != '\0' && s->fatal == 0);
+  CHECK(failure->fatal ? failure->retry_in_ms == -1 : failure->retry_in_ms >= 10
+        && failure->attempt >= 1);
   CHECK(rt_eventsource_get_state(s->source)
-        == (fatal ? RT_EVENTSOURCE_CLOSED : RT_EVENTSOURCE_CONNECTING));
+        == (failure->fatal ? RT_EVENTSOURCE_CLOSED : RT_EVENTSOURCE_CONNECTING));
   s->errors++;
-  s->fatal += fatal;
-  s->status = status;
-  s->http_status = http_status;
+  s->fatal += failure->fatal;
+  s->status = failure->status;
+  s->http_status = failure->http_status;
 }
 
 static bool on_request(uint32_t attempt, void *user) {
@@ -125,16 +125,16 @@ static bool on_request(uint32_t attempt, void *user) {
   return s->asked <= s->retry_max;
 }
 
-static rt_credentials give(int32_t http_status, void *user) {
+static rt_credentials give(const rt_failure *refusal, void *user) {
   seen *s = user;
-  CHECK(http_status == 401);
+  CHECK(refusal->http_status == 401);
   s->asked++;
   CHECK_OK(rt_eventsource_set_bearer_token(s->source, "good"));
   return RT_CREDENTIALS_READY;
 }
 
-static rt_credentials give_later(int32_t http_status, void *user) {
-  (void)http_status;
+static rt_credentials give_later(const rt_failure *refusal, void *user) {
+  (void)refusal;
   ((seen *)user)->asked++;
   return RT_CREDENTIALS_LATER;
 }

@@ -6,10 +6,10 @@
 
 #include "contract.h"
 
-static void on_any(const char *id, size_t id_length, const char *event, size_t event_length,
-                   const char *data, size_t data_length, bool had_id, void *user) {
-  CHECK(id[id_length] == '\0' && event[event_length] == '\0' && data[data_length] == '\0');
-  CHECK(had_id);
+static void on_any(const rt_event *event, void *user) {
+  CHECK(event->id[event->id_length] == '\0' && event->event[event->event_length] == '\0'
+        && event->data[event->data_length] == '\0');
+  CHECK(event->had_id);
   ++*(int *)user;
 }
 

@@ -14,12 +14,11 @@ static void add(heard *h, const char *what, const char *text, size_t length) {
   snprintf(h->text + used, sizeof h->text - used, "%s=%s;", what, text);
 }
 
-static void on_event(const char *id, size_t id_length, const char *event, size_t event_length,
-                     const char *data, size_t data_length, bool had_id, void *user) {
+static void on_event(const rt_event *event, void *user) {
   heard *h = user;
-  add(h, had_id ? "id" : "last", id, id_length);
-  add(h, "event", event, event_length);
-  add(h, "data", data, data_length);
+  add(h, event->had_id ? "id" : "last", event->id, event->id_length);
+  add(h, "event", event->event, event->event_length);
+  add(h, "data", event->data, event->data_length);
   CHECK_STATUS(rt_eventstream_parser_feed(h->parser, NULL, 0), RT_ERROR_REENTRANT);
   CHECK_STATUS(rt_eventstream_parser_finish(h->parser), RT_ERROR_REENTRANT);
   CHECK_STATUS(rt_eventstream_parser_reset(h->parser), RT_ERROR_REENTRANT);

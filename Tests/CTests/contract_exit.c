@@ -35,11 +35,8 @@ static void child(const char *server, bool inside) {
   pause();
 }
 
-static void on_event(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user) {
-  (void)id, (void)id_length, (void)event, (void)event_length, (void)data, (void)data_length;
-  (void)had_id, (void)user;
+static void on_event(const rt_event *event, void *user) {
+  (void)event, (void)user;
   atomic_fetch_add(&messages, 1);
 }
 

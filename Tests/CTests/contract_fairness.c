@@ -13,8 +13,8 @@ typedef struct flood {
   size_t bytes;
 } flood;
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   ((flood *)user)->opened = 1;
 }
 
@@ -75,11 +75,8 @@ static void reads_messages(rt_loop *loop, const char *server) {
   rt_websocket_free(websocket);
 }
 
-static void on_event(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user) {
-  (void)id, (void)id_length, (void)event, (void)event_length, (void)data, (void)had_id;
-  ((flood *)user)->bytes += data_length;
+static void on_event(const rt_event *event, void *user) {
+  ((flood *)user)->bytes += event->data_length;
 }
 
 static void reads_events(rt_loop *loop, const char *server, const char *path) {

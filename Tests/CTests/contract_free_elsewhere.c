@@ -20,10 +20,9 @@ static void begin(shared *s) {
 
 static void end(shared *s) { atomic_fetch_sub(&s->running, 1); }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   shared *s = user;
-  (void)subprotocol;
-  (void)extensions;
   begin(s);
   atomic_store(&s->opened, 1);
   end(s);

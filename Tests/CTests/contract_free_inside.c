@@ -20,9 +20,9 @@ static void happen(scene *s, enum moment moment) {
   s->freed = 1;
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
+static void on_open(const rt_opened *opened, void *user) {
   scene *s = user;
-  CHECK(subprotocol != NULL && extensions != NULL);
+  CHECK(opened->subprotocol != NULL && opened->extensions != NULL);
   if (s->moment != OPEN) {
     CHECK_OK(rt_websocket_send_text(s->websocket, "one", 3));
     CHECK_OK(rt_websocket_send_text(s->websocket, "two", 3));
@@ -30,7 +30,7 @@ static void on_open(const char *subprotocol, const char *extensions, void *user)
   }
   happen(s, OPEN);
   /* The arguments outlive the handle: they are valid until the callback returns. */
-  CHECK(strlen(subprotocol) < 100 && strlen(extensions) < 1000);
+  CHECK(strlen(opened->subprotocol) < 100 && strlen(opened->extensions) < 1000);
 }
 
 static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
@@ -48,17 +48,14 @@ static void on_messages(
   }
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   happen(user, ERROR_EVENT);
-  CHECK(status < 0 && message[0] != '\0');
+  CHECK(failure->status < 0 && failure->message[0] != '\0');
 }
 
-static void on_close(
-    uint16_t code, const char *reason, size_t reason_length, bool clean, void *user) {
-  (void)code;
-  (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
   happen(user, CLOSE);
-  CHECK(strlen(reason) == reason_length);
+  CHECK(strlen(closed->reason) == closed->reason_length);
 }
 
 static void on_pong(int64_t round_trip_us, void *user) {
@@ -148,8 +145,8 @@ static void free_next(void *user) {
   rt_rest_free(rest);
 }
 
-static void ignore_text(const char *a, const char *b, void *user) {
-  (void)a, (void)b, (void)user;
+static void ignore_text(const rt_opened *opened, void *user) {
+  (void)opened, (void)user;
 }
 
 static rt_credentials have_none(void *user) {

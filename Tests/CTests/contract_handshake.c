@@ -8,8 +8,8 @@ typedef struct story {
   char text[4096], error[512];
 } story;
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   ((story *)user)->opened++;
 }
 
@@ -21,25 +21,22 @@ static void on_text(rt_message_kind kind, const uint8_t *data, size_t length, vo
   s->text[length] = '\0';
 }
 
-static void on_refused(int32_t status, const char *reason, const char *headers, size_t length,
-                       const uint8_t *body, size_t body_length, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   story *s = user;
-  CHECK(status == 404 && strcmp(reason, "Not Found") == 0);
-  CHECK(strlen(headers) == length && strstr(headers, "Content-Length: 9\n") != NULL);
-  CHECK(body_length == 9 && memcmp(body, "not here\n", 9) == 0);
-  CHECK(s->errors == 0);
+  s->errors++;
+  s->status = failure->status;
+  snprintf(s->error, sizeof s->error, "%s", failure->message);
+  CHECK(failure->fatal && failure->retry_in_ms == -1);
+  if (failure->http_status == 0) return;
+  CHECK(failure->http_status == 404 && strcmp(failure->http_reason, "Not Found") == 0);
+  CHECK(strlen(failure->headers) == failure->headers_length);
+  CHECK(strstr(failure->headers, "Content-Length: 9\n") != NULL);
+  CHECK(failure->body_length == 9 && memcmp(failure->body, "not here\n", 9) == 0);
   s->refused++;
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
-  story *s = user;
-  s->errors++;
-  s->status = status;
-  snprintf(s->error, sizeof s->error, "%s", message);
-}
-
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   ((story *)user)->closed++;
 }
 
@@ -47,7 +44,6 @@ static rt_websocket *told(rt_loop *loop, const char *server, const char *path, s
   rt_websocket *websocket = new_websocket(loop, server, path);
   CHECK_OK(rt_websocket_on_open(websocket, on_open, s, NULL));
   CHECK_OK(rt_websocket_on_message(websocket, on_text, s, NULL));
-  CHECK_OK(rt_websocket_on_refused(websocket, on_refused, s, NULL));
   CHECK_OK(rt_websocket_on_error(websocket, on_error, s, NULL));
   CHECK_OK(rt_websocket_on_close(websocket, on_close, s, NULL));
   return websocket;

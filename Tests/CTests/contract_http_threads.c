@@ -20,13 +20,10 @@ typedef struct stream {
   long last;
 } stream;
 
-static void on_number(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user) {
+static void on_number(const rt_event *event, void *user) {
   stream *s = user;
-  (void)id_length, (void)event, (void)event_length, (void)had_id;
-  CHECK(strtol(id, NULL, 10) == s->last + 1);
-  CHECK(data_length == strlen(id) + 7 && strcmp(data + 7, id) == 0);
+  CHECK(strtol(event->id, NULL, 10) == s->last + 1);
+  CHECK(event->data_length == strlen(event->id) + 7 && strcmp(event->data + 7, event->id) == 0);
   s->last++;
 }
 
@@ -75,11 +72,13 @@ static void free_once(void *user) {
   f->loop = NULL;
 }
 
-static void on_event(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user) {
-  (void)id, (void)id_length, (void)event, (void)event_length, (void)data, (void)data_length;
-  (void)had_id;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
+  free_once(user);
+}
+
+static void on_event(const rt_event *event, void *user) {
+  (void)event;
   free_once(user);
 }
 
@@ -88,10 +87,8 @@ static void on_store(const char *key, const char *id, size_t id_length, void *us
   free_once(user);
 }
 
-static void on_polled(
-    const char *id, size_t id_length, const char *content_type, const uint8_t *data, size_t length,
-    bool had_id, void *user) {
-  (void)id, (void)id_length, (void)content_type, (void)data, (void)length, (void)had_id;
+static void on_polled(const rt_event *event, void *user) {
+  (void)event;
   free_once(user);
 }
 
@@ -137,7 +134,7 @@ static void no_callback_begins_on_a_freed_loop(void) {
   CHECK_OK(rt_longpoll_new(f.loop, url("/poll/1"), &poll));
   CHECK_OK(rt_longpoll_set_cursor(poll, RT_LONGPOLL_CURSOR_HEADER_ID, NULL));
   CHECK_OK(rt_longpoll_set_header(poll, "Authorization", "Bearer good"));
-  CHECK_OK(rt_longpoll_on_open(poll, free_once, &f, NULL));
+  CHECK_OK(rt_longpoll_on_open(poll, on_open, &f, NULL));
   CHECK_OK(rt_longpoll_on_message(poll, on_polled, &f, NULL));
   CHECK_OK(rt_longpoll_start(poll));
   run_freed(&f);

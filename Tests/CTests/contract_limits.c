@@ -12,14 +12,14 @@ typedef struct ending {
   int closed;
 } ending;
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   ending *e = user;
-  e->status = status;
-  snprintf(e->text, sizeof e->text, "%s", message);
+  e->status = failure->status;
+  snprintf(e->text, sizeof e->text, "%s", failure->message);
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   ((ending *)user)->closed = 1;
 }
 

@@ -20,15 +20,18 @@ static rt_longpoll *new_longpoll(rt_loop *loop, const char *server, const char *
   return poll;
 }
 
-static void on_open(void *user) { ((heard *)user)->opens++; }
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
+  ((heard *)user)->opens++;
+}
 
-static void on_message(const char *id, size_t id_length, const char *content_type,
-                       const uint8_t *data, size_t length, bool had_id, void *user) {
+static void on_message(const rt_event *event, void *user) {
   heard *h = user;
   size_t used = strlen(h->text);
-  CHECK(id[id_length] == '\0' && data[length] == '\0' && had_id);
-  CHECK(strncmp(content_type, "text/plain", 10) == 0);
-  snprintf(h->text + used, sizeof h->text - used, "%s:%s;", id, (const char *)data);
+  CHECK(event->id[event->id_length] == '\0' && event->data[event->data_length] == '\0'
+        && event->had_id);
+  CHECK(strncmp(event->content_type, "text/plain", 10) == 0);
+  snprintf(h->text + used, sizeof h->text - used, "%s:%s;", event->id, (const char *)event->data);
   h->messages++;
   CHECK_STATUS(rt_longpoll_set_interval_ms(h->poll, 1), RT_ERROR_STATE);
   if (h->messages == h->pause_at) CHECK_OK(rt_longpoll_pause(h->poll));
@@ -36,16 +39,16 @@ static void on_message(const char *id, size_t id_length, const char *content_typ
   if (h->messages == h->free_at) rt_longpoll_free(h->poll);
 }
 
-static void on_error(rt_status status, const char *message, int32_t http_status, bool fatal,
-                     int64_t retry_in_ms, uint32_t attempt, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   heard *h = user;
   size_t used = strlen(h->text);
-  CHECK(strstr(message, "127.0.0.1") != NULL);
-  CHECK(fatal ? retry_in_ms == -1 : retry_in_ms >= 0 && attempt > 0);
-  snprintf(h->text + used, sizeof h->text - used, "%s %d;", rt_status_name(status),
-           (int)http_status);
+  CHECK(strstr(failure->message, "127.0.0.1") != NULL);
+  CHECK(failure->fatal ? failure->retry_in_ms == -1 : failure->retry_in_ms >= 0
+        && failure->attempt > 0);
+  snprintf(h->text + used, sizeof h->text - used, "%s %d;", rt_status_name(failure->status),
+           (int)failure->http_status);
   h->errors++;
-  h->fatal += fatal;
+  h->fatal += failure->fatal;
 }
 
 static bool on_request(uint32_t attempt, void *user) {
@@ -57,9 +60,9 @@ static bool on_request(uint32_t attempt, void *user) {
   return ++h->requests < 1000;
 }
 
-static rt_credentials on_credentials(int32_t http_status, void *user) {
+static rt_credentials on_credentials(const rt_failure *refusal, void *user) {
   heard *h = user;
-  CHECK(http_status == 401);
+  CHECK(refusal->http_status == 401);
   if (h->credentials == RT_CREDENTIALS_READY)
     CHECK_OK(rt_longpoll_set_bearer_token(h->poll, "good"));
   return h->credentials;
@@ -120,21 +123,20 @@ typedef struct counted {
   rt_longpoll *poll;
 } counted;
 
-static void on_part(const char *id, size_t id_length, const char *content_type,
-                    const uint8_t *data, size_t length, bool had_id, void *user) {
+static void on_part(const rt_event *event, void *user) {
   counted *c = user;
-  CHECK(content_type[0] == '\0' && data[0] == '\0' && length == 0);
-  c->ids += had_id;
+  CHECK(event->content_type[0] == '\0' && event->data[0] == '\0' && event->data_length == 0);
+  c->ids += event->had_id;
   /* It stays with the messages behind it. */
-  CHECK(c->ids > 0 ? strcmp(id, "7") == 0 : id_length == 0);
+  CHECK(c->ids > 0 ? strcmp(event->id, "7") == 0 : event->id_length == 0);
   if (++c->messages == c->pause_at) CHECK_OK(rt_longpoll_pause(c->poll));
   if (c->messages == c->restart_at) CHECK_OK(rt_longpoll_restart(c->poll));
 }
 
-static void on_malformed(rt_status status, const char *message, int32_t http_status, bool fatal,
-                         int64_t retry_in_ms, uint32_t attempt, void *user) {
-  CHECK(status == RT_ERROR_PROTOCOL && !fatal && http_status == 0 && attempt > 0);
-  CHECK(strstr(message, "multipart") != NULL && retry_in_ms > 0);
+static void on_malformed(const rt_failure *failure, void *user) {
+  CHECK(failure->status == RT_ERROR_PROTOCOL && !failure->fatal && failure->http_status == 0
+        && failure->attempt > 0);
+  CHECK(strstr(failure->message, "multipart") != NULL && failure->retry_in_ms > 0);
   ((counted *)user)->errors++;
 }
 

@@ -11,9 +11,8 @@ typedef struct inbox {
   int next, batches, drained, pongs;
 } inbox;
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)extensions;
-  CHECK(subprotocol[0] == '\0');
+static void on_open(const rt_opened *opened, void *user) {
+  CHECK(opened->subprotocol[0] == '\0');
   ((inbox *)user)->opened = 1;
 }
 
@@ -39,11 +38,8 @@ static void on_messages(
   }
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code;
-  (void)reason;
-  (void)length;
-  (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   ((inbox *)user)->closed = 1;
 }
 

@@ -15,8 +15,8 @@ static void on_signal(int number) {
   pipe_signals++;
 }
 
-static void on_closed(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_closed(const rt_closed *closed, void *user) {
+  (void)closed;
   *(int *)user = 1;
 }
 

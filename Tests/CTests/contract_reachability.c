@@ -105,20 +105,18 @@ typedef struct story {
   uint32_t attempt;
 } story;
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   story *s = user;
-  (void)subprotocol, (void)extensions;
   /* The server drops it at once; by then there is no network. */
   if (s->opened++ == 0) CHECK_OK(rt_reachability_set_online(s->reachability, false));
 }
 
-static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
-                    uint32_t attempt, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   story *s = user;
-  (void)reason, (void)length;
-  CHECK(code == 1006);
-  s->delay_ms = delay_ms;
-  s->attempt = attempt;
+  CHECK(failure->close_code == 1006 && !failure->fatal);
+  s->delay_ms = failure->retry_in_ms;
+  s->attempt = failure->attempt;
   s->lost++;
 }
 
@@ -129,8 +127,8 @@ static bool on_reconnect(uint32_t attempt, void *user) {
   return true;
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   ((story *)user)->closed++;
 }
 
@@ -143,7 +141,7 @@ static rt_websocket *reconnecting(story *s, rt_loop *loop, const char *server, c
   CHECK_OK(rt_websocket_set_reconnect(websocket, backoff));
   rt_backoff_free(backoff);
   CHECK_OK(rt_websocket_on_open(websocket, on_open, s, NULL));
-  CHECK_OK(rt_websocket_on_lost(websocket, on_lost, s, NULL));
+  CHECK_OK(rt_websocket_on_error(websocket, on_error, s, NULL));
   CHECK_OK(rt_websocket_on_reconnect(websocket, on_reconnect, s, NULL));
   CHECK_OK(rt_websocket_on_close(websocket, on_close, s, NULL));
   CHECK_OK(rt_websocket_set_reachability(websocket, s->reachability));

@@ -13,8 +13,8 @@ typedef struct story {
   char texts[8][32];
 } story;
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   ((story *)user)->opened++;
 }
 
@@ -25,15 +25,20 @@ static void on_text(rt_message_kind kind, const uint8_t *data, size_t length, vo
   memcpy(s->texts[s->messages++], data, length);
 }
 
-static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
-                    uint32_t attempt, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   story *s = user;
-  CHECK(code == (s->code ? s->code : 1006));
-  CHECK(strcmp(reason, s->code ? "because" : "") == 0 && length == strlen(reason));
-  CHECK(delay_ms == s->delay_ms);
+  /* An end in order is told too, when another attempt follows. */
+  CHECK(failure->status == (s->code ? RT_ERROR_CLOSED : RT_ERROR_CONNECTION_LOST));
+  CHECK(failure->message[0] != '\0');
+  s->errors += failure->status == RT_ERROR_CONNECTION_LOST;
+  if (failure->fatal) return;
+  CHECK(failure->close_code == (s->code ? s->code : 1006));
+  CHECK(strcmp(failure->close_reason, s->code ? "because" : "") == 0);
+  CHECK(failure->close_reason_length == strlen(failure->close_reason));
+  CHECK(failure->retry_in_ms == s->delay_ms);
   CHECK(rt_websocket_get_state(s->websocket) == RT_WEBSOCKET_WAITING);
   s->lost++;
-  s->last_attempt = attempt;
+  s->last_attempt = failure->attempt;
 }
 
 static bool on_reconnect(uint32_t attempt, void *user) {
@@ -45,13 +50,8 @@ static bool on_reconnect(uint32_t attempt, void *user) {
   return ++s->attempts != s->stop_at;
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
-  CHECK(status == RT_ERROR_CONNECTION_LOST && message[0] != '\0');
-  ((story *)user)->errors++;
-}
-
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   ((story *)user)->closed++;
 }
 
@@ -75,7 +75,6 @@ static void reconnecting(story *s, rt_loop *loop, const char *server, const char
   rt_backoff_free(backoff);
   CHECK_OK(rt_websocket_on_open(s->websocket, on_open, s, NULL));
   CHECK_OK(rt_websocket_on_message(s->websocket, on_text, s, NULL));
-  CHECK_OK(rt_websocket_on_lost(s->websocket, on_lost, s, NULL));
   CHECK_OK(rt_websocket_on_reconnect(s->websocket, on_reconnect, s, NULL));
   CHECK_OK(rt_websocket_on_error(s->websocket, on_error, s, NULL));
   CHECK_OK(rt_websocket_on_close(s->websocket, on_close, s, NULL));

@@ -24,12 +24,12 @@ static rt_spreadbot *new_spreadbot(rt_loop *loop, const char *server) {
   return spreadbot;
 }
 
-static void on_open(rt_spreadbot_transport transport, bool resumed, void *user) {
+static void on_open(const rt_opened *opened, void *user) {
   heard *h = user;
   h->opens++;
-  h->resumed = resumed;
+  h->resumed = opened->resumed;
   CHECK(rt_spreadbot_get_state(h->spreadbot) == RT_SPREADBOT_CONNECTED);
-  CHECK(rt_spreadbot_get_transport(h->spreadbot) == (int32_t)transport);
+  CHECK(rt_spreadbot_get_transport(h->spreadbot) == (int32_t)opened->transport);
 }
 
 static void on_transport(rt_spreadbot_transport transport, void *user) {
@@ -38,13 +38,14 @@ static void on_transport(rt_spreadbot_transport transport, void *user) {
   snprintf(h->legs + used, sizeof h->legs - used, "%d", (int)transport);
 }
 
-static void on_message(const char *id, size_t id_length, const char *event, size_t event_length,
-                       const uint8_t *data, size_t length, bool had_id, void *user) {
+static void on_message(const rt_event *event, void *user) {
   heard *h = user;
   size_t used = strlen(h->text);
-  CHECK(id[id_length] == '\0' && event[event_length] == '\0' && had_id == (id_length > 0));
-  snprintf(h->text + used, sizeof h->text - used, "%s %s %.*s;", id, event, (int)length,
-           (const char *)data);
+  CHECK(event->id[event->id_length] == '\0' && event->event[event->event_length] == '\0'
+        && event->had_id == (event->id_length > 0));
+  snprintf(h->text + used, sizeof h->text - used, "%s %s %.*s;", event->id, event->event,
+           (int)event->data_length,
+           (const char *)event->data);
   h->messages++;
   CHECK_STATUS(rt_spreadbot_set_http2(h->spreadbot, true), RT_ERROR_STATE);
   if (h->messages == h->pause_at) CHECK_OK(rt_spreadbot_pause(h->spreadbot));
@@ -52,15 +53,12 @@ static void on_message(const char *id, size_t id_length, const char *event, size
   if (h->messages == h->free_at) rt_spreadbot_free(h->spreadbot);
 }
 
-static void on_error(rt_status status, const char *message, rt_spreadbot_transport transport,
-                     int32_t http_status, bool fatal, int64_t retry_in_ms, uint32_t attempt,
-                     void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   heard *h = user;
-  (void)transport, (void)http_status, (void)attempt;
-  CHECK(message[0] != '\0' && (!fatal || retry_in_ms == -1));
-  h->last_error = status;
+  CHECK(failure->message[0] != '\0' && (!failure->fatal || failure->retry_in_ms == -1));
+  h->last_error = failure->status;
   h->errors++;
-  h->fatal += fatal;
+  h->fatal += failure->fatal;
 }
 
 static void on_tokens(const char *access_token, const char *refresh_token, void *user) {
@@ -68,19 +66,19 @@ static void on_tokens(const char *access_token, const char *refresh_token, void 
   CHECK(false);
 }
 
-static void on_sent(uint64_t number, rt_status status, const char *message,
-                    rt_rest_response *response, void *user) {
+static void on_sent(const rt_spreadbot_sent *sent, void *user) {
   heard *h = user;
-  CHECK(number > 0 && (status == RT_OK) == (message[0] == '\0') && response == NULL);
-  h->last_sent = status;
+  CHECK(sent->number > 0 && (sent->status == RT_OK) == (sent->message[0] == '\0')
+        && sent->response == NULL);
+  h->last_sent = sent->status;
   h->sent++;
 }
 
-static void on_disconnected(rt_status status, const char *message, void *user) {
+static void on_disconnected(const rt_closed *closed, void *user) {
   heard *h = user;
-  CHECK((status == RT_OK) == (message[0] == '\0'));
+  CHECK((closed->status == RT_OK) == (closed->message[0] == '\0'));
   CHECK(rt_spreadbot_get_state(h->spreadbot) == RT_SPREADBOT_DISCONNECTED);
-  h->ended = status;
+  h->ended = closed->status;
   h->disconnected++;
 }
 

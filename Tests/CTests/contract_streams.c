@@ -13,8 +13,8 @@ typedef struct inbox {
   uint8_t *bytes;
 } inbox;
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   ((inbox *)user)->opened = 1;
 }
 

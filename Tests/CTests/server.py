@@ -13,6 +13,7 @@ Prints its port on a line of its own and runs until its standard input ends.
 /headers         sends the request's headers as one text, a line each
 /drop            cuts the connection without a closing handshake
 /refuse          answers the handshake with 404
+/explain/N       refuses anything with 403 and N bytes of JSON, or as many as there are for 0
 /redirect/N      leads to /redirect/N-1, and /redirect/0 to /echo
 /away            leads to /headers under another name of this host
 /flaky/NAME/N    cuts the first N connections of this NAME, then sends every message back
@@ -147,10 +148,21 @@ def batch(connection: ServerConnection, request: Request, count: int) -> Respons
     return response
 
 
+def explain(connection: ServerConnection, count: int) -> Response:
+    text = '{"error": "no seat is free"}'
+    response = connection.respond(HTTPStatus.FORBIDDEN, text.ljust(count))
+    del response.headers["Content-Type"]
+    response.headers["Content-Type"] = "application/json"
+    response.headers["X-Why"] = "full"
+    return response
+
+
 def refuse(connection: ServerConnection, request: Request) -> Response | None:
     _, action, *rest = request.path.partition("?")[0].split("/")
     if action == "refuse":
         return connection.respond(HTTPStatus.NOT_FOUND, "not here\n")
+    if action == "explain":
+        return explain(connection, int(rest[0]))
     if action == "events":
         return events(connection, request, int(rest[0]))
     if action == "flood-events":

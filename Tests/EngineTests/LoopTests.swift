@@ -104,7 +104,7 @@ private final class Notes: Sendable {
         let payload = Held()
         held = payload
         try connection.setHandlers { handlers in
-            handlers.close = { _, _, _ in
+            handlers.close = { _ in
                 withExtendedLifetime(payload) { closed += 1 }
             }
         }

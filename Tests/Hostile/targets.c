@@ -41,8 +41,8 @@ static rt_network *network_of(const struct victim *victim) {
 
 /* WebSocket. */
 
-static void on_websocket_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_websocket_open(const rt_opened *opened, void *user) {
+  (void)opened;
   struct victim *victim = user;
   victim->opens += 1;
   if (option(victim, "close", NULL)) rt_websocket_close(websocket, 1000, "");
@@ -64,15 +64,14 @@ static void on_websocket_piece(rt_message_kind kind, const uint8_t *data, size_t
   victim->bytes += length;
 }
 
-static void on_websocket_error(rt_status status, const char *message, void *user) {
-  report(user, "error", status, 0, false, message);
+static void on_websocket_error(const rt_failure *failure, void *user) {
+  report(user, "error", failure->status, 0, false, failure->message);
 }
 
-static void on_websocket_close(uint16_t code, const char *reason, size_t length, bool clean,
-                               void *user) {
-  (void)length;
+static void on_websocket_close(const rt_closed *closed, void *user) {
   char text[160];
-  snprintf(text, sizeof text, "close %u, %s: %.120s", code, clean ? "clean" : "not clean", reason);
+  const char *how = closed->clean ? "clean" : "not clean";
+  snprintf(text, sizeof text, "close %u, %s: %.120s", closed->code, how, closed->reason);
   report(user, "close", RT_OK, 0, true, text);
 }
 
@@ -113,20 +112,19 @@ static void attack_websocket(struct victim *victim, const char *url) {
 
 /* Event source. */
 
-static void on_source_open(void *user) { ((struct victim *)user)->opens += 1; }
-
-static void on_event(const char *id, size_t id_length, const char *event, size_t event_length,
-                     const char *data, size_t data_length, bool had_id, void *user) {
-  (void)id, (void)id_length, (void)event, (void)event_length, (void)data, (void)had_id;
-  struct victim *victim = user;
-  victim->messages += 1;
-  victim->bytes += data_length;
+static void on_source_open(const rt_opened *opened, void *user) {
+  (void)opened;
+  ((struct victim *)user)->opens += 1;
 }
 
-static void on_source_error(rt_status status, const char *message, int32_t http_status, bool fatal,
-                            int64_t retry_in_ms, uint32_t attempt, void *user) {
-  (void)retry_in_ms, (void)attempt;
-  report(user, "error", status, http_status, fatal, message);
+static void on_event(const rt_event *event, void *user) {
+  struct victim *victim = user;
+  victim->messages += 1;
+  victim->bytes += event->data_length;
+}
+
+static void on_source_error(const rt_failure *failure, void *user) {
+  report(user, "error", failure->status, failure->http_status, failure->fatal, failure->message);
 }
 
 static bool on_source_request(uint32_t attempt, void *user) {
@@ -135,8 +133,8 @@ static bool on_source_request(uint32_t attempt, void *user) {
   return true;
 }
 
-static rt_credentials on_source_credentials(int32_t http_status, void *user) {
-  (void)http_status, (void)user;
+static rt_credentials on_source_credentials(const rt_failure *refusal, void *user) {
+  (void)refusal, (void)user;
   return RT_CREDENTIALS_READY;
 }
 
@@ -164,12 +162,10 @@ static void attack_events(struct victim *victim, const char *url) {
 
 /* Long poll. */
 
-static void on_poll_message(const char *id, size_t id_length, const char *content_type,
-                            const uint8_t *data, size_t length, bool had_id, void *user) {
-  (void)id, (void)id_length, (void)content_type, (void)data, (void)had_id;
+static void on_poll_message(const rt_event *event, void *user) {
   struct victim *victim = user;
   victim->messages += 1;
-  victim->bytes += length;
+  victim->bytes += event->data_length;
 }
 
 static void attack_poll(struct victim *victim, const char *url) {
@@ -269,28 +265,23 @@ static void attack_rest(struct victim *victim, const char *url) {
 
 /* Spreadbot. */
 
-static void on_bot_open(rt_spreadbot_transport transport, bool resumed, void *user) {
-  (void)transport, (void)resumed;
+static void on_bot_open(const rt_opened *opened, void *user) {
+  (void)opened;
   ((struct victim *)user)->opens += 1;
 }
 
-static void on_bot_error(rt_status status, const char *message, rt_spreadbot_transport transport,
-                         int32_t http_status, bool fatal, int64_t retry_in_ms, uint32_t attempt,
-                         void *user) {
-  (void)fatal, (void)retry_in_ms, (void)attempt;
+static void on_bot_error(const rt_failure *failure, void *user) {
   char text[TEXT_BYTES];
-  snprintf(text, sizeof text, "leg %d: %.350s", transport, message);
-  report(user, "error", status, http_status, false, text);
+  snprintf(text, sizeof text, "leg %d: %.350s", failure->transport, failure->message);
+  report(user, "error", failure->status, failure->http_status, false, text);
 }
 
-static void on_bot_message(const char *id, size_t id_length, const char *event, size_t event_length,
-                           const uint8_t *data, size_t length, bool had_id, void *user) {
-  (void)id, (void)id_length, (void)event, (void)event_length;
-  on_poll_message(NULL, 0, NULL, data, length, had_id, user);
+static void on_bot_message(const rt_event *event, void *user) {
+  on_poll_message(event, user);
 }
 
-static void on_disconnected(rt_status status, const char *message, void *user) {
-  report(user, "close", status, 0, true, message);
+static void on_disconnected(const rt_closed *closed, void *user) {
+  report(user, "close", closed->status, 0, true, closed->message);
 }
 
 static void attack_spreadbot(struct victim *victim, const char *url) {

@@ -31,8 +31,8 @@ static bool check(rt_status status, const char *call) {
   return false;
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   ((struct client *)user)->opened = true;
 }
 
@@ -54,13 +54,13 @@ static void read_case_count(
   ((struct client *)user)->case_count = strtol(digits, NULL, 10);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   if (!((struct client *)user)->opened)
-    fprintf(stderr, "autobahn_client: %s: %s\n", rt_status_name(status), message);
+    fprintf(stderr, "autobahn_client: %s: %s\n", rt_status_name(failure->status), failure->message);
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   rt_loop_stop(((struct client *)user)->loop);
 }
 

@@ -21,14 +21,12 @@ static void check(rt_status status, const char *what) {
   exit(3);
 }
 
-static void on_sent(uint64_t number, rt_status status, const char *message,
-                    rt_rest_response *response, void *user) {
-  (void)response;
-  if (user && status == RT_OK) {
+static void on_sent(const rt_spreadbot_sent *sent, void *user) {
+  if (user && sent->status == RT_OK) {
     printf("sent\n");
     fflush(stdout);
   }
-  if (status != RT_OK) fprintf(stderr, "send %" PRIu64 ": %s\n", number, message);
+  if (sent->status != RT_OK) fprintf(stderr, "send %" PRIu64 ": %s\n", sent->number, sent->message);
 }
 
 static void send(rt_spreadbot *spreadbot, long number) {

@@ -34,8 +34,8 @@ static void on_flood(
   begin_when_ready(test);
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   struct test *test = user;
   test->open = true;
   begin_when_ready(test);
@@ -51,9 +51,9 @@ static void on_echo(rt_message_kind kind, const uint8_t *data, size_t length, vo
     rt_loop_stop(test->loop);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   struct test *test = user;
-  fprintf(stderr, "%s: %s\n", rt_status_name(status), message);
+  fprintf(stderr, "%s: %s\n", rt_status_name(failure->status), failure->message);
   test->failed = true;
   rt_loop_stop(test->loop);
 }

@@ -29,8 +29,8 @@ struct crowd {
 
 static void start_more(struct crowd *crowd);
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   struct connection *connection = user;
   struct crowd *crowd = connection->crowd;
   crowd->open += 1;
@@ -56,14 +56,15 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   rt_websocket_close(connection->websocket, 1000, NULL);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   struct connection *connection = user;
   if (connection->crowd->failed++ < 10)
-    fprintf(stderr, "connection %d: %s: %s\n", connection->number, rt_status_name(status), message);
+    fprintf(stderr, "connection %d: %s: %s\n", connection->number, rt_status_name(failure->status),
+            failure->message);
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length, (void)clean;
+static void on_close(const rt_closed *closed, void *user) {
+  (void)closed;
   struct crowd *crowd = ((struct connection *)user)->crowd;
   crowd->closed += 1;
   /* One that fails before all are open would leave the others waiting. */

@@ -40,25 +40,28 @@ static void on_log(rt_log_level level, const char *line, void *user) {
   fprintf(stderr, "%s\n", line);
 }
 
-static void on_open(void *user) { printf("open\n"); }
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
+  printf("open\n");
+}
 
-static void on_message(const char *id, size_t id_length, const char *content_type,
-                       const uint8_t *data, size_t length, bool had_id, void *user) {
-  if (id[id_length] || data[length]) printf("no NUL\n");
-  printf("message %s %d %s ", id_length ? id : "-", had_id, *content_type ? content_type : "-");
-  if (length > 100) printf("%zu bytes", length);
-  else fwrite(data, 1, length, stdout);
+static void on_message(const rt_event *event, void *user) {
+  if (event->id[event->id_length] || event->data[event->data_length]) printf("no NUL\n");
+  printf("message %s %d %s ", event->id_length ? event->id : "-", event->had_id,
+         *event->content_type ? event->content_type : "-");
+  if (event->data_length > 100) printf("%zu bytes", event->data_length);
+  else fwrite(event->data, 1, event->data_length, stdout);
   printf("\n");
   if (--left == 0) over = true;
   if (over) check(rt_longpoll_close(longpoll), "close");
 }
 
-static void on_error(rt_status status, const char *message, int32_t http_status, bool fatal,
-                     int64_t retry_in_ms, uint32_t attempt, void *user) {
-  fprintf(stderr, "%s\n", message);
-  printf(fatal ? "fatal %s %d\n" : "error %s %d %" PRId64 "\n", rt_status_name(status),
-         (int)http_status, retry_in_ms);
-  if (fatal) over = true;
+static void on_error(const rt_failure *failure, void *user) {
+  fprintf(stderr, "%s\n", failure->message);
+  printf(failure->fatal ? "fatal %s %d\n" : "error %s %d %" PRId64 "\n",
+         rt_status_name(failure->status),
+         (int)failure->http_status, failure->retry_in_ms);
+  if (failure->fatal) over = true;
 }
 
 static bool on_request(uint32_t attempt, void *user) {
@@ -66,8 +69,8 @@ static bool on_request(uint32_t attempt, void *user) {
   return true;
 }
 
-static rt_credentials on_credentials(int32_t http_status, void *user) {
-  printf("credentials %d\n", (int)http_status);
+static rt_credentials on_credentials(const rt_failure *refusal, void *user) {
+  printf("credentials %d\n", (int)refusal->http_status);
   check(rt_longpoll_set_bearer_token(longpoll, token), "token");
   return RT_CREDENTIALS_READY;
 }

@@ -43,9 +43,9 @@ static void say(const char *format, ...) {
   fflush(stdout);
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
+static void on_open(const rt_opened *opened, void *user) {
   (void)user;
-  say("open [%s] [%s]", subprotocol, extensions);
+  say("open [%s] [%s]", opened->subprotocol, opened->extensions);
 }
 
 static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
@@ -58,22 +58,17 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
         crc32_z(0, data, length));
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   (void)user;
-  say("error %s %s", rt_status_name(status), message);
-}
-
-static void on_refused(int32_t status, const char *reason, const char *headers,
-                       size_t headers_length, const uint8_t *body, size_t length, void *user) {
-  (void)headers, (void)user;
-  say("refused %d [%s] %zu %zu %08lx", status, reason, headers_length, length,
-      crc32_z(0, body, length));
-}
-
-static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
-                    uint32_t attempt, void *user) {
-  (void)reason, (void)length, (void)user;
-  say("lost %d attempt %u in %lld", code, attempt, (long long)delay_ms);
+  if (failure->http_status)
+    say("refused %d [%s] %zu %zu %08lx", failure->http_status, failure->http_reason,
+        failure->headers_length, failure->body_length,
+        crc32_z(0, failure->body, failure->body_length));
+  if (failure->status != RT_ERROR_CLOSED)
+    say("error %s %s", rt_status_name(failure->status), failure->message);
+  if (!failure->fatal)
+    say("lost %d attempt %u in %lld", failure->close_code, failure->attempt,
+        (long long)failure->retry_in_ms);
 }
 
 static bool on_reconnect(uint32_t attempt, void *user) {
@@ -82,8 +77,9 @@ static bool on_reconnect(uint32_t attempt, void *user) {
   return true;
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  say("close %d %s %.*s", code, clean ? "clean" : "unclean", (int)length, reason);
+static void on_close(const rt_closed *closed, void *user) {
+  say("close %d %s %.*s", closed->code, closed->clean ? "clean" : "unclean",
+      (int)closed->reason_length, closed->reason);
   ((struct probe *)user)->ended = true;
 }
 
@@ -283,14 +279,14 @@ static void tell_sockets(void) {
   if (count == 0) say("no socket");
 }
 
-static void on_other_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions, (void)user;
+static void on_other_open(const rt_opened *opened, void *user) {
+  (void)opened, (void)user;
   say("other open");
 }
 
-static void on_other_error(rt_status status, const char *message, void *user) {
+static void on_other_error(const rt_failure *failure, void *user) {
   (void)user;
-  say("other error %s %s", rt_status_name(status), message);
+  say("other error %s %s", rt_status_name(failure->status), failure->message);
 }
 
 /* A second connection on the same loop, with none of the options. */
@@ -373,8 +369,6 @@ static void listen_to(struct probe *probe) {
   rt_websocket_on_open(websocket, on_open, probe, on_destroy);
   rt_websocket_on_message(websocket, on_message, probe, on_destroy);
   rt_websocket_on_error(websocket, on_error, probe, on_destroy);
-  rt_websocket_on_refused(websocket, on_refused, probe, on_destroy);
-  rt_websocket_on_lost(websocket, on_lost, probe, on_destroy);
   rt_websocket_on_reconnect(websocket, on_reconnect, probe, on_destroy);
   rt_websocket_on_close(websocket, on_close, probe, on_destroy);
   rt_websocket_on_drained(websocket, on_drained, probe, on_destroy);

@@ -40,8 +40,8 @@ static void on_log(rt_log_level level, const char *line, void *user) {
   fprintf(stderr, "log %d %s\n", (int)level, line);
 }
 
-static void on_open(rt_spreadbot_transport transport, bool resumed, void *user) {
-  printf("open %d %d\n", (int)transport, resumed);
+static void on_open(const rt_opened *opened, void *user) {
+  printf("open %d %d\n", (int)opened->transport, opened->resumed);
 }
 
 static void on_transport(rt_spreadbot_transport transport, void *user) {
@@ -51,23 +51,21 @@ static void on_transport(rt_spreadbot_transport transport, void *user) {
 /* The message behind which it pauses by itself. */
 static char pause_at[64];
 
-static void on_message(const char *id, size_t id_length, const char *event, size_t event_length,
-                       const uint8_t *data, size_t length, bool had_id, void *user) {
-  if (id[id_length] || event[event_length]) printf("no NUL\n");
-  printf("message %s %d %s ", shown(id), had_id, shown(event));
-  fwrite(data, 1, length, stdout);
+static void on_message(const rt_event *event, void *user) {
+  if (event->id[event->id_length] || event->event[event->event_length]) printf("no NUL\n");
+  printf("message %s %d %s ", shown(event->id), event->had_id, shown(event->event));
+  fwrite(event->data, 1, event->data_length, stdout);
   printf("\n");
-  if (length && length == strlen(pause_at) && !memcmp(data, pause_at, length))
+  size_t length = event->data_length;
+  if (length && length == strlen(pause_at) && !memcmp(event->data, pause_at, length))
     must(rt_spreadbot_pause(bot), "pause");
 }
 
-static void on_error(rt_status status, const char *message, rt_spreadbot_transport transport,
-                     int32_t http_status, bool fatal, int64_t retry_in_ms, uint32_t attempt,
-                     void *user) {
-  fprintf(stderr, "error text: %s\n", message);
-  printf("%s %s %d %d", fatal ? "fatal" : "error", rt_status_name(status), (int)transport,
-         (int)http_status);
-  if (!fatal) printf(" %" PRId64 " %" PRIu32, retry_in_ms, attempt);
+static void on_error(const rt_failure *failure, void *user) {
+  fprintf(stderr, "error text: %s\n", failure->message);
+  printf("%s %s %d %d", failure->fatal ? "fatal" : "error", rt_status_name(failure->status),
+         (int)failure->transport, (int)failure->http_status);
+  if (!failure->fatal) printf(" %" PRId64 " %" PRIu32, failure->retry_in_ms, failure->attempt);
   printf("\n");
 }
 
@@ -75,16 +73,15 @@ static void on_tokens(const char *access_token, const char *refresh_token, void 
   printf("tokens %s %s\n", access_token, refresh_token);
 }
 
-static void on_sent(uint64_t number, rt_status status, const char *message,
-                    rt_rest_response *response, void *user) {
-  fprintf(stderr, "sent text: %s\n", message);
-  printf("sent %" PRIu64 " %s %d\n", number, rt_status_name(status),
-         response ? (int)rt_rest_response_status(response) : 0);
+static void on_sent(const rt_spreadbot_sent *sent, void *user) {
+  fprintf(stderr, "sent text: %s\n", sent->message);
+  printf("sent %" PRIu64 " %s %d\n", sent->number, rt_status_name(sent->status),
+         sent->response ? (int)rt_rest_response_status(sent->response) : 0);
 }
 
-static void on_disconnected(rt_status status, const char *message, void *user) {
-  fprintf(stderr, "end text: %s\n", message);
-  printf("disconnected %s\n", rt_status_name(status));
+static void on_disconnected(const rt_closed *closed, void *user) {
+  fprintf(stderr, "end text: %s\n", closed->message);
+  printf("disconnected %s\n", rt_status_name(closed->status));
 }
 
 static void on_done(rt_rest_response *response, void *user) {

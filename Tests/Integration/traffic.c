@@ -72,8 +72,8 @@ static void send_more(struct traffic *traffic) {
   }
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   struct traffic *traffic = user;
   check(traffic->stage == CONNECTING, "open comes once for each attempt");
   traffic->stage = OPEN;
@@ -102,23 +102,21 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
     send_more(traffic);
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
-  struct traffic *traffic = user;
-  check(message[0] != '\0', "an error has a text");
-  check(traffic->stage == CONNECTING || traffic->stage == OPEN, "one error for a connection");
-  traffic->stage = FAILED;
-  traffic->errors += 1;
-  printf("%s %s\n", rt_status_name(status), message);
-}
-
-static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
-                    uint32_t attempt, void *user) {
-  (void)code, (void)reason, (void)length;
+static void on_error(const rt_failure *failure, void *user) {
   struct traffic *traffic = user;
   /* A peer that closes with a code of its own is no failure. */
-  check(traffic->stage == FAILED || traffic->stage == OPEN, "lost ends a connection once");
-  check(delay_ms == RECONNECT_MS && attempt > 0, "lost tells the delay and the attempt");
-  traffic->stage = LOST;
+  bool is_end = failure->status == RT_ERROR_CLOSED;
+  check(failure->message[0] != '\0', "an error has a text");
+  check(traffic->stage == OPEN || (!is_end && traffic->stage == CONNECTING),
+        "one error for a connection");
+  if (!is_end) {
+    traffic->errors += 1;
+    printf("%s %s\n", rt_status_name(failure->status), failure->message);
+  }
+  traffic->stage = failure->fatal ? FAILED : LOST;
+  if (failure->fatal) return;
+  check(failure->retry_in_ms == RECONNECT_MS && failure->attempt > 0,
+        "an error tells the delay and the attempt");
   traffic->lost += 1;
 }
 
@@ -131,15 +129,15 @@ static bool on_reconnect(uint32_t attempt, void *user) {
   return true;
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
+static void on_close(const rt_closed *closed, void *user) {
   struct traffic *traffic = user;
   check(traffic->stage != CLOSED, "close comes once");
   check(traffic->stage != LOST, "a lost connection is not closed");
-  check(reason[length] == '\0', "a reason ends in NUL");
+  check(closed->reason[closed->reason_length] == '\0', "a reason ends in NUL");
   if (traffic->received < traffic->wanted)
     check(traffic->lenient, "it is closed by us alone");
   else if (!traffic->lenient)
-    check(code == 1000 && clean, "it closes in order");
+    check(closed->code == 1000 && closed->clean, "it closes in order");
   traffic->stage = CLOSED;
   traffic->closed += 1;
   rt_loop_stop(traffic->loop);
@@ -163,7 +161,6 @@ static void configure(struct traffic *traffic) {
   rt_websocket_on_open(websocket, on_open, traffic, NULL);
   rt_websocket_on_message(websocket, on_message, traffic, NULL);
   rt_websocket_on_error(websocket, on_error, traffic, NULL);
-  rt_websocket_on_lost(websocket, on_lost, traffic, NULL);
   rt_websocket_on_reconnect(websocket, on_reconnect, traffic, NULL);
   rt_websocket_on_close(websocket, on_close, traffic, NULL);
 }

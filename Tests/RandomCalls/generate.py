@@ -137,6 +137,8 @@ class Generator:
         has_length = follows["type"]["base"] == "size_t" and "length" in follows["name"]
         if kind["base"] in VIEWS:
             return f"if ({name}) read_response(c, {name});"
+        if kind["base"] in self.structs and callback["name"] != "rt_websocket_messages_fn":
+            return self._read_struct(name, kind["base"])
         if kind["pointers"] == 0:
             return f"(void){name};"
         if callback["name"] == "rt_rest_source_fn":
@@ -150,6 +152,20 @@ class Generator:
             if kind["base"] == "char":
                 return f"read_text({name});"
         raise Unknown(f"{callback['name']}: no rule reads {name}")
+
+    def _read_struct(self, name: str, base: str) -> str:
+        """Reads a view's texts and bytes."""
+        fields = next(s["fields"] for s in self.model["structs"] if s["name"] == base)
+        reads = []
+        for field, following in zip(fields, [*fields[1:], None], strict=True):
+            place, kind = f"{name}->{field['name']}", field["type"]
+            if kind["base"] in VIEWS:
+                reads.append(f"if ({place}) read_response(c, {place});")
+            elif kind["pointers"] and following and following["name"].endswith("_length"):
+                reads.append(f"read_bytes({place}, {name}->{following['name']});")
+            elif kind["pointers"]:
+                reads.append(f"read_text({place});")
+        return " ".join(reads)
 
     def _result(self, callback: dict[str, Any]) -> str | None:
         base = callback["result"]["base"]

@@ -78,7 +78,7 @@ private func turns(_ count: Int, of loop: Loop) async throws {
         options.reconnect?.initialDelay = .milliseconds(1)
         let (isLost, lost) = AsyncStream.makeStream(of: Void.self)
         var handlers = WebSocket.Handlers()
-        handlers.lost = { _, _, _ in lost.yield() }
+        handlers.error = { if !$0.isFatal { lost.yield() } }
         handlers.reconnect = { _, next in
             next.url = EchoServer.shared.url("echo")
             return true

@@ -37,7 +37,7 @@ private func options(
     @Test func handlersHaveIKEventSourcesNames() async throws {
         let source = try EventSource(server.url("events/4"), options: options(), start: false)
         let (calls, continuation) = AsyncStream.makeStream(of: String.self)
-        source.onOpen { continuation.yield("open") }
+        source.onOpen { _ in continuation.yield("open") }
         source.onRetry { continuation.yield("retry \($0)") }
         source.onMessage { id, event, _ in continuation.yield("\(event) \(id)") }
         source.addEventListener("odd") { id, event, _ in continuation.yield("\(event) \(id)") }

@@ -56,7 +56,7 @@ private func options(
     @Test func handlersAreCalled() async throws {
         let (calls, continuation) = AsyncStream.makeStream(of: String.self)
         let poll = try LongPoll(server.url("poll/2"), options: options(), start: false)
-        poll.onOpen { continuation.yield("open") }
+        poll.onOpen { _ in continuation.yield("open") }
         poll.onMessage { continuation.yield($0.text) }
         poll.onError { continuation.yield("\($0)") }
         try poll.start()

@@ -84,7 +84,9 @@ private final class Line: TaskExecutor {
         spreadbot.onMessage { id, event, data in
             continuation.yield("\(id)\(event) \(String(decoding: data, as: UTF8.self))")
         }
-        spreadbot.onOpen { continuation.yield("open \($0) \($1)") }
+        spreadbot.onOpen { transport, resumed, _ in
+            continuation.yield("open \(transport) \(resumed)")
+        }
         spreadbot.onTransport { continuation.yield("\($0.map { "\($0)" } ?? "none")") }
         spreadbot.onDisconnected { continuation.yield("over \($0 == nil)") }
         try await spreadbot.establishConnection(path: "echo")
@@ -159,7 +161,7 @@ private final class Line: TaskExecutor {
         try reachability.setOnline(false)
         let spreadbot = try spreadbot { $0.reachability = reachability }
         let (opens, continuation) = AsyncStream.makeStream(of: Void.self)
-        spreadbot.onOpen { _, _ in continuation.yield() }
+        spreadbot.onOpen { _, _, _ in continuation.yield() }
         let waiting = Task { try await spreadbot.establishConnection(path: "echo") }
         while spreadbot.phase != .offline { await Task.yield() }
         waiting.cancel()

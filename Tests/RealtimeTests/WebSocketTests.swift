@@ -99,8 +99,8 @@ private struct Unexpected: Error {
         var options = WebSocket.Options()
         options.subprotocols = ["unknown", "chat"]
         let socket = try await WebSocket.connect(server.url("echo"), options: options)
-        #expect(socket.agreement.subprotocol == "chat")
-        #expect(socket.agreement.extensions.hasPrefix("permessage-deflate"))
+        #expect(socket.opened?.subprotocol == "chat")
+        #expect(socket.opened?.extensions.hasPrefix("permessage-deflate") == true)
     }
 
     @Test func aSocketKeepsItsLoop() async throws {
@@ -181,7 +181,7 @@ private struct Unexpected: Error {
         options.offlineQueue = 10
         let attempts = Mutex<[Int]>([])
         var handlers = WebSocket.Handlers()
-        handlers.lost = { how, _, _ in #expect(how.code == .abnormal) }
+        handlers.error = { #expect($0.closing.code == .abnormal && !$0.isFatal) }
         let echo = server.url("echo")
         handlers.reconnect = { attempt, next in
             attempts.withLock { $0.append(attempt) }
@@ -305,8 +305,8 @@ private struct Unexpected: Error {
             (done: CheckedContinuation<WebSocket.Closing, any Error>) in
             @Sendable func note(_ text: String) { notes.withLock { $0.append(text) } }
             var handlers = WebSocket.Handlers()
-            handlers.open = { agreement in
-                note("open \(agreement.subprotocol)")
+            handlers.open = { opened in
+                note("open \(opened.subprotocol)")
                 try? socketBox.withLock { $0 }?.enqueue("one")
                 let two: [UInt8] = [1, 2]
                 try? socketBox.withLock { $0 }?.enqueue(two.span.bytes)
@@ -315,7 +315,7 @@ private struct Unexpected: Error {
                 note("\(kind) \(bytes.byteCount)")
                 if kind == .binary { try? socketBox.withLock { $0 }?.beginClose(reason: "bye") }
             }
-            handlers.error = { done.resume(throwing: $0) }
+            handlers.error = { done.resume(throwing: $0.error) }
             handlers.close = { done.resume(returning: $0) }
             do {
                 let socket = try WebSocket(server.url("echo"), handlers: handlers)

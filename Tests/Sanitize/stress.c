@@ -50,9 +50,9 @@ static void on_destroy(void *pointer) {
   free(user);
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *pointer) {
+static void on_open(const rt_opened *opened, void *pointer) {
   struct user *user = pointer;
-  user->opened += 1 + strlen(subprotocol) + strlen(extensions);
+  user->opened += 1 + strlen(opened->subprotocol) + strlen(opened->extensions);
   rt_websocket_send_text(user->websocket, "from the open callback", 22);
 }
 
@@ -65,14 +65,10 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   if (user->messages % 64 == 0) rt_websocket_close(user->websocket, 1000, "enough");
 }
 
-static void on_error(rt_status status, const char *message, void *pointer) {
-  ((struct user *)pointer)->bytes += strlen(message) + (unsigned)-status;
-}
-
-static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
-                    uint32_t attempt, void *pointer) {
-  (void)delay_ms, (void)attempt;
-  ((struct user *)pointer)->bytes += code + strlen(reason) + length;
+static void on_error(const rt_failure *failure, void *pointer) {
+  struct user *user = pointer;
+  user->bytes += strlen(failure->message) + (unsigned)-failure->status;
+  user->bytes += failure->close_code + strlen(failure->close_reason);
 }
 
 static bool on_reconnect(uint32_t attempt, void *pointer) {
@@ -81,9 +77,8 @@ static bool on_reconnect(uint32_t attempt, void *pointer) {
   return attempt < 20;
 }
 
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *pointer) {
-  (void)clean;
-  ((struct user *)pointer)->bytes += code + strlen(reason) + length;
+static void on_close(const rt_closed *closed, void *pointer) {
+  ((struct user *)pointer)->bytes += closed->code + strlen(closed->reason) + closed->reason_length;
 }
 
 static rt_websocket *connect_to(rt_loop *loop, const char *url, unsigned *seed) {
@@ -100,7 +95,6 @@ static rt_websocket *connect_to(rt_loop *loop, const char *url, unsigned *seed) 
   rt_websocket_on_open(websocket, on_open, user, on_destroy);
   rt_websocket_on_message(websocket, on_message, user, on_destroy);
   rt_websocket_on_error(websocket, on_error, user, on_destroy);
-  rt_websocket_on_lost(websocket, on_lost, user, on_destroy);
   rt_websocket_on_reconnect(websocket, on_reconnect, user, on_destroy);
   rt_websocket_on_close(websocket, on_close, user, on_destroy);
   rt_websocket_set_offline_queue(websocket, 16);

@@ -54,24 +54,19 @@ static void on_destroy(void *user) {
   free(user);
 }
 
-static void on_event(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user) {
-  (void)had_id;
-  if (id[id_length] || event[event_length] || data[data_length]) abort();
+static void on_event(const rt_event *event, void *user) {
+  if (event->id[event->id_length] || event->event[event->event_length]
+      || event->data[event->data_length]) abort();
   atomic_fetch_add(&events, 1);
   *(volatile char *)user += 1;
 }
 
-static void on_error(
-    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
-    uint32_t attempt, void *user) {
-  (void)status, (void)http_status, (void)fatal, (void)retry_in_ms, (void)attempt;
-  *(volatile char *)user += (char)strlen(message);
+static void on_error(const rt_failure *failure, void *user) {
+  *(volatile char *)user += (char)strlen(failure->message);
 }
 
-static rt_credentials on_credentials(int32_t http_status, void *user) {
-  *(volatile char *)user += (char)http_status;
+static rt_credentials on_credentials(const rt_failure *refusal, void *user) {
+  *(volatile char *)user += (char)refusal->http_status;
   return RT_CREDENTIALS_LATER;
 }
 

@@ -92,8 +92,8 @@ static void start_more(struct soak *soak) {
   }
 }
 
-static void on_open(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void on_open(const rt_opened *opened, void *user) {
+  (void)opened;
   struct connection *connection = user;
   struct soak *soak = connection->soak;
   if (connection->is_open) wrong(soak, "opened twice", connection->number);
@@ -124,25 +124,20 @@ static void leave_open(struct connection *connection) {
   connection->soak->open -= 1;
 }
 
-static void on_error(rt_status status, const char *message, void *user) {
+static void on_error(const rt_failure *failure, void *user) {
   struct connection *connection = user;
   /* A drop is a loss, anything else a failure. */
-  if (status == RT_ERROR_CONNECTION_LOST) return;
-  printf("%s: %s\n", rt_status_name(status), message);
-  wrong(connection->soak, "an error", connection->number);
+  if (failure->status != RT_ERROR_CONNECTION_LOST && failure->status != RT_ERROR_CLOSED) {
+    printf("%s: %s\n", rt_status_name(failure->status), failure->message);
+    wrong(connection->soak, "an error", connection->number);
+  }
+  if (!failure->fatal) leave_open(user);
 }
 
-static void on_lost(uint16_t code, const char *reason, size_t length, int64_t delay_ms,
-                    uint32_t attempt, void *user) {
-  (void)code, (void)reason, (void)length, (void)delay_ms, (void)attempt;
-  leave_open(user);
-}
-
-static void on_close(uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)reason, (void)length;
+static void on_close(const rt_closed *closed, void *user) {
   struct connection *connection = user;
   struct soak *soak = connection->soak;
-  if (!connection->is_closing || code != 1000 || !clean)
+  if (!connection->is_closing || closed->code != 1000 || !closed->clean)
     wrong(soak, "not closed in order", connection->number);
   leave_open(connection);
   rt_websocket_free(connection->websocket);
@@ -167,7 +162,6 @@ static void connect_one(struct connection *connection) {
   rt_websocket_on_open(websocket, on_open, connection, NULL);
   rt_websocket_on_message(websocket, on_message, connection, NULL);
   rt_websocket_on_error(websocket, on_error, connection, NULL);
-  rt_websocket_on_lost(websocket, on_lost, connection, NULL);
   rt_websocket_on_close(websocket, on_close, connection, NULL);
   rt_websocket_set_open_timeout_ms(websocket, PATIENCE_S * 1000);
   rt_websocket_set_close_timeout_ms(websocket, PATIENCE_S * 1000);

@@ -17,13 +17,13 @@ static void check(rt_status status) {
   if (status != RT_OK) meter_fail(rt_last_error());
 }
 
-static void failed(rt_status status, const char *message, void *user) {
-  (void)status, (void)user;
-  meter_fail(message);
+static void failed(const rt_failure *failure, void *user) {
+  (void)user;
+  meter_fail(failure->message);
 }
 
 static rt_websocket *make(
-    rt_websocket_open_fn open, rt_websocket_message_fn message, rt_websocket_close_fn close) {
+    rt_opened_fn open, rt_websocket_message_fn message, rt_closed_fn close) {
   rt_websocket *made;
   check(rt_websocket_new(loop, task.url, &made));
   bool is_deflate = task_is("deflate") || task_is("greet");
@@ -43,8 +43,8 @@ static void stop(void) {
 
 // MARK: Receiving
 
-static void go(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void go(const rt_opened *opened, void *user) {
+  (void)opened;
   meter_start();
   check(rt_websocket_send_text(user, "go", 2));
 }
@@ -84,8 +84,8 @@ static void send_more(void *user) {
   }
 }
 
-static void begin_sending(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void begin_sending(const rt_opened *opened, void *user) {
+  (void)opened;
   meter_start();
   send_more(user);
 }
@@ -112,8 +112,8 @@ static void ask(void) {
   check(rt_websocket_send_binary(socket_, payload, task.size));
 }
 
-static void begin_echo(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions, (void)user;
+static void begin_echo(const rt_opened *opened, void *user) {
+  (void)opened, (void)user;
   meter_start();
   ask();
 }
@@ -133,22 +133,19 @@ static void echo(void) {
 
 // MARK: Connecting
 
-static void close_at_once(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions;
+static void close_at_once(const rt_opened *opened, void *user) {
+  (void)opened;
   check(rt_websocket_close(user, 1000, NULL));
 }
 
-static void next_connection(
-    uint16_t code, const char *reason, size_t length, bool clean, void *user);
+static void next_connection(const rt_closed *closed, void *user);
 
 static void connect_once(void) {
   check(rt_websocket_start(make(close_at_once, NULL, next_connection)));
 }
 
-static void next_connection(
-    uint16_t code, const char *reason, size_t length, bool clean, void *user) {
-  (void)code, (void)reason, (void)length;
-  if (!clean) meter_fail("a connection was not closed in order");
+static void next_connection(const rt_closed *closed, void *user) {
+  if (!closed->clean) meter_fail("a connection was not closed in order");
   rt_websocket_free(user);
   if (++meter.messages == task.count) return stop();
   connect_once();
@@ -162,7 +159,7 @@ static void connect_in_turn(void) {
 
 // MARK: Idle. One after the other: it is the memory that counts.
 
-static void opened(const char *subprotocol, const char *extensions, void *user);
+static void opened(const rt_opened *view, void *user);
 static void greeted(rt_message_kind kind, const uint8_t *data, size_t length, void *user);
 
 static void open_next(void) {
@@ -178,8 +175,8 @@ static void open_next(void) {
   check(rt_websocket_start(next));
 }
 
-static void opened(const char *subprotocol, const char *extensions, void *user) {
-  (void)subprotocol, (void)extensions, (void)user;
+static void opened(const rt_opened *view, void *user) {
+  (void)view, (void)user;
   if (open_count > 1) meter.messages++;
   open_next();
 }

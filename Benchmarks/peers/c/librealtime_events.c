@@ -9,21 +9,16 @@ static void check(rt_status status) {
   if (status != RT_OK) meter_fail(rt_last_error());
 }
 
-static void on_event(
-    const char *id, size_t id_length, const char *event, size_t event_length, const char *data,
-    size_t data_length, bool had_id, void *user) {
-  (void)id, (void)id_length, (void)event, (void)event_length, (void)had_id;
-  if (!meter_message(data, data_length)) return;
+static void on_event(const rt_event *event, void *user) {
+  if (!meter_message(event->data, event->data_length)) return;
   meter_stop();
   check(rt_eventsource_close(user));
   check(rt_loop_stop(loop));
 }
 
-static void on_error(
-    rt_status status, const char *message, int32_t http_status, bool fatal, int64_t retry_in_ms,
-    uint32_t attempt, void *user) {
-  (void)status, (void)http_status, (void)fatal, (void)retry_in_ms, (void)attempt, (void)user;
-  meter_fail(message);
+static void on_error(const rt_failure *failure, void *user) {
+  (void)user;
+  meter_fail(failure->message);
 }
 
 int main(int argc, char **argv) {

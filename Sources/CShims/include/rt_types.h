@@ -3,7 +3,146 @@
 #ifndef RT_TYPES_H
 #define RT_TYPES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/// What a server answered when it opened a connection, and by which connection. Since 0.1.
+typedef struct rt_opened {
+  /// The size of the struct in the library that made it.
+  size_t struct_bytes;
+  /// The answer's status: 101 to a WebSocket, 200 to an event stream. 0 for a long poll whose first
+  /// request the server holds without an answer.
+  int32_t http_status;
+  /// 10, 11, 20 or 30 for HTTP/1.0, 1.1, 2 and 3; 0 without an answer.
+  int32_t http_version;
+  /// The reason of the status line, as the server sent it; "" without.
+  const char *http_reason;
+  /// The answer's headers: "Name: value" lines, each ended by LF, in the order they came.
+  const char *headers;
+  /// Their length in bytes.
+  size_t headers_length;
+  /// The subprotocol that the server selected; "" for none.
+  const char *subprotocol;
+  /// The answer's Sec-WebSocket-Extensions; "" for none.
+  const char *extensions;
+  /// The other end of the connection, which a proxy is where there is one: "192.0.2.1:443",
+  /// "[::1]:443" or the path of a Unix socket.
+  const char *remote_address;
+  /// This end of it, in the same form.
+  const char *local_address;
+  /// The version of TLS, such as "TLSv1.3"; "" without TLS.
+  const char *tls_version;
+  /// The cipher suite, such as "TLS_AES_256_GCM_SHA384"; "" without TLS.
+  const char *tls_cipher;
+  /// Of a Spreadbot connection: the `rt_spreadbot_transport` that it is connected by; 0 otherwise.
+  int32_t transport;
+  /// Of a Spreadbot connection: whether it continues behind the last id, so that nothing is
+  /// missing. False when there was no id, and it begins wherever the server begins.
+  bool resumed;
+} rt_opened;
+
+/// What went wrong, and what follows from it. Since 0.1.
+typedef struct rt_failure {
+  /// The size of the struct in the library that made it.
+  size_t struct_bytes;
+  /// What went wrong: an `rt_status`.
+  int32_t status;
+  /// The status of the answer, the server's or that of a proxy in its place; 0 without an answer.
+  int32_t http_status;
+  /// A sentence that names host and cause.
+  const char *message;
+  /// The reason of the answer's status line, as it was sent; "" without.
+  const char *http_reason;
+  /// The answer's headers: "Name: value" lines, each ended by LF, in the order they came.
+  const char *headers;
+  /// Their length in bytes.
+  size_t headers_length;
+  /// The beginning of the answer's body, which often explains the refusal: what came of it within
+  /// two seconds, at most 64 KiB, decoded from its content coding.
+  const uint8_t *body;
+  /// Its length in bytes.
+  size_t body_length;
+  /// The time until the next attempt; -1 when there is none, or when it waits for a network or for
+  /// credentials.
+  int64_t retry_in_ms;
+  /// The number of the next attempt, from 1 since the last connection that was stable; 0 for none.
+  uint32_t attempt;
+  /// The operating system's error, an `errno`; 0 for none.
+  int32_t system_error;
+  /// Of a Spreadbot connection: the `rt_spreadbot_transport` that failed; 0 otherwise.
+  int32_t transport;
+  /// Whether this is the end. Otherwise another attempt follows, or the connection lasts.
+  bool fatal;
+  /// Of a WebSocket: the peer's close code, or 1006 without a close frame. 0 otherwise.
+  uint16_t close_code;
+  /// Of a WebSocket: the reason in the peer's close frame, UTF-8.
+  const char *close_reason;
+  /// Its length in bytes.
+  size_t close_reason_length;
+} rt_failure;
+
+/// How a connection ended. Since 0.1.
+typedef struct rt_closed {
+  /// The size of the struct in the library that made it.
+  size_t struct_bytes;
+  /// RT_OK when it was closed by the caller or, in order, by the peer; otherwise the failure that
+  /// ended it, an `rt_status`.
+  int32_t status;
+  /// Of a WebSocket: the peer's close code, 1005 when its close frame had none, 1006 when there was
+  /// no close frame; after a failure of the peer's the code that was sent to it. 0 otherwise.
+  uint16_t code;
+  /// Of a WebSocket: both close frames were exchanged.
+  bool clean;
+  /// A sentence about the failure; "" without.
+  const char *message;
+  /// Of a WebSocket: the reason in the peer's close frame, UTF-8.
+  const char *reason;
+  /// Its length in bytes.
+  size_t reason_length;
+} rt_closed;
+
+/// A message of an event source, a long poll or a Spreadbot connection. Since 0.1.
+typedef struct rt_event {
+  /// The size of the struct in the library that made it.
+  size_t struct_bytes;
+  /// How far the messages have come: the last event id, which stays until another comes. UTF-8; ""
+  /// before the first.
+  const char *id;
+  /// Its length in bytes.
+  size_t id_length;
+  /// What the server named the event, UTF-8. Without a name: "message" of an event source, the path
+  /// of `rt_spreadbot_establish`, "" of a long poll.
+  const char *event;
+  /// Its length in bytes.
+  size_t event_length;
+  /// The message; UTF-8 of an event source. Of a Spreadbot connection no NUL follows it.
+  const char *data;
+  /// Its length in bytes.
+  size_t data_length;
+  /// Of a long poll: the answer's content type; "" when the server did not say, and otherwise.
+  const char *content_type;
+  /// Whether this message has an id of its own. Of the parts of a long poll's multipart answer only
+  /// the last one has.
+  bool had_id;
+} rt_event;
+
+typedef struct rt_rest_response rt_rest_response;
+
+/// How a send of a Spreadbot connection ended. Since 0.1.
+typedef struct rt_spreadbot_sent {
+  /// The size of the struct in the library that made it.
+  size_t struct_bytes;
+  /// What the send returned.
+  uint64_t number;
+  /// RT_OK when the server has it. RT_ERROR_CONNECTION_LOST says that it was written to a
+  /// connection that was lost before the server confirmed it: it may have arrived, or not.
+  int32_t status;
+  /// A sentence about the failure; "" without.
+  const char *message;
+  /// The answer to a POST; NULL for a message by the WebSocket, and where no answer came.
+  rt_rest_response *response;
+} rt_spreadbot_sent;
 
 /// One message of a batch. Since 0.1.
 typedef struct rt_message {

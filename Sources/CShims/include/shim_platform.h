@@ -144,6 +144,11 @@ bool shim_curl_was_reused(CURL *easy);
 int shim_curl_http_version(CURL *easy);
 /// The errno of the last failure to connect; 0 for none.
 int shim_curl_os_error(CURL *easy);
+/// The two ends of a connected socket, each "192.0.2.1:443", "[::1]:443" or the path of a Unix
+/// socket; "" for none.
+void shim_socket_addresses(int socket, char *remote, char *local, size_t size);
+/// The same of the connection that a transfer is on; "" for a Unix socket.
+void shim_curl_addresses(CURL *easy, char *remote, char *local, size_t size);
 /// TCP has connected, and TLS has not.
 bool shim_curl_awaits_tls(CURL *easy);
 /// What a proxy answered to CONNECT; 0 for nothing.

@@ -53,6 +53,9 @@ typedef struct shim_tls_guard {
                   int bits, int number, void *other, void *user);
   /// The peer closed the connection without close_notify (RFC 8446 §6.1, RFC 5246 §7.2.1).
   bool is_cut;
+  /// What the handshake agreed on, in OpenSSL's words ("TLSv1.3", "TLS_AES_256_GCM_SHA384"); NULL
+  /// before.
+  const char *version, *cipher;
 } shim_tls_guard;
 
 /// Bytes that one connection may receive in one turn. 29,000 empty frames of HTTP/2 fit into them:

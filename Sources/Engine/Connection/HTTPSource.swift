@@ -32,6 +32,11 @@ protocol HTTPSource: HTTPTransferOwner, TimerTarget, ReachabilityObserver, Senda
     func dropHandlers()
     /// The transfer has begun.
     func transferBegan()
+    /// An answer has come.
+    /// - Parameters:
+    ///   - body: of one that refuses the beginning, and no more of it comes; nil of another one.
+    ///   - start: when its request could go out.
+    func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted start: Instant?)
     /// It is over; nil for an answer that came whole.
     func transferEnded(_ failure: HTTPFailure?)
     /// Drops what there is of an attempt.
@@ -45,8 +50,10 @@ protocol HTTPSource: HTTPTransferOwner, TimerTarget, ReachabilityObserver, Senda
 /// What an HTTP source keeps between its calls.
 struct HTTPSourceUpkeep {
     var reachability: Reachability?
-    /// The head that asked for credentials.
-    var refused: ResponseHead?
+    /// An answer that refuses, while its body comes.
+    var refusal: HTTPRefusal?
+    /// The answer that asked for credentials.
+    var refused: HTTPResponse?
     /// In a handler where options may be changed.
     var mayReconfigure = false
     /// The last connection may be dead: HTTP/2 would go on using it.
@@ -158,17 +165,58 @@ extension HTTPSource {
         tell(failure)
     }
 
+    // MARK: Answers
+
+    func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
+        guard transfer === self.transfer, !isClosed else { return }
+        guard session?.refuses(head) == true else {
+            return answered(head, body: nil, requestStarted: transfer.requestStarted)
+        }
+        upkeep.refusal = HTTPRefusal(head, transfer.requestStarted, now: Loop.now())
+        // A pause holds back what is delivered, not the reason why nothing is.
+        transfer.pause(false)
+        updateTimer()
+    }
+
+    /// What the open handler is told.
+    /// - Parameter head: of the answer that opened it.
+    func opened(_ head: ResponseHead?) -> Opened {
+        var opened = transfer?.opened(head) ?? Opened()
+        if opened.remoteAddress.isEmpty {
+            opened.remoteAddress = configuration.network.unixSocket ?? ""
+        }
+        return opened
+    }
+
+    /// Takes bytes of the body of an answer that refuses.
+    /// - Returns: false when there is no such answer.
+    func takeRefusal(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let refusal = upkeep.refusal else { return false }
+        refusal.take(bytes)
+        if refusal.isFull { _ = endRefusal() }
+        return true
+    }
+
+    /// Judges an answer that refuses by what has come of it.
+    /// - Returns: false when there is none.
+    func endRefusal() -> Bool {
+        guard let refusal = upkeep.refusal else { return false }
+        upkeep.refusal = nil
+        answered(refusal.head, body: refusal.body, requestStarted: refusal.requestStarted)
+        return true
+    }
+
     // MARK: Credentials
 
-    func askCredentials(_ head: ResponseHead) {
+    func askCredentials(_ response: HTTPResponse) {
         dropTransfer()
-        upkeep.refused = head
+        upkeep.refused = response
         updateTimer()
         // Before it is asked: another thread may have them before it has answered.
         options.awaitCredentials()
         do {
             let answer = try reconfiguring {
-                try handlers.credentials?(HTTPResponse(head, body: [])) ?? .none
+                try handlers.credentials?(response) ?? .none
             }
             guard session?.isAuthorizing == true, !isClosed else { return }
             switch answer {
@@ -188,11 +236,11 @@ extension HTTPSource {
     }
 
     private func refuseCredentials(because cause: RealtimeError? = nil) {
-        guard session?.isAuthorizing == true, let head = upkeep.refused else { return }
+        guard session?.isAuthorizing == true, let response = upkeep.refused else { return }
         upkeep.refused = nil
         _ = options.take()
-        let failure = cause.map { session?.fail($0, status: head.status) }
-        if let failure = failure ?? session?.unauthorized(head) { tell(failure) }
+        let failure = cause.map { session?.fail($0, status: response.status) }
+        if let failure = failure ?? session?.unauthorized(response) { tell(failure) }
     }
 
     func authorize() {

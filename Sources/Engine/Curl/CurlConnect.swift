@@ -176,7 +176,7 @@ final class CurlConnect: CurlUser {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
         // The loop may be gone before its connections.
-        guard isOpen else { return .failed("the loop was freed", isTLS: false) }
+        guard isOpen else { return .failed("the loop was freed", isTLS: false, systemError: 0) }
         // One TLS record a call: fill the buffer, since epoll does not see what OpenSSL holds.
         var total = 0
         multi.tls.pointee.number &+= 1
@@ -198,7 +198,8 @@ final class CurlConnect: CurlUser {
             guard let lowest = shim_tls_lowest(tls.pointee.guard) else { return .wouldBlock }
             shim_tls_judge(lowest)
             guard lowest.pointee.is_flood else { return .wouldBlock }
-            return .failed(CurlFailure.flood(on: way).message, isTLS: false)
+            return .failed(
+                CurlFailure.flood(on: way).message, isTLS: false, systemError: 0)
         }
         return .bytes(total, isDrained: total < buffer.count)
     }
@@ -208,7 +209,8 @@ final class CurlConnect: CurlUser {
     private func readFailure(_ result: CURLcode) -> StreamRead {
         let detail = String(cString: errorText)
         let cause = detail.isEmpty ? String(cString: curl_easy_strerror(result)) : detail
-        return .failed(cause, isTLS: strstr(errorText, "SSL routines") != nil)
+        let isTLS = strstr(errorText, "SSL routines") != nil
+        return .failed(cause, isTLS: isTLS, systemError: 0)
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {

@@ -31,10 +31,12 @@ enum CurlFailure {
             let code = connectingCode(result, isProxied: way.proxyURL != nil)
             let status = Int(shim_curl_connect_status(easy))
             if code == .proxy, status >= 300 { return refusal(status, on: way) }
+            let systemError = result == CURLE_COULDNT_CONNECT ? shim_curl_os_error(easy) : 0
             let why =
                 code == .timeout && awaitsTLS(easy, way)
-                ? silentTLS : reason(result, cause, code, shim_curl_os_error(easy), way)
-            return RealtimeError(code, "cannot connect to \(way): \(why)")
+                ? silentTLS : reason(result, cause, code, systemError, way)
+            return RealtimeError(
+                code, "cannot connect to \(way): \(why)", systemError: systemError)
         }
         let code = exchangeCode(result, errorText)
         let what =

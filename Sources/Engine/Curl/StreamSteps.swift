@@ -6,7 +6,7 @@ enum StreamRead {
     /// The peer ended the stream.
     case end
     /// Broken; `isTLS` when the TLS library found fault, or was told of one by an alert.
-    case failed(String, isTLS: Bool)
+    case failed(String, isTLS: Bool, systemError: Int32)
 }
 
 /// What a write says.

@@ -38,6 +38,7 @@ extension EventSourceConnection: HTTPSource {
     func dropTransfer() {
         transfer?.close()
         transfer = nil
+        upkeep.refusal = nil
         attemptNumber += 1
         bytesHeard = 0
         hasDispatched = false
@@ -57,10 +58,9 @@ extension EventSourceConnection: HTTPSource {
 
     // MARK: HTTPTransferOwner
 
-    func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer, !isClosed else { return }
+    func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted: Instant?) {
         let answer = session?.received(
-            head, canAuthorize: handlers.credentials != nil, now: Loop.now(),
+            head, body: body ?? [], canAuthorize: handlers.credentials != nil, now: Loop.now(),
             wallClock: Loop.wallClock(), random: randomFraction())
         switch answer {
         case nil: return
@@ -69,11 +69,11 @@ extension EventSourceConnection: HTTPSource {
             publish { $0.origin = session?.origin ?? "" }
             log(.info, "\(configuration.url.displayName): the event stream is open")
             updateTimer()
-            handlers.open?()
+            if let open = handlers.open { open(opened(head)) }
         case .again:
             Log.write(.debug, "redirected by \(head.status)")
             send()
-        case .unauthorized: askCredentials(head)
+        case .unauthorized: askCredentials(HTTPResponse(head, body: body ?? []))
         case .failed(let failure):
             dropTransfer()
             tell(failure)
@@ -81,7 +81,7 @@ extension EventSourceConnection: HTTPSource {
     }
 
     func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer else { return }
+        guard transfer === self.transfer, !takeRefusal(body) else { return }
         if configuration.idleTimeout > .zero {
             bytesHeard = transfer.bytesReceived
             session?.received(now: Loop.now())
@@ -103,7 +103,7 @@ extension EventSourceConnection: HTTPSource {
     }
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer else { return }
+        guard transfer === self.transfer, !endRefusal() else { return }
         if held.isEmpty {
             transferEnded(failure)
         } else {
@@ -208,7 +208,8 @@ extension EventSourceConnection: HTTPSource {
     // MARK: Time
 
     func updateTimer() {
-        let times = [session?.wakeUp, unstored.untold == nil ? nil : unstored.due].compactMap { $0 }
+        let next = upkeep.refusal?.deadline ?? session?.wakeUp
+        let times = [next, unstored.untold == nil ? nil : unstored.due].compactMap { $0 }
         if let next = times.min() {
             loop.arm(timer, self, at: next)
         } else {
@@ -219,6 +220,10 @@ extension EventSourceConnection: HTTPSource {
     func timeReached(_ now: Instant) {
         guard !isClosed else { return }
         if unstored.untold != nil, now >= unstored.due { tellID() }
+        if let refusal = upkeep.refusal {
+            if now < refusal.deadline || !endRefusal() { updateTimer() }
+            return
+        }
         hearBytes(now)
         let event = session?.timeReached(
             now, requestStarted: transfer?.requestStarted, random: randomFraction())
@@ -255,7 +260,7 @@ extension EventSourceConnection: HTTPSource {
         _ = isPauseNoted.exchange(false, ordering: .acquiringAndReleasing)
         session?.setPaused(!mayDeliver, now: Loop.now())
         updateTimer()
-        guard transfer != nil else { return }
+        guard transfer != nil, upkeep.refusal == nil else { return }
         if mayDeliver {
             readHeld()
             if mayDeliver { transfer?.pause(false) }

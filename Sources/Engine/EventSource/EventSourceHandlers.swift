@@ -9,7 +9,7 @@ package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     /// Called with one event, whose texts are valid until it returns.
     package typealias Event = (StreamEvent) -> Void
 
-    package var open: (() -> Void)?
+    package var open: ((Opened) -> Void)?
     /// Events of the type "message", named or not.
     package var message: Event?
     /// Every event, after those who listen to its type.

@@ -212,7 +212,9 @@ struct EventIDStore {
     }
 
     private func failure(_ fault: String) -> RealtimeError {
-        RealtimeError(
-            .store, "the id file \(path) \(fault): \(String(cString: strerror(errno)))")
+        let cause = errno
+        return RealtimeError(
+            .store, "the id file \(path) \(fault): \(String(cString: strerror(cause)))",
+            systemError: cause)
     }
 }

@@ -326,6 +326,9 @@ extension OutboxStorage {
     }
 
     private static func failure(_ path: String, _ fault: String) -> RealtimeError {
-        RealtimeError(.store, "the outbox \(path) \(fault): \(String(cString: strerror(errno)))")
+        let cause = errno
+        return RealtimeError(
+            .store, "the outbox \(path) \(fault): \(String(cString: strerror(cause)))",
+            systemError: cause)
     }
 }

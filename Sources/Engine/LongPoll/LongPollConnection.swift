@@ -30,6 +30,8 @@ package final class LongPollConnection: @unchecked Sendable {
     /// What is being delivered, or waits for the end of a pause.
     @exclusivity(unchecked) var delivery: LongPollDelivery?
     var isDelivering = false
+    /// What the open handler is to be told, until it is.
+    var opening: Shared<Opened>?
     /// `restart` was called while an answer was being delivered.
     var restartsAfterDelivery = false
     /// Messages of the answer that were told.

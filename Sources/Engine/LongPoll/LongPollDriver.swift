@@ -26,6 +26,7 @@ extension LongPollConnection: HTTPSource {
     func dropTransfer() {
         transfer?.close()
         transfer = nil
+        upkeep.refusal = nil
         body.removeAll(keeping: LongPollConnection.keptStorage)
     }
 
@@ -34,20 +35,21 @@ extension LongPollConnection: HTTPSource {
 
     // MARK: HTTPTransferOwner
 
-    func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer, !isClosed else { return }
+    func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted: Instant?) {
         let answer = session?.received(
-            head, requestStarted: transfer.requestStarted,
+            head, body: body ?? [], requestStarted: requestStarted,
             canAuthorize: handlers.credentials != nil, now: Loop.now())
         switch answer {
         case nil: return
         case .read:
-            if session?.keepsBody == false { transfer.stopDecoding() }
+            if body != nil { return transferEnded(nil) }
+            noteOpening(head)
+            if session?.keepsBody == false { transfer?.stopDecoding() }
             updateTimer()
         case .again:
             Log.write(.debug, "redirected by \(head.status)")
             send()
-        case .unauthorized: askCredentials(head)
+        case .unauthorized: askCredentials(HTTPResponse(head, body: body ?? []))
         case .failed(let failure):
             dropTransfer()
             tell(failure)
@@ -55,7 +57,7 @@ extension LongPollConnection: HTTPSource {
     }
 
     func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer, let session else { return }
+        guard transfer === self.transfer, !takeRefusal(bytes), let session else { return }
         do throws(RealtimeError) {
             let goesOn = try self.session?.received(bytes, now: Loop.now()) ?? false
             if session.keepsBody { body.append(bytes) }
@@ -68,7 +70,7 @@ extension LongPollConnection: HTTPSource {
     }
 
     func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer else { return }
+        guard transfer === self.transfer, !endRefusal() else { return }
         transferEnded(failure)
     }
 
@@ -96,7 +98,15 @@ extension LongPollConnection: HTTPSource {
         setState(state)
         guard state == .open, before != .open else { return }
         log(.info, "\(configuration.url.displayName): the server answers polls")
-        handlers.open?()
+        let opened = opening.take()
+        handlers.open?(opened?.value ?? Opened())
+    }
+
+    /// Keeps what the open handler is told when the answer has proved good.
+    /// - Parameter head: nil for a poll that is held without an answer.
+    private func noteOpening(_ head: ResponseHead?) {
+        guard state != .open, handlers.open != nil else { return }
+        opening = Shared(opened(head))
     }
 
     // MARK: Messages
@@ -185,7 +195,7 @@ extension LongPollConnection: HTTPSource {
     // MARK: Time
 
     func updateTimer() {
-        if let next = session?.wakeUp {
+        if let next = upkeep.refusal?.deadline ?? session?.wakeUp {
             loop.arm(timer, self, at: next)
         } else {
             loop.disarm(timer)
@@ -194,6 +204,10 @@ extension LongPollConnection: HTTPSource {
 
     func timeReached(_ now: Instant) {
         guard !isClosed else { return }
+        if let refusal = upkeep.refusal {
+            if now < refusal.deadline || !endRefusal() { updateTimer() }
+            return
+        }
         // What has come in time is in time, however long its decoding takes.
         if transfer?.hasCome == true { session?.noteProgress(now) }
         let before = session?.state
@@ -203,6 +217,7 @@ extension LongPollConnection: HTTPSource {
         case nil, .nothing: updateTimer()
         case .begin: attempt()
         case .held:
+            noteOpening(nil)
             dropConnection()
             updateTimer()
             noteState(before)

@@ -20,7 +20,7 @@ package struct LongPollMessage {
 package struct LongPollHandlers: HTTPSourceHandlers, @unchecked Sendable {
     /// The server answers, or has held a poll for its time: for the first time or again after a
     /// failure.
-    package var open: (() -> Void)?
+    package var open: ((Opened) -> Void)?
     package var message: ((LongPollMessage) -> Void)?
     package var error: ((HTTPSourceFailure) -> Void)?
     /// Failures too, before `error`.

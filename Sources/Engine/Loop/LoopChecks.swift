@@ -23,6 +23,7 @@ extension Loop {
     }
 
     static func systemError(_ what: String, _ code: Int32) -> RealtimeError {
-        RealtimeError(.system, "\(what): \(String(cString: strerror(code))) (errno \(code))")
+        let cause = String(cString: strerror(code))
+        return RealtimeError(.system, "\(what): \(cause) (errno \(code))", systemError: code)
     }
 }

@@ -136,7 +136,9 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         case .opened(let transport, let resumed):
             let how = resumed ? ", behind the last id" : ""
             Log.write(.info, "\(name): connected by \(transport.name)\(how)")
-            handlers.open?(transport, resumed)
+            let opened = leg?.opened ?? Opened()
+            leg?.opened = nil
+            handlers.open?(transport, resumed, opened)
         case .transport(let transport): handlers.transport?(transport)
         case .failed(let failure):
             Log.write(failure.isFatal ? .error : .warning, failure.line)
@@ -215,8 +217,9 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         probe = nil
     }
 
-    private func legOpened(_ leg: SpreadbotLeg) {
+    private func legOpened(_ leg: SpreadbotLeg, _ opened: Opened) {
         guard leg === self.leg else { return }
+        leg.opened = opened
         session.opened(leg.number, now: Loop.now())
         act()
     }
@@ -250,22 +253,23 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         _ handlers: inout WebSocketHandlers, _ leg: SpreadbotLeg,
         _ connection: WebSocketConnection
     ) {
-        handlers.open = { [self] subprotocol, _ in
-            leg.hasMeta = subprotocol == SpreadbotFrame.subprotocol
-            legOpened(leg)
+        handlers.open = { [self] opened in
+            leg.hasMeta = opened.subprotocol == SpreadbotFrame.subprotocol
+            legOpened(leg, opened)
         }
         handlers.message = { [self] kind, bytes in receive(frame: bytes, kind, leg) }
-        handlers.error = { leg.failure = $0 }
+        handlers.failed = { leg.failure = $0.error }
         handlers.drained = { [self] in drained(leg) }
-        handlers.close = { [self, unowned connection] code, reason, isClean in
+        handlers.close = { [self, unowned connection] end in
             guard leg === self.leg else { return }
+            let code = end.code
             if session.state == .disconnected {
                 // One of its own may have crossed ours.
                 session.closed(
-                    leg.number, isClean: isClean && code == .normal, written: leg.written)
+                    leg.number, isClean: end.isClean && code == .normal, written: leg.written)
                 return act()
             }
-            let said = reason.isEmpty ? "" : ": \(reason.quoted(upTo: 60))"
+            let said = end.reason.isEmpty ? "" : ": \(end.reason.quoted(upTo: 60))"
             let closed = RealtimeError(
                 .connectionLost,
                 "\(configuration.base.displayName) closed the WebSocket with \(code)\(said)")
@@ -279,7 +283,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     }
 
     private func setHandlers(_ handlers: inout EventSourceHandlers, _ leg: SpreadbotLeg) {
-        handlers.open = { [self] in legOpened(leg) }
+        handlers.open = { [self] in legOpened(leg, $0) }
         handlers.sink = { [self] event in
             let isNamed = !event.type.elementsEqual("message".utf8)
             // An id in a block of its own is that of the next event.
@@ -293,7 +297,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     }
 
     private func setHandlers(_ handlers: inout LongPollHandlers, _ leg: SpreadbotLeg) {
-        handlers.open = { [self] in legOpened(leg) }
+        handlers.open = { [self] in legOpened(leg, $0) }
         handlers.request = { [self] _ in
             guard leg === self.leg, leg.accessToken != session.accessToken,
                 case .poll(let poll) = leg.kind
@@ -333,14 +337,14 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
             let connection = try configuration.makeWebSocket(attempt, on: loop)
             let probe = SpreadbotLeg(attempt, .webSocket(connection))
             try connection.setHandlers {
-                $0.open = { [self] _, _ in
+                $0.open = { [self] _ in
                     guard probe === self.probe else { return }
                     probe.hasOpened = true
                     try? connection.close(code: 1000, reason: "")
                     makeRoom()
                 }
-                $0.error = { probe.failure = $0 }
-                $0.close = { [self] _, _, _ in
+                $0.failed = { probe.failure = $0.error }
+                $0.close = { [self] _ in
                     guard probe === self.probe, !probe.hasOpened else { return }
                     let status = probe.failure?.response?.status
                     session.probeEnded(

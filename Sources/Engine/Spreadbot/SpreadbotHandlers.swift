@@ -28,7 +28,7 @@ package struct SpreadbotSent {
 /// C interface promise that theirs bear it, Swift's are Sendable.
 package struct SpreadbotHandlers: @unchecked Sendable {
     /// It is connected; resumed behind the last id, or from wherever the server begins.
-    package var open: ((_ transport: SpreadbotTransport, _ resumed: Bool) -> Void)?
+    package var open: ((_ transport: SpreadbotTransport, _ resumed: Bool, Opened) -> Void)?
     /// Another leg is in use; nil when none is any more.
     package var transport: ((SpreadbotTransport?) -> Void)?
     package var message: ((SpreadbotMessage) -> Void)?

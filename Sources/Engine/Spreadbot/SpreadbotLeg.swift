@@ -19,6 +19,8 @@ final class SpreadbotLeg {
     var failure: RealtimeError?
     /// Of a probe: the server has answered as a WebSocket.
     var hasOpened = false
+    /// What the open handler is told, until it is.
+    var opened: Opened?
     /// Frames carry headers, by Nchan's subprotocol.
     var hasMeta = false
     /// The frame that a ping is owed behind, since none was sent in a pause.

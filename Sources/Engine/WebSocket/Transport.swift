@@ -1,5 +1,6 @@
 import CShims
 import Glibc
+import Wire
 
 /// A connected byte stream: a plain socket of our own, or TLS through libcurl. Non-blocking.
 struct Transport {
@@ -21,7 +22,8 @@ struct Transport {
         if count > 0 { return .bytes(count, isDrained: count < buffer.count) }
         if count == 0 { return .end }
         if errno == EAGAIN || errno == EINTR { return .wouldBlock }
-        return .failed(String(cString: strerror(errno)), isTLS: false)
+        let cause = errno
+        return .failed(String(cString: strerror(cause)), isTLS: false, systemError: cause)
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
@@ -30,6 +32,15 @@ struct Transport {
         if count >= 0 { return .bytes(count) }
         if errno == EAGAIN || errno == EINTR { return .wouldBlock }
         return .failed
+    }
+
+    /// What is told of the connection.
+    /// - Parameter isSecure: TLS is spoken to the server, and not to a proxy alone.
+    func opened(isSecure: Bool) -> Opened {
+        var opened = Opened()
+        opened.setAddresses { shim_socket_addresses(descriptor, $0, $1, $2) }
+        if isSecure { opened.setTLS(curl?.tlsGuard) }
+        return opened
     }
 
     func close() {

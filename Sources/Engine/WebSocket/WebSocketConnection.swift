@@ -75,6 +75,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     @exclusivity(unchecked) var attempt: Shared<WebSocketAttempt>?
     /// Why the connection, or the attempt, failed.
     var lastError: RealtimeError?
+    /// It was not reported to the user.
+    @exclusivity(unchecked) var owesFailure = false
     /// Nil when the first connection is the last.
     var reconnection: Reconnection?
     /// Who says whether an attempt makes sense; nil for the loop's own, once one is to follow.

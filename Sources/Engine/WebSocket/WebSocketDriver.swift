@@ -192,12 +192,11 @@ extension WebSocketConnection {
     /// What users want to know, unless a Spreadbot connection tells them.
     func log(_ line: @autoclosure () -> String) { Log.write(isLeg ? .debug : .info, line()) }
 
-    /// Reports a failure; the close callback follows with `finish`.
+    /// Notes a failure, which `finish` reports with what follows from it.
     func report(_ error: RealtimeError) {
         log(error.message)
         lastError = error
-        if mayTell, let response = error.response { handlers.refused?(response) }
-        if mayTell { handlers.error?(error) }
+        owesFailure = mayTell
     }
 
     func fail(_ error: RealtimeError) {
@@ -221,7 +220,17 @@ extension WebSocketConnection {
         } else if lastError == nil {
             log("\(currentURL.displayName) closed before it was open")
         }
-        if mayCall { handlers.close?(how.code, how.reason, how.isClean) }
+        let error = owesFailure ? lastError : nil
+        owesFailure = false
+        if mayCall, let error {
+            handlers.failed?(
+                WebSocketFailure(error: error, code: how.code, reason: how.reason, isFatal: true))
+        }
+        if mayCall {
+            handlers.close?(
+                WebSocketEnd(
+                    code: how.code, reason: how.reason, isClean: how.isClean, error: error))
+        }
         ending = nil
         scheduleTurn()
     }

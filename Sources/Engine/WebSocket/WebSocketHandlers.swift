@@ -1,11 +1,33 @@
 package import CShims
 package import Wire
 
+/// Why a connection was lost or was not made, and what follows.
+package struct WebSocketFailure {
+    /// `.closed` when the peer closed it in order, and another attempt follows.
+    package let error: RealtimeError
+    package let code: CloseCode
+    package let reason: String
+    /// Until the next attempt; nil when there is none, or when it waits for a network.
+    package var retryIn: Duration?
+    /// The number of the next attempt; 0 for none.
+    package var attempt = 0
+    package let isFatal: Bool
+}
+
+/// How a connection ended.
+package struct WebSocketEnd {
+    package let code: CloseCode
+    package let reason: String
+    /// Both close frames were exchanged.
+    package let isClean: Bool
+    /// What was reported before; nil for an end in order.
+    package let error: RealtimeError?
+}
+
 /// What a WebSocket tells its user. All are called on the loop's thread, one at a time; bytes and
 /// pointers are valid until the handler returns.
 package struct WebSocketHandlers {
-    /// The subprotocol the server selected and its Sec-WebSocket-Extensions, "" without.
-    package var open: ((_ subprotocol: String, _ extensions: String) -> Void)?
+    package var open: ((Opened) -> Void)?
     package var message: ((MessageKind, UnsafeRawBufferPointer) -> Void)?
     /// All messages of one read: a base pointer, and offsets from it. Takes the place of `message`.
     package var messages: ((UnsafeRawPointer, UnsafeBufferPointer<rt_message>) -> Void)?
@@ -14,19 +36,17 @@ package struct WebSocketHandlers {
         (
             (MessageKind, UnsafeRawBufferPointer, _ isFirst: Bool, _ isLast: Bool) -> Void
         )?
-    package var error: ((RealtimeError) -> Void)?
-    package var close: ((CloseCode, _ reason: String, _ isClean: Bool) -> Void)?
+    package var failed: ((WebSocketFailure) -> Void)?
+    /// The last one.
+    package var close: ((WebSocketEnd) -> Void)?
 
     /// Those that many connections have none of, in memory of their own.
     private final class Rare {
         init(copying other: Rare? = nil) {
             guard let other else { return }
-            (refused, lost, reconnect) = (other.refused, other.lost, other.reconnect)
-            (drained, pong) = (other.drained, other.pong)
+            (reconnect, drained, pong) = (other.reconnect, other.drained, other.pong)
         }
 
-        var refused: ((HTTPResponse) -> Void)?
-        var lost: ((CloseCode, _ reason: String, _ delay: Duration?, _ attempt: Int) -> Void)?
         var reconnect: ((_ attempt: Int) throws -> Bool)?
         var drained: (() -> Void)?
         var pong: ((_ roundTrip: Duration) -> Void)?
@@ -41,17 +61,6 @@ package struct WebSocketHandlers {
         return copy
     }
 
-    /// The server answered the handshake with another status; `error` follows.
-    package var refused: ((HTTPResponse) -> Void)? {
-        get { rare?.refused }
-        set { own().refused = newValue }
-    }
-    /// The connection is lost or was not made, and another attempt of this number follows after
-    /// the delay; nil when there is a network again.
-    package var lost: ((CloseCode, _ reason: String, _ delay: Duration?, _ attempt: Int) -> Void)? {
-        get { rare?.lost }
-        set { own().lost = newValue }
-    }
     /// An attempt of this number begins now, unless this says false or throws; options may be
     /// changed here.
     package var reconnect: ((_ attempt: Int) throws -> Bool)? {

@@ -101,7 +101,7 @@ extension WebSocketConnection {
             case .head(let head, let used):
                 if head.status == 101 {
                     let outcome = try handshaking.handshake.verify(head)
-                    opened(transport, outcome)
+                    opened(transport, outcome, head)
                     return used
                 }
                 if try attempt?.value.follows(head, configuration) ?? false {
@@ -136,7 +136,9 @@ extension WebSocketConnection {
                 by: currentURL, HTTPResponse(refused.head, body: refused.body.bytes)))
     }
 
-    private func opened(_ transport: Transport, _ outcome: ClientHandshake.Outcome) {
+    private func opened(
+        _ transport: Transport, _ outcome: ClientHandshake.Outcome, _ head: ResponseHead
+    ) {
         var configuration = configuration
         configuration.url = currentURL
         configuration.deliversPieces = handlers.piece != nil
@@ -157,7 +159,14 @@ extension WebSocketConnection {
         reconnection?.opened(now: Loop.now())
         log("\(currentURL.displayName) is open")
         if isPaused { session.pointee.setPaused(true, now: Loop.now()) }
-        if mayCall { handlers.open?(outcome.subprotocol, outcome.extensions) }
+        if mayCall, let open = handlers.open {
+            var opened = transport.opened(isSecure: configuration.url.isSecure)
+            opened.response = HTTPResponse(head, body: [])
+            opened.httpVersion = 10 + head.minorVersion
+            opened.subprotocol = outcome.subprotocol
+            opened.extensions = outcome.extensions
+            open(opened)
+        }
         sendKept()
     }
 

@@ -41,7 +41,7 @@ extension WebSocketConnection {
                 if isDrained { return }
             case .wouldBlock: return
             case .end: return ended(nil)
-            case .failed(let why, let isTLS): return ended(why, isTLS: isTLS)
+            case .failed(let why, let isTLS, let number): return ended(why, isTLS: isTLS, number)
             }
         }
         // epoll tells again of bytes in the socket, not of those in the TLS library.
@@ -73,7 +73,7 @@ extension WebSocketConnection {
             return isDrained ? 0 : count
         case .wouldBlock: return 0
         case .end: ended(nil)
-        case .failed(let why, let isTLS): ended(why, isTLS: isTLS)
+        case .failed(let why, let isTLS, let number): ended(why, isTLS: isTLS, number)
         }
         return 0
     }
@@ -342,7 +342,7 @@ extension WebSocketConnection {
     }
 
     /// The peer ended the stream.
-    private func ended(_ why: String?, isTLS: Bool = false) {
+    private func ended(_ why: String?, isTLS: Bool = false, _ systemError: Int32 = 0) {
         let name = currentURL.displayName
         let cause = why.map { ": \($0)" } ?? ""
         switch phase {
@@ -350,14 +350,16 @@ extension WebSocketConnection {
             fail(
                 RealtimeError(
                     isTLS ? .tls : .connectionLost,
-                    "\(name) ended the connection during the handshake\(cause)"))
+                    "\(name) ended the connection during the handshake\(cause)",
+                    systemError: systemError))
         case .open:
             if let ending { return finish(ending) }
             if session?.pointee.state == .open {
                 report(
                     RealtimeError(
                         .connectionLost,
-                        "\(name) ended the connection without a closing handshake\(cause)"))
+                        "\(name) ended the connection without a closing handshake\(cause)",
+                        systemError: systemError))
             }
             finish(Ending(code: .abnormal, reason: "", isClean: false))
         case .refused: failRefused()

@@ -44,8 +44,20 @@ extension WebSocketConnection {
             "\(configuration.url.displayName): attempt \(attempt) "
                 + (delay.map(\.fromNow) ?? "when there is a network again")
                 + (lastError == nil ? ", after a close with \(how.code)" : ""))
-        if mayCall { handlers.lost?(how.code, how.reason, delay, attempt) }
+        owesFailure = false
+        if mayCall, let failed = handlers.failed {
+            failed(
+                WebSocketFailure(
+                    error: lastError ?? closed(how), code: how.code, reason: how.reason,
+                    retryIn: delay, attempt: attempt, isFatal: false))
+        }
         updateTimer()
+    }
+
+    private func closed(_ how: Ending) -> RealtimeError {
+        let reason = how.reason.isEmpty ? "" : ": \(how.reason.quoted(upTo: 60))"
+        return RealtimeError(
+            .closed, "\(currentURL.displayName) closed the WebSocket with \(how.code)\(reason)")
     }
 
     /// The one given, or the loop's own; nil where there is none, and every host counts as

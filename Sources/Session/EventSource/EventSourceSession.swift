@@ -145,12 +145,24 @@ package struct EventSourceSession: HTTPSourceSession {
         }
     }
 
-    /// An answer's head has come.
+    /// Whether an answer opens no stream, so that its body, which may say why, is read first.
+    package func refuses(_ head: ResponseHead) -> Bool {
+        guard case .connecting = phase else { return false }
+        return !Redirects.follows(head, configuration.redirects)
+            && !(head.status == 200 && EventSourceSession.isEventStream(head))
+    }
+
+    private static func isEventStream(_ head: ResponseHead) -> Bool {
+        MediaType(head.values("Content-Type").first ?? "")?.matches("text/event-stream") == true
+    }
+
+    /// An answer has come: its head, and of one that opens no stream the beginning of its body.
     /// - Parameters:
     ///   - canAuthorize: the caller gives credentials when it is asked.
     ///   - wallClock: seconds since 1970, for Retry-After.
     package mutating func received(
-        _ head: ResponseHead, canAuthorize: Bool, now: Instant, wallClock: Int64, random: Double
+        _ head: ResponseHead, body: [UInt8] = [], canAuthorize: Bool, now: Instant,
+        wallClock: Int64, random: Double
     ) -> Answer {
         guard case .connecting = phase else { return .again }
         let origin = configuration.url
@@ -165,14 +177,14 @@ package struct EventSourceSession: HTTPSourceSession {
         }
         switch head.status {
         case 200:
-            let type = head.values("Content-Type").first ?? ""
-            guard MediaType(type)?.matches("text/event-stream") == true else {
+            guard EventSourceSession.isEventStream(head) else {
+                let type = head.values("Content-Type").first ?? ""
                 let given = type.isEmpty ? "none" : type.quoted(upTo: 60)
                 return .failed(
                     fail(
                         .contentType,
                         "\(name) answered with the content type \(given), text/event-stream is"
-                            + " expected", head))
+                            + " expected", head, body))
             }
             phase = .open
             attempts.opened(now: now)
@@ -180,7 +192,7 @@ package struct EventSourceSession: HTTPSourceSession {
             return .open
         case 204:
             return .failed(
-                fail(.noContent, "\(name) answered 204: it wants no more requests", head))
+                fail(.noContent, "\(name) answered 204: it wants no more requests", head, []))
         case 401 where canAuthorize && attempts.mayAskForCredentials(),
             407 where canAuthorize && attempts.mayAskForCredentials():
             phase = .authorizing
@@ -188,9 +200,11 @@ package struct EventSourceSession: HTTPSourceSession {
         case let status where configuration.retryStatuses.contains(status):
             let asked = Attempts.asked(by: head, wallClock: wallClock)
             return .failed(
-                end(refusal(head), status: status, now: now, random: random, asked: asked))
+                end(
+                    refusal(HTTPResponse(head, body: body)), status: status, now: now,
+                    random: random, asked: asked))
         default:
-            return .failed(fail(refusal(head), status: head.status))
+            return .failed(fail(refusal(HTTPResponse(head, body: body)), status: head.status))
         }
     }
 
@@ -201,19 +215,6 @@ package struct EventSourceSession: HTTPSourceSession {
     package mutating func authorized(_ configuration: EventSourceConfiguration, now: Instant) {
         self.configuration = configuration
         connect(now)
-    }
-
-    /// The caller has no credentials to give.
-    package mutating func unauthorized(_ head: ResponseHead) -> HTTPSourceFailure {
-        fail(refusal(head), status: head.status)
-    }
-
-    private func refusal(_ head: ResponseHead) -> RealtimeError {
-        let reason = head.reason.isEmpty ? "" : " " + head.reason.quoted(upTo: 60)
-        let who = head.proxy.map { "the proxy \($0), asked for \(name)," } ?? name
-        return RealtimeError(
-            .httpStatus, "\(who) answered \(head.status)\(reason)",
-            response: HTTPResponse(head, body: []))
     }
 
     /// Bytes of the stream have come, comments too.
@@ -263,10 +264,10 @@ package struct EventSourceSession: HTTPSourceSession {
     }
 
     private mutating func fail(
-        _ code: RealtimeError.Code, _ message: String, _ head: ResponseHead
+        _ code: RealtimeError.Code, _ message: String, _ head: ResponseHead, _ body: [UInt8]
     ) -> HTTPSourceFailure {
         fail(
-            RealtimeError(code, message, response: HTTPResponse(head, body: [])),
+            RealtimeError(code, message, response: HTTPResponse(head, body: body)),
             status: head.status)
     }
 

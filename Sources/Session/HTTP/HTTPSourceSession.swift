@@ -17,14 +17,30 @@ package protocol HTTPSourceSession: Sendable {
     /// - Parameter random: uniform in [0, 1).
     mutating func setOnline(_ online: Bool, now: Instant, random: Double)
 
+    /// Whether an answer refuses, so that its body, which may say why, is read first.
+    func refuses(_ head: ResponseHead) -> Bool
     /// Whether it waits for credentials.
     var isAuthorizing: Bool { get }
     /// They are in the configuration now.
     mutating func authorized(_ configuration: Configuration, now: Instant)
-    /// There are none.
-    mutating func unauthorized(_ head: ResponseHead) -> HTTPSourceFailure
     /// Ends it for good.
     mutating func fail(_ error: RealtimeError, status: Int) -> HTTPSourceFailure
+}
+
+extension HTTPSourceSession {
+    /// The caller has no credentials to give.
+    package mutating func unauthorized(_ response: HTTPResponse) -> HTTPSourceFailure {
+        fail(refusal(response), status: response.status)
+    }
+
+    /// An answer that is not what was asked for.
+    func refusal(_ response: HTTPResponse) -> RealtimeError {
+        let name = request.url.displayName
+        let reason = response.reason.isEmpty ? "" : " " + response.reason.quoted(upTo: 60)
+        let who = response.proxy.map { "the proxy \($0), asked for \(name)," } ?? name
+        return RealtimeError(
+            .httpStatus, "\(who) answered \(response.status)\(reason)", response: response)
+    }
 }
 
 package protocol HTTPSourceConfiguration: Sendable {

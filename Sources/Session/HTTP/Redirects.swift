@@ -43,6 +43,11 @@ package struct Redirects: Sendable {
 
     package init() {}
 
+    /// Whether an answer is a redirect, and such ones are followed.
+    package static func follows(_ head: ResponseHead, _ rules: Rules) -> Bool {
+        rules.maximum > 0 && statuses.contains(head.status)
+    }
+
     /// Follows a redirect, if the answer is one and they are followed.
     /// - Parameters:
     ///   - url: where the answer came from; becomes the next place.
@@ -54,7 +59,7 @@ package struct Redirects: Sendable {
         _ head: ResponseHead, _ url: inout HTTPURL, _ fields: inout [HeaderField],
         from origin: HTTPURL, _ rules: Rules
     ) throws(RealtimeError) -> Bool {
-        guard rules.maximum > 0, Redirects.statuses.contains(head.status) else { return false }
+        guard Redirects.follows(head, rules) else { return false }
         let name = url.displayName
         guard hops < rules.maximum else {
             throw RealtimeError(

@@ -64,6 +64,8 @@ package struct LongPollSession: HTTPSourceSession {
     package private(set) var request: HTTPRequest
     private var cursor: LongPollCursor
     private var head: ResponseHead?
+    /// The beginning of a body that says why the server refuses.
+    private var refusedBody: [UInt8] = []
     private var attempts: Attempts
     /// Empty answers of 200 in a row that came at once (L8).
     private var hastyAnswers = 0
@@ -137,12 +139,22 @@ package struct LongPollSession: HTTPSourceSession {
         }
     }
 
+    /// Whether an answer is for the caller as a failure, so that its body, which may say why, is
+    /// read before `received`.
+    package func refuses(_ head: ResponseHead) -> Bool {
+        guard case .polling = phase else { return false }
+        return ![200, 204, 304, 408].contains(head.status)
+            && !Redirects.follows(head, configuration.redirects)
+    }
+
     /// An answer's head has come.
     /// - Parameters:
+    ///   - body: of one that refuses, the beginning.
     ///   - requestStarted: when the request could go out.
     ///   - canAuthorize: the caller gives credentials when it is asked.
     package mutating func received(
-        _ head: ResponseHead, requestStarted: Instant?, canAuthorize: Bool, now: Instant
+        _ head: ResponseHead, body: [UInt8] = [], requestStarted: Instant?, canAuthorize: Bool,
+        now: Instant
     ) -> Answer {
         guard case .polling(let begun, _) = phase else { return .again }
         do throws(RealtimeError) {
@@ -169,6 +181,7 @@ package struct LongPollSession: HTTPSourceSession {
             return .failed(fail(error, status: 200))
         }
         self.head = head
+        refusedBody = body
         bodyBytes = 0
         burst.beginAnswer()
         phase = .reading(start: requestStarted ?? begun, last: now)
@@ -181,11 +194,6 @@ package struct LongPollSession: HTTPSourceSession {
     package mutating func authorized(_ configuration: LongPollConfiguration, now: Instant) {
         self.configuration = configuration
         makeRequest(now)
-    }
-
-    /// The caller has no credentials to give.
-    package mutating func unauthorized(_ head: ResponseHead) -> HTTPSourceFailure {
-        fail(refusal(head), status: head.status)
     }
 
     /// Whether the body that comes is for the caller, and is to be kept.
@@ -223,6 +231,9 @@ package struct LongPollSession: HTTPSourceSession {
             return .failed(retry(error, status: error.proxyRefusal, now: now, random: random))
         }
         guard let head, case .reading(let start, _) = phase else { return .nothing }
+        let body = refusedBody
+        refusedBody = []
+        func answer() -> HTTPResponse { HTTPResponse(head, body: body) }
         switch head.status {
         case 200:
             isGood = true
@@ -240,26 +251,23 @@ package struct LongPollSession: HTTPSourceSession {
             pollAgain(start, held: now - start, now)
         case 504 where !isHasty(now - start) || !configuration.countsGatewayTimeouts:
             pollAgain(start, held: now - start, now)
-        case 410 where !configuration.failsWhenGone:
+        case 410:
+            let gone = RealtimeError(
+                .gone, "\(name) answered 410: what was polled is gone", response: answer())
+            guard !configuration.failsWhenGone else {
+                return .failed(fail(gone, status: 410))
+            }
             cursor = LongPollCursor()
             wait(until: now + configuration.interval)
-            let gone = RealtimeError(
-                .gone, "\(name) answered 410: what was polled is gone",
-                response: HTTPResponse(head, body: []))
             return .failed(
                 HTTPSourceFailure(
                     error: gone, status: 410, retryIn: configuration.interval, attempt: attempt))
-        case 410:
-            return .failed(
-                fail(
-                    RealtimeError(
-                        .gone, "\(name) answered 410: what was polled is gone",
-                        response: HTTPResponse(head, body: [])), status: 410))
         case 429, 500, 502, 503, 504:
             let asked = Attempts.asked(by: head, wallClock: wallClock)
             return .failed(
-                retry(refusal(head), status: head.status, now: now, random: random, asked: asked))
-        default: return .failed(fail(refusal(head), status: head.status))
+                retry(
+                    refusal(answer()), status: head.status, now: now, random: random, asked: asked))
+        default: return .failed(fail(refusal(answer()), status: head.status))
         }
         return .nothing
     }
@@ -327,14 +335,6 @@ package struct LongPollSession: HTTPSourceSession {
     private mutating func wait(until due: Instant) {
         attempts.schedule(at: due)
         phase = .waiting
-    }
-
-    private func refusal(_ head: ResponseHead) -> RealtimeError {
-        let reason = head.reason.isEmpty ? "" : " " + head.reason.quoted(upTo: 60)
-        let who = head.proxy.map { "the proxy \($0), asked for \(name)," } ?? name
-        return RealtimeError(
-            .httpStatus, "\(who) answered \(head.status)\(reason)",
-            response: HTTPResponse(head, body: []))
     }
 
     /// It ends for good.

@@ -143,7 +143,8 @@ package struct Attempts: Sendable {
         RealtimeError(
             .reconnectsExhausted,
             "\(backoff.configuration.attemptLimit) reconnects in a row did not hold (\(option));"
-                + " the last: \(last.message)")
+                + " the last: \(last.message)",
+            response: last.response, systemError: last.systemError)
     }
 
     // MARK: Time and the network

@@ -14,7 +14,7 @@ func run(_ url: String, count: Int?, id: String?) async throws {
     options.lastEventID = id
     options.retryStatuses = EventSource.Options.resilient
     let source = try EventSource(url, options: options)
-    source.onOpen { complain("the stream is open") }
+    source.onOpen { _ in complain("the stream is open") }
     source.onError { event in
         guard let delay = event.retryIn else { return }
         complain("\(event.error); attempt \(event.attempt) in \(delay)")

@@ -15,7 +15,7 @@ func run(_ base: String, _ path: String, count: Int?, id: String) async throws {
     config.accessToken = getenv("TOKEN").map { String(cString: $0) } ?? ""
     config.lastEventID = id
     let spreadbot = try Spreadbot(config: config)
-    spreadbot.onOpen { transport, resumed in
+    spreadbot.onOpen { transport, resumed, _ in
         complain("by \(transport)\(resumed ? ", behind the last id" : "")")
     }
     spreadbot.onError { event in

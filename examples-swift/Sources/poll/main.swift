@@ -14,7 +14,7 @@ func run(_ url: String, count: Int?, id: String) async throws {
     var options = LongPoll.Options()
     options.lastEventID = id
     let poll = try LongPoll(url, options: options)
-    poll.onOpen { complain("the server answers") }
+    poll.onOpen { _ in complain("the server answers") }
     poll.onError { event in
         guard let delay = event.retryIn else { return }
         complain("\(event.error); attempt \(event.attempt) in \(delay)")

@@ -178,7 +178,7 @@ final class EventClient {
             send()
         } else {
             world.count("credentials refused")
-            tell(session.unauthorized(head), least: .zero)
+            tell(session.unauthorized(HTTPResponse(head, body: [])), least: .zero)
         }
     }
 

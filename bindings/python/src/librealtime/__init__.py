@@ -28,7 +28,7 @@ from ._core.log import set_log_level
 from ._core.network import Network
 from ._core.reachability import Reachability
 from ._core.reconnect import Attempt, Lost, process_exception
-from ._core.response import Headers, Response
+from ._core.response import Headers, Opened, Response
 from ._core.statistics import LoopStatistics, Statistics
 from ._rest.asyncio_client import RESTClient
 from ._rest.response import RESTResponse
@@ -107,6 +107,7 @@ __all__ = [
     "LoopStatistics",
     "Lost",
     "Network",
+    "Opened",
     "PollMessage",
     "ProtocolError",
     "ProxyError",

@@ -2,7 +2,7 @@
 
 Names are those of realtime.h, which says what each one does. A handle is an address
 (ctypes.c_void_p); memory that a callback receives with a length is an address, too,
-for ctypes.string_at: it may hold NUL bytes.
+for ctypes.string_at: it may hold NUL bytes. So is a view: for its from_address.
 """
 
 from __future__ import annotations
@@ -144,6 +144,160 @@ class rt_reachability_mode(IntEnum):  # noqa: N801
 rt_reachability_fn = ctypes.CFUNCTYPE(None, ctypes.c_bool, ctypes.c_void_p)
 
 
+class rt_opened(ctypes.Structure):  # noqa: N801
+    """What a server answered when it opened a connection, and by which connection."""
+
+    struct_bytes: int
+    http_status: int
+    http_version: int
+    http_reason: bytes
+    headers: int
+    headers_length: int
+    subprotocol: bytes
+    extensions: bytes
+    remote_address: bytes
+    local_address: bytes
+    tls_version: bytes
+    tls_cipher: bytes
+    transport: int
+    resumed: bool
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("http_status", ctypes.c_int32),
+        ("http_version", ctypes.c_int32),
+        ("http_reason", ctypes.c_char_p),
+        ("headers", ctypes.c_void_p),
+        ("headers_length", ctypes.c_size_t),
+        ("subprotocol", ctypes.c_char_p),
+        ("extensions", ctypes.c_char_p),
+        ("remote_address", ctypes.c_char_p),
+        ("local_address", ctypes.c_char_p),
+        ("tls_version", ctypes.c_char_p),
+        ("tls_cipher", ctypes.c_char_p),
+        ("transport", ctypes.c_int32),
+        ("resumed", ctypes.c_bool),
+    ]
+
+
+# (opened, user)
+rt_opened_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_failure(ctypes.Structure):  # noqa: N801
+    """What went wrong, and what follows from it."""
+
+    struct_bytes: int
+    status: int
+    http_status: int
+    message: bytes
+    http_reason: bytes
+    headers: int
+    headers_length: int
+    body: int
+    body_length: int
+    retry_in_ms: int
+    attempt: int
+    system_error: int
+    transport: int
+    fatal: bool
+    close_code: int
+    close_reason: int
+    close_reason_length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("status", ctypes.c_int32),
+        ("http_status", ctypes.c_int32),
+        ("message", ctypes.c_char_p),
+        ("http_reason", ctypes.c_char_p),
+        ("headers", ctypes.c_void_p),
+        ("headers_length", ctypes.c_size_t),
+        ("body", ctypes.c_void_p),
+        ("body_length", ctypes.c_size_t),
+        ("retry_in_ms", ctypes.c_int64),
+        ("attempt", ctypes.c_uint32),
+        ("system_error", ctypes.c_int32),
+        ("transport", ctypes.c_int32),
+        ("fatal", ctypes.c_bool),
+        ("close_code", ctypes.c_uint16),
+        ("close_reason", ctypes.c_void_p),
+        ("close_reason_length", ctypes.c_size_t),
+    ]
+
+
+# (failure, user)
+rt_failure_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_closed(ctypes.Structure):  # noqa: N801
+    """How a connection ended."""
+
+    struct_bytes: int
+    status: int
+    code: int
+    clean: bool
+    message: bytes
+    reason: int
+    reason_length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("status", ctypes.c_int32),
+        ("code", ctypes.c_uint16),
+        ("clean", ctypes.c_bool),
+        ("message", ctypes.c_char_p),
+        ("reason", ctypes.c_void_p),
+        ("reason_length", ctypes.c_size_t),
+    ]
+
+
+# (closed, user)
+rt_closed_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class rt_event(ctypes.Structure):  # noqa: N801
+    """A message of an event source, a long poll or a Spreadbot connection."""
+
+    struct_bytes: int
+    id: int
+    id_length: int
+    event: int
+    event_length: int
+    data: int
+    data_length: int
+    content_type: bytes
+    had_id: bool
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("id", ctypes.c_void_p),
+        ("id_length", ctypes.c_size_t),
+        ("event", ctypes.c_void_p),
+        ("event_length", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("data_length", ctypes.c_size_t),
+        ("content_type", ctypes.c_char_p),
+        ("had_id", ctypes.c_bool),
+    ]
+
+
+# (event, user)
+rt_event_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# (attempt, user)
+rt_attempt_fn = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint32, ctypes.c_void_p)
+
+
+class rt_credentials(IntEnum):  # noqa: N801
+    """Values of ``rt_credentials``, without the prefix of their C names."""
+
+    NONE = 0
+    READY = 1
+    LATER = 2
+
+
+# (refusal, user)
+rt_credentials_fn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+
 class rt_message_kind(IntEnum):  # noqa: N801
     """Values of ``rt_message_kind``, without the prefix of their C names."""
 
@@ -168,15 +322,6 @@ class rt_websocket_state(IntEnum):  # noqa: N801
     CLOSING = 3
     CLOSED = 4
     WAITING = 5
-
-
-# (subprotocol, extensions, user)
-rt_websocket_open_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_char_p,
-    ctypes.c_char_p,
-    ctypes.c_void_p,
-)
 
 
 # (kind, data, length, user)
@@ -226,59 +371,6 @@ rt_websocket_piece_fn = ctypes.CFUNCTYPE(
 )
 
 
-# (status, message, user)
-rt_websocket_error_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_int32,
-    ctypes.c_char_p,
-    ctypes.c_void_p,
-)
-
-
-# (http_status, reason, headers, headers_length, body, body_length, user)
-rt_websocket_refused_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_int32,
-    ctypes.c_char_p,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_void_p,
-)
-
-
-# (code, reason, reason_length, delay_ms, attempt, user)
-rt_websocket_lost_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_uint16,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_int64,
-    ctypes.c_uint32,
-    ctypes.c_void_p,
-)
-
-
-# (attempt, user)
-rt_websocket_reconnect_fn = ctypes.CFUNCTYPE(
-    ctypes.c_bool,
-    ctypes.c_uint32,
-    ctypes.c_void_p,
-)
-
-
-# (code, reason, reason_length, clean, user)
-rt_websocket_close_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_uint16,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_bool,
-    ctypes.c_void_p,
-)
-
-
 # (user)
 rt_websocket_drained_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -323,32 +415,6 @@ class rt_eventsource_state(IntEnum):  # noqa: N801
     CLOSED = 2
 
 
-class rt_credentials(IntEnum):  # noqa: N801
-    """Values of ``rt_credentials``, without the prefix of their C names."""
-
-    NONE = 0
-    READY = 1
-    LATER = 2
-
-
-# (user)
-rt_eventsource_open_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-# (id, id_length, event, event_length, data, data_length, had_id, user)
-rt_eventsource_event_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_bool,
-    ctypes.c_void_p,
-)
-
-
 # (comment, length, user)
 rt_eventsource_comment_fn = ctypes.CFUNCTYPE(
     None,
@@ -360,35 +426,6 @@ rt_eventsource_comment_fn = ctypes.CFUNCTYPE(
 
 # (time_ms, user)
 rt_eventsource_retry_fn = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
-
-
-# (status, message, http_status, fatal, retry_in_ms, attempt, user)
-rt_eventsource_error_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_int32,
-    ctypes.c_char_p,
-    ctypes.c_int32,
-    ctypes.c_bool,
-    ctypes.c_int64,
-    ctypes.c_uint32,
-    ctypes.c_void_p,
-)
-
-
-# (attempt, user)
-rt_eventsource_request_fn = ctypes.CFUNCTYPE(
-    ctypes.c_bool,
-    ctypes.c_uint32,
-    ctypes.c_void_p,
-)
-
-
-# (http_status, user)
-rt_eventsource_credentials_fn = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_int32,
-    ctypes.c_void_p,
-)
 
 
 # (key, id, id_length, user)
@@ -425,52 +462,6 @@ class rt_longpoll_cursor(IntEnum):  # noqa: N801
     HEADER_ID = 1
     QUERY_ID = 2
     NONE = 3
-
-
-# (user)
-rt_longpoll_open_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-# (id, id_length, content_type, data, length, had_id, user)
-rt_longpoll_message_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_char_p,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_bool,
-    ctypes.c_void_p,
-)
-
-
-# (status, message, http_status, fatal, retry_in_ms, attempt, user)
-rt_longpoll_error_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_int32,
-    ctypes.c_char_p,
-    ctypes.c_int32,
-    ctypes.c_bool,
-    ctypes.c_int64,
-    ctypes.c_uint32,
-    ctypes.c_void_p,
-)
-
-
-# (attempt, user)
-rt_longpoll_request_fn = ctypes.CFUNCTYPE(
-    ctypes.c_bool,
-    ctypes.c_uint32,
-    ctypes.c_void_p,
-)
-
-
-# (http_status, user)
-rt_longpoll_credentials_fn = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_int32,
-    ctypes.c_void_p,
-)
 
 
 # (response, user)
@@ -568,45 +559,8 @@ class rt_spreadbot_transport(IntEnum):  # noqa: N801
     POLL = 3
 
 
-# (transport, resumed, user)
-rt_spreadbot_open_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_int32,
-    ctypes.c_bool,
-    ctypes.c_void_p,
-)
-
-
 # (transport, user)
 rt_spreadbot_transport_fn = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_void_p)
-
-
-# (id, id_length, event, event_length, data, length, had_id, user)
-rt_spreadbot_message_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_bool,
-    ctypes.c_void_p,
-)
-
-
-# (status, message, transport, http_status, fatal, retry_in_ms, attempt, user)
-rt_spreadbot_error_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_int32,
-    ctypes.c_char_p,
-    ctypes.c_int32,
-    ctypes.c_int32,
-    ctypes.c_bool,
-    ctypes.c_int64,
-    ctypes.c_uint32,
-    ctypes.c_void_p,
-)
 
 
 # (access_token, refresh_token, user)
@@ -618,24 +572,25 @@ rt_spreadbot_tokens_fn = ctypes.CFUNCTYPE(
 )
 
 
-# (number, status, message, response, user)
-rt_spreadbot_sent_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_uint64,
-    ctypes.c_int32,
-    ctypes.c_char_p,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
+class rt_spreadbot_sent(ctypes.Structure):  # noqa: N801
+    """How a send of a Spreadbot connection ended."""
+
+    struct_bytes: int
+    number: int
+    status: int
+    message: bytes
+    response: int | None
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("number", ctypes.c_uint64),
+        ("status", ctypes.c_int32),
+        ("message", ctypes.c_char_p),
+        ("response", ctypes.c_void_p),
+    ]
 
 
-# (status, message, user)
-rt_spreadbot_disconnected_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_int32,
-    ctypes.c_char_p,
-    ctypes.c_void_p,
-)
+# (sent, user)
+rt_spreadbot_sent_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 #: Argument types and result type of every exported function.
@@ -753,51 +708,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_websocket_free": ((ctypes.c_void_p,), None),
-    "rt_websocket_start": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_websocket_send_text": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_send_binary": (
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_send": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_int32,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_int32,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_begin_message": (
-        (ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_continue_message": (
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_end_message": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_websocket_ping": (
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_close": (
-        (ctypes.c_void_p, ctypes.c_uint16, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_pause": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_websocket_resume": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_websocket_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_websocket_get_statistics": (
-        (ctypes.c_void_p, ctypes.POINTER(rt_websocket_statistics), ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_buffered_bytes": ((ctypes.c_void_p,), ctypes.c_size_t),
-    "rt_websocket_round_trip_us": ((ctypes.c_void_p,), ctypes.c_int64),
     "rt_websocket_add_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -924,7 +834,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_websocket_on_open": (
-        (ctypes.c_void_p, rt_websocket_open_fn, ctypes.c_void_p, rt_destroy_fn),
+        (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
     "rt_websocket_on_message": (
@@ -940,23 +850,15 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_websocket_on_error": (
-        (ctypes.c_void_p, rt_websocket_error_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_on_refused": (
-        (ctypes.c_void_p, rt_websocket_refused_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_on_lost": (
-        (ctypes.c_void_p, rt_websocket_lost_fn, ctypes.c_void_p, rt_destroy_fn),
+        (ctypes.c_void_p, rt_failure_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
     "rt_websocket_on_reconnect": (
-        (ctypes.c_void_p, rt_websocket_reconnect_fn, ctypes.c_void_p, rt_destroy_fn),
+        (ctypes.c_void_p, rt_attempt_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
     "rt_websocket_on_close": (
-        (ctypes.c_void_p, rt_websocket_close_fn, ctypes.c_void_p, rt_destroy_fn),
+        (ctypes.c_void_p, rt_closed_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
     "rt_websocket_on_drained": (
@@ -967,119 +869,56 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, rt_websocket_pong_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
+    "rt_websocket_start": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_websocket_send_text": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_send_binary": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_send": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_int32,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int32,
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_begin_message": (
+        (ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_continue_message": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_end_message": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_websocket_ping": (
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_close": (
+        (ctypes.c_void_p, ctypes.c_uint16, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_pause": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_websocket_resume": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_websocket_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_websocket_get_statistics": (
+        (ctypes.c_void_p, ctypes.POINTER(rt_websocket_statistics), ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_buffered_bytes": ((ctypes.c_void_p,), ctypes.c_size_t),
+    "rt_websocket_round_trip_us": ((ctypes.c_void_p,), ctypes.c_int64),
     "rt_eventsource_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
     ),
     "rt_eventsource_free": ((ctypes.c_void_p,), None),
-    "rt_eventsource_start": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_eventsource_restart": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_eventsource_credentials_ready": (
-        (ctypes.c_void_p, ctypes.c_bool),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_close": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_eventsource_pause": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_eventsource_resume": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_eventsource_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_eventsource_get_url": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_get_last_event_id": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_get_origin": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_get_reconnection_time_ms": ((ctypes.c_void_p,), ctypes.c_int64),
-    "rt_eventsource_set_confirms_ids": (
-        (ctypes.c_void_p, ctypes.c_bool),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_confirm_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_eventsource_reset_stored_id": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_eventsource_on_open": (
-        (ctypes.c_void_p, rt_eventsource_open_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_on_message": (
-        (ctypes.c_void_p, rt_eventsource_event_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_on_any": (
-        (ctypes.c_void_p, rt_eventsource_event_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_on_comment": (
-        (ctypes.c_void_p, rt_eventsource_comment_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_on_retry": (
-        (ctypes.c_void_p, rt_eventsource_retry_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_on_error": (
-        (ctypes.c_void_p, rt_eventsource_error_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_on_request": (
-        (ctypes.c_void_p, rt_eventsource_request_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_on_credentials": (
-        (
-            ctypes.c_void_p,
-            rt_eventsource_credentials_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_on_store": (
-        (ctypes.c_void_p, rt_eventsource_store_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_add_listener": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            rt_eventsource_event_fn,
-            ctypes.c_void_p,
-            rt_destroy_fn,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_remove_listener": (
-        (ctypes.c_void_p, ctypes.c_uint64),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_remove_listeners": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_event_names": (
-        (ctypes.c_void_p, rt_eventsource_name_fn, ctypes.c_void_p),
-        ctypes.c_int32,
-    ),
     "rt_eventsource_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_eventsource_set_method": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_eventsource_set_body": (
@@ -1188,10 +1027,113 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
+    "rt_eventsource_on_open": (
+        (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_message": (
+        (ctypes.c_void_p, rt_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_any": (
+        (ctypes.c_void_p, rt_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_comment": (
+        (ctypes.c_void_p, rt_eventsource_comment_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_retry": (
+        (ctypes.c_void_p, rt_eventsource_retry_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_error": (
+        (ctypes.c_void_p, rt_failure_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_request": (
+        (ctypes.c_void_p, rt_attempt_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_credentials": (
+        (ctypes.c_void_p, rt_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_on_store": (
+        (ctypes.c_void_p, rt_eventsource_store_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_listener": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            rt_event_fn,
+            ctypes.c_void_p,
+            rt_destroy_fn,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_remove_listener": (
+        (ctypes.c_void_p, ctypes.c_uint64),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_remove_listeners": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_event_names": (
+        (ctypes.c_void_p, rt_eventsource_name_fn, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_start": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_restart": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_credentials_ready": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_close": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_pause": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_resume": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_get_url": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_get_last_event_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_get_origin": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_get_reconnection_time_ms": ((ctypes.c_void_p,), ctypes.c_int64),
+    "rt_eventsource_set_confirms_ids": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_confirm_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_eventsource_reset_stored_id": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventstream_parser_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
     "rt_eventstream_parser_free": ((ctypes.c_void_p,), None),
     "rt_eventstream_parser_on_event": (
-        (ctypes.c_void_p, rt_eventsource_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        (ctypes.c_void_p, rt_event_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
     ),
     "rt_eventstream_parser_on_comment": (
@@ -1242,51 +1184,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_longpoll_free": ((ctypes.c_void_p,), None),
-    "rt_longpoll_start": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_longpoll_restart": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_longpoll_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_longpoll_close": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_longpoll_pause": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_longpoll_resume": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_longpoll_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_longpoll_get_url": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_get_last_event_id": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_on_open": (
-        (ctypes.c_void_p, rt_longpoll_open_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_on_message": (
-        (ctypes.c_void_p, rt_longpoll_message_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_on_error": (
-        (ctypes.c_void_p, rt_longpoll_error_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_on_request": (
-        (ctypes.c_void_p, rt_longpoll_request_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_on_credentials": (
-        (ctypes.c_void_p, rt_longpoll_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
     "rt_longpoll_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_longpoll_set_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
@@ -1347,6 +1244,51 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_longpoll_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_longpoll_set_connect_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_open": (
+        (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_message": (
+        (ctypes.c_void_p, rt_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_error": (
+        (ctypes.c_void_p, rt_failure_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_request": (
+        (ctypes.c_void_p, rt_attempt_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_on_credentials": (
+        (ctypes.c_void_p, rt_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_start": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_restart": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_longpoll_close": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_pause": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_resume": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_longpoll_get_url": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_get_last_event_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
         ctypes.c_int32,
     ),
     "rt_rest_new": (
@@ -1534,106 +1476,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_spreadbot_free": ((ctypes.c_void_p,), None),
-    "rt_spreadbot_establish": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_spreadbot_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_spreadbot_send_text": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_send_binary": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_post": (
-        (
-            ctypes.c_void_p,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_uint64),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_cancel": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_spreadbot_set_tokens": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_new_rest": (
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_pause": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_spreadbot_resume": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_spreadbot_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_spreadbot_get_phase": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_spreadbot_get_transport": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_spreadbot_get_last_event_id": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_get_access_token": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_get_refresh_token": (
-        (
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_char),
-            ctypes.c_size_t,
-            ctypes.POINTER(ctypes.c_size_t),
-        ),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_on_open": (
-        (ctypes.c_void_p, rt_spreadbot_open_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_on_transport": (
-        (ctypes.c_void_p, rt_spreadbot_transport_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_on_message": (
-        (ctypes.c_void_p, rt_spreadbot_message_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_on_error": (
-        (ctypes.c_void_p, rt_spreadbot_error_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_on_tokens": (
-        (ctypes.c_void_p, rt_spreadbot_tokens_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_on_sent": (
-        (ctypes.c_void_p, rt_spreadbot_sent_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_on_disconnected": (
-        (ctypes.c_void_p, rt_spreadbot_disconnected_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
     "rt_spreadbot_set_transports": (
         (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.c_size_t),
         ctypes.c_int32,
@@ -1740,6 +1582,106 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_spreadbot_set_max_message_bytes": (
         (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_open": (
+        (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_transport": (
+        (ctypes.c_void_p, rt_spreadbot_transport_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_message": (
+        (ctypes.c_void_p, rt_event_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_error": (
+        (ctypes.c_void_p, rt_failure_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_tokens": (
+        (ctypes.c_void_p, rt_spreadbot_tokens_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_sent": (
+        (ctypes.c_void_p, rt_spreadbot_sent_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_on_disconnected": (
+        (ctypes.c_void_p, rt_closed_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_establish": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_spreadbot_disconnect": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_send_text": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_send_binary": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_post": (
+        (
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_cancel": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_spreadbot_set_tokens": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_new_rest": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_pause": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_resume": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_get_state": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_get_phase": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_get_transport": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_get_last_event_id": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_get_access_token": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_get_refresh_token": (
+        (
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_char),
+            ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_size_t),
+        ),
         ctypes.c_int32,
     ),
 }
@@ -1853,36 +1795,6 @@ class Library:
     rt_websocket_new: Callable[[Any, bytes | None, Any], int]
     # (websocket)
     rt_websocket_free: Callable[[Any], None]
-    # (websocket)
-    rt_websocket_start: Callable[[Any], int]
-    # (websocket, text, length)
-    rt_websocket_send_text: Callable[[Any, bytes | None, int], int]
-    # (websocket, data, length)
-    rt_websocket_send_binary: Callable[[Any, Any, int], int]
-    # (websocket, kind, data, length, compression)
-    rt_websocket_send: Callable[[Any, int, Any, int, int], int]
-    # (websocket, kind, compression)
-    rt_websocket_begin_message: Callable[[Any, int, int], int]
-    # (websocket, data, length)
-    rt_websocket_continue_message: Callable[[Any, Any, int], int]
-    # (websocket)
-    rt_websocket_end_message: Callable[[Any], int]
-    # (websocket, data, length)
-    rt_websocket_ping: Callable[[Any, Any, int], int]
-    # (websocket, code, reason)
-    rt_websocket_close: Callable[[Any, int, bytes | None], int]
-    # (websocket)
-    rt_websocket_pause: Callable[[Any], int]
-    # (websocket)
-    rt_websocket_resume: Callable[[Any], int]
-    # (websocket)
-    rt_websocket_get_state: Callable[[Any], int]
-    # (websocket, out, size)
-    rt_websocket_get_statistics: Callable[[Any, Any, int], int]
-    # (websocket)
-    rt_websocket_buffered_bytes: Callable[[Any], int]
-    # (websocket)
-    rt_websocket_round_trip_us: Callable[[Any], int]
     # (websocket, name, value)
     rt_websocket_add_header: Callable[[Any, bytes | None, bytes | None], int]
     # (websocket, name, value)
@@ -1970,10 +1882,6 @@ class Library:
     # (websocket, fn, user, destroy)
     rt_websocket_on_error: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
-    rt_websocket_on_refused: Callable[[Any, Any, Any, Any], int]
-    # (websocket, fn, user, destroy)
-    rt_websocket_on_lost: Callable[[Any, Any, Any, Any], int]
-    # (websocket, fn, user, destroy)
     rt_websocket_on_reconnect: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_close: Callable[[Any, Any, Any, Any], int]
@@ -1981,64 +1889,40 @@ class Library:
     rt_websocket_on_drained: Callable[[Any, Any, Any, Any], int]
     # (websocket, fn, user, destroy)
     rt_websocket_on_pong: Callable[[Any, Any, Any, Any], int]
+    # (websocket)
+    rt_websocket_start: Callable[[Any], int]
+    # (websocket, text, length)
+    rt_websocket_send_text: Callable[[Any, bytes | None, int], int]
+    # (websocket, data, length)
+    rt_websocket_send_binary: Callable[[Any, Any, int], int]
+    # (websocket, kind, data, length, compression)
+    rt_websocket_send: Callable[[Any, int, Any, int, int], int]
+    # (websocket, kind, compression)
+    rt_websocket_begin_message: Callable[[Any, int, int], int]
+    # (websocket, data, length)
+    rt_websocket_continue_message: Callable[[Any, Any, int], int]
+    # (websocket)
+    rt_websocket_end_message: Callable[[Any], int]
+    # (websocket, data, length)
+    rt_websocket_ping: Callable[[Any, Any, int], int]
+    # (websocket, code, reason)
+    rt_websocket_close: Callable[[Any, int, bytes | None], int]
+    # (websocket)
+    rt_websocket_pause: Callable[[Any], int]
+    # (websocket)
+    rt_websocket_resume: Callable[[Any], int]
+    # (websocket)
+    rt_websocket_get_state: Callable[[Any], int]
+    # (websocket, out, size)
+    rt_websocket_get_statistics: Callable[[Any, Any, int], int]
+    # (websocket)
+    rt_websocket_buffered_bytes: Callable[[Any], int]
+    # (websocket)
+    rt_websocket_round_trip_us: Callable[[Any], int]
     # (loop, url, out)
     rt_eventsource_new: Callable[[Any, bytes | None, Any], int]
     # (eventsource)
     rt_eventsource_free: Callable[[Any], None]
-    # (eventsource)
-    rt_eventsource_start: Callable[[Any], int]
-    # (eventsource)
-    rt_eventsource_restart: Callable[[Any], int]
-    # (eventsource, fresh)
-    rt_eventsource_credentials_ready: Callable[[Any, bool], int]
-    # (eventsource)
-    rt_eventsource_close: Callable[[Any], int]
-    # (eventsource)
-    rt_eventsource_pause: Callable[[Any], int]
-    # (eventsource)
-    rt_eventsource_resume: Callable[[Any], int]
-    # (eventsource)
-    rt_eventsource_get_state: Callable[[Any], int]
-    # (eventsource, buffer, size, out_length)
-    rt_eventsource_get_url: Callable[[Any, Any, int, Any], int]
-    # (eventsource, buffer, size, out_length)
-    rt_eventsource_get_last_event_id: Callable[[Any, Any, int, Any], int]
-    # (eventsource, buffer, size, out_length)
-    rt_eventsource_get_origin: Callable[[Any, Any, int, Any], int]
-    # (eventsource)
-    rt_eventsource_get_reconnection_time_ms: Callable[[Any], int]
-    # (eventsource, enabled)
-    rt_eventsource_set_confirms_ids: Callable[[Any, bool], int]
-    # (eventsource, id)
-    rt_eventsource_confirm_id: Callable[[Any, bytes | None], int]
-    # (eventsource)
-    rt_eventsource_reset_stored_id: Callable[[Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_open: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_message: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_any: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_comment: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_retry: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_error: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_request: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_credentials: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, fn, user, destroy)
-    rt_eventsource_on_store: Callable[[Any, Any, Any, Any], int]
-    # (eventsource, event, fn, user, destroy, out)
-    rt_eventsource_add_listener: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
-    # (eventsource, listener)
-    rt_eventsource_remove_listener: Callable[[Any, int], int]
-    # (eventsource, event)
-    rt_eventsource_remove_listeners: Callable[[Any, bytes | None], int]
-    # (eventsource, fn, user)
-    rt_eventsource_event_names: Callable[[Any, Any, Any], int]
     # (eventsource, url)
     rt_eventsource_set_url: Callable[[Any, bytes | None], int]
     # (eventsource, method)
@@ -2105,6 +1989,60 @@ class Library:
     rt_eventsource_set_max_event_bytes: Callable[[Any, int], int]
     # (eventsource, bytes)
     rt_eventsource_set_max_name_bytes: Callable[[Any, int], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_open: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_message: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_any: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_comment: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_retry: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_error: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_request: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_credentials: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, fn, user, destroy)
+    rt_eventsource_on_store: Callable[[Any, Any, Any, Any], int]
+    # (eventsource, event, fn, user, destroy, out)
+    rt_eventsource_add_listener: Callable[[Any, bytes | None, Any, Any, Any, Any], int]
+    # (eventsource, listener)
+    rt_eventsource_remove_listener: Callable[[Any, int], int]
+    # (eventsource, event)
+    rt_eventsource_remove_listeners: Callable[[Any, bytes | None], int]
+    # (eventsource, fn, user)
+    rt_eventsource_event_names: Callable[[Any, Any, Any], int]
+    # (eventsource)
+    rt_eventsource_start: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_restart: Callable[[Any], int]
+    # (eventsource, fresh)
+    rt_eventsource_credentials_ready: Callable[[Any, bool], int]
+    # (eventsource)
+    rt_eventsource_close: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_pause: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_resume: Callable[[Any], int]
+    # (eventsource)
+    rt_eventsource_get_state: Callable[[Any], int]
+    # (eventsource, buffer, size, out_length)
+    rt_eventsource_get_url: Callable[[Any, Any, int, Any], int]
+    # (eventsource, buffer, size, out_length)
+    rt_eventsource_get_last_event_id: Callable[[Any, Any, int, Any], int]
+    # (eventsource, buffer, size, out_length)
+    rt_eventsource_get_origin: Callable[[Any, Any, int, Any], int]
+    # (eventsource)
+    rt_eventsource_get_reconnection_time_ms: Callable[[Any], int]
+    # (eventsource, enabled)
+    rt_eventsource_set_confirms_ids: Callable[[Any, bool], int]
+    # (eventsource, id)
+    rt_eventsource_confirm_id: Callable[[Any, bytes | None], int]
+    # (eventsource)
+    rt_eventsource_reset_stored_id: Callable[[Any], int]
     # (out)
     rt_eventstream_parser_new: Callable[[Any], int]
     # (parser)
@@ -2137,34 +2075,6 @@ class Library:
     rt_longpoll_new: Callable[[Any, bytes | None, Any], int]
     # (longpoll)
     rt_longpoll_free: Callable[[Any], None]
-    # (longpoll)
-    rt_longpoll_start: Callable[[Any], int]
-    # (longpoll)
-    rt_longpoll_restart: Callable[[Any], int]
-    # (longpoll, fresh)
-    rt_longpoll_credentials_ready: Callable[[Any, bool], int]
-    # (longpoll)
-    rt_longpoll_close: Callable[[Any], int]
-    # (longpoll)
-    rt_longpoll_pause: Callable[[Any], int]
-    # (longpoll)
-    rt_longpoll_resume: Callable[[Any], int]
-    # (longpoll)
-    rt_longpoll_get_state: Callable[[Any], int]
-    # (longpoll, buffer, size, out_length)
-    rt_longpoll_get_url: Callable[[Any, Any, int, Any], int]
-    # (longpoll, buffer, size, out_length)
-    rt_longpoll_get_last_event_id: Callable[[Any, Any, int, Any], int]
-    # (longpoll, fn, user, destroy)
-    rt_longpoll_on_open: Callable[[Any, Any, Any, Any], int]
-    # (longpoll, fn, user, destroy)
-    rt_longpoll_on_message: Callable[[Any, Any, Any, Any], int]
-    # (longpoll, fn, user, destroy)
-    rt_longpoll_on_error: Callable[[Any, Any, Any, Any], int]
-    # (longpoll, fn, user, destroy)
-    rt_longpoll_on_request: Callable[[Any, Any, Any, Any], int]
-    # (longpoll, fn, user, destroy)
-    rt_longpoll_on_credentials: Callable[[Any, Any, Any, Any], int]
     # (longpoll, url)
     rt_longpoll_set_url: Callable[[Any, bytes | None], int]
     # (longpoll, name, value)
@@ -2211,6 +2121,34 @@ class Library:
     rt_longpoll_set_http2: Callable[[Any, bool], int]
     # (longpoll, time_ms)
     rt_longpoll_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_open: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_message: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_error: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_request: Callable[[Any, Any, Any, Any], int]
+    # (longpoll, fn, user, destroy)
+    rt_longpoll_on_credentials: Callable[[Any, Any, Any, Any], int]
+    # (longpoll)
+    rt_longpoll_start: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_restart: Callable[[Any], int]
+    # (longpoll, fresh)
+    rt_longpoll_credentials_ready: Callable[[Any, bool], int]
+    # (longpoll)
+    rt_longpoll_close: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_pause: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_resume: Callable[[Any], int]
+    # (longpoll)
+    rt_longpoll_get_state: Callable[[Any], int]
+    # (longpoll, buffer, size, out_length)
+    rt_longpoll_get_url: Callable[[Any, Any, int, Any], int]
+    # (longpoll, buffer, size, out_length)
+    rt_longpoll_get_last_event_id: Callable[[Any, Any, int, Any], int]
     # (loop, base_url, out)
     rt_rest_new: Callable[[Any, bytes | None, Any], int]
     # (rest)
@@ -2359,52 +2297,6 @@ class Library:
     rt_spreadbot_new: Callable[[Any, bytes | None, Any], int]
     # (spreadbot)
     rt_spreadbot_free: Callable[[Any], None]
-    # (spreadbot, path)
-    rt_spreadbot_establish: Callable[[Any, bytes | None], int]
-    # (spreadbot)
-    rt_spreadbot_disconnect: Callable[[Any], int]
-    # (spreadbot, text, length, out_number)
-    rt_spreadbot_send_text: Callable[[Any, bytes | None, int, Any], int]
-    # (spreadbot, data, length, out_number)
-    rt_spreadbot_send_binary: Callable[[Any, Any, int, Any], int]
-    # (spreadbot, path, content_type, data, length, out_number)
-    rt_spreadbot_post: Callable[[Any, bytes | None, bytes | None, Any, int, Any], int]
-    # (spreadbot, number)
-    rt_spreadbot_cancel: Callable[[Any, int], int]
-    # (spreadbot, access_token, refresh_token)
-    rt_spreadbot_set_tokens: Callable[[Any, bytes | None, bytes | None], int]
-    # (spreadbot, out)
-    rt_spreadbot_new_rest: Callable[[Any, Any], int]
-    # (spreadbot)
-    rt_spreadbot_pause: Callable[[Any], int]
-    # (spreadbot)
-    rt_spreadbot_resume: Callable[[Any], int]
-    # (spreadbot)
-    rt_spreadbot_get_state: Callable[[Any], int]
-    # (spreadbot)
-    rt_spreadbot_get_phase: Callable[[Any], int]
-    # (spreadbot)
-    rt_spreadbot_get_transport: Callable[[Any], int]
-    # (spreadbot, buffer, size, out_length)
-    rt_spreadbot_get_last_event_id: Callable[[Any, Any, int, Any], int]
-    # (spreadbot, buffer, size, out_length)
-    rt_spreadbot_get_access_token: Callable[[Any, Any, int, Any], int]
-    # (spreadbot, buffer, size, out_length)
-    rt_spreadbot_get_refresh_token: Callable[[Any, Any, int, Any], int]
-    # (spreadbot, fn, user, destroy)
-    rt_spreadbot_on_open: Callable[[Any, Any, Any, Any], int]
-    # (spreadbot, fn, user, destroy)
-    rt_spreadbot_on_transport: Callable[[Any, Any, Any, Any], int]
-    # (spreadbot, fn, user, destroy)
-    rt_spreadbot_on_message: Callable[[Any, Any, Any, Any], int]
-    # (spreadbot, fn, user, destroy)
-    rt_spreadbot_on_error: Callable[[Any, Any, Any, Any], int]
-    # (spreadbot, fn, user, destroy)
-    rt_spreadbot_on_tokens: Callable[[Any, Any, Any, Any], int]
-    # (spreadbot, fn, user, destroy)
-    rt_spreadbot_on_sent: Callable[[Any, Any, Any, Any], int]
-    # (spreadbot, fn, user, destroy)
-    rt_spreadbot_on_disconnected: Callable[[Any, Any, Any, Any], int]
     # (spreadbot, transports, count)
     rt_spreadbot_set_transports: Callable[[Any, Any, int], int]
     # (spreadbot, transport, url)
@@ -2471,6 +2363,52 @@ class Library:
     rt_spreadbot_set_queue_capacity: Callable[[Any, int], int]
     # (spreadbot, bytes)
     rt_spreadbot_set_max_message_bytes: Callable[[Any, int], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_open: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_transport: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_message: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_error: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_tokens: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_sent: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, fn, user, destroy)
+    rt_spreadbot_on_disconnected: Callable[[Any, Any, Any, Any], int]
+    # (spreadbot, path)
+    rt_spreadbot_establish: Callable[[Any, bytes | None], int]
+    # (spreadbot)
+    rt_spreadbot_disconnect: Callable[[Any], int]
+    # (spreadbot, text, length, out_number)
+    rt_spreadbot_send_text: Callable[[Any, bytes | None, int, Any], int]
+    # (spreadbot, data, length, out_number)
+    rt_spreadbot_send_binary: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, path, content_type, data, length, out_number)
+    rt_spreadbot_post: Callable[[Any, bytes | None, bytes | None, Any, int, Any], int]
+    # (spreadbot, number)
+    rt_spreadbot_cancel: Callable[[Any, int], int]
+    # (spreadbot, access_token, refresh_token)
+    rt_spreadbot_set_tokens: Callable[[Any, bytes | None, bytes | None], int]
+    # (spreadbot, out)
+    rt_spreadbot_new_rest: Callable[[Any, Any], int]
+    # (spreadbot)
+    rt_spreadbot_pause: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_resume: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_get_state: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_get_phase: Callable[[Any], int]
+    # (spreadbot)
+    rt_spreadbot_get_transport: Callable[[Any], int]
+    # (spreadbot, buffer, size, out_length)
+    rt_spreadbot_get_last_event_id: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, buffer, size, out_length)
+    rt_spreadbot_get_access_token: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, buffer, size, out_length)
+    rt_spreadbot_get_refresh_token: Callable[[Any, Any, int, Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .abi import rt_status
 from .loader import lib
 from .response import Response
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: Close codes of an end that is no failure: normal, going away, a close frame without a code.
 OK_CLOSE_CODES = frozenset((1000, 1001, 1005))
@@ -32,7 +35,13 @@ class RealtimeError(Exception):
     :ivar name: its name, for example ``RT_ERROR_CONNECT``.
     :ivar message: a sentence that names the culprit; control characters, which a server may have
         chosen, are spelt as escapes such as ``\\u{1b}``.
+    :ivar response: what the server, or a proxy, answered instead: its status, headers and the
+        beginning of its body; None without an answer.
+    :ivar system_error: the operating system's error, an ``errno``; 0 for none.
     """
+
+    response: Any = None
+    system_error: int = 0
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -50,6 +59,21 @@ class RealtimeError(Exception):
     @property
     def _made_of(self) -> tuple[object, ...]:
         return self.status, self.message
+
+    def with_details(self, response: Response | None, system_error: int) -> Self:
+        """Adds what is known besides."""
+        if response is not None:
+            self.response = response
+        if system_error:
+            self.system_error = system_error
+            _set_errno(self, system_error)
+        return self
+
+
+def _set_errno(error: Exception, number: int) -> None:
+    """Python's own name for it."""
+    if isinstance(error, OSError):
+        error.errno = number
 
 
 class InvalidArgument(RealtimeError, ValueError):
@@ -119,6 +143,8 @@ class InvalidStatus(InvalidHandshake):
 
     :ivar response: its answer: ``status_code``, ``reason_phrase``, ``headers``, ``body``.
     """
+
+    response: Response
 
     def __init__(self, status: int, message: str, response: Response) -> None:
         super().__init__(status, message)
@@ -252,13 +278,6 @@ _NAMES = {
     "max_name_bytes": "max_name_size",
 }
 
-_REFUSALS = (
-    rt_status.ERROR_HTTP_STATUS,
-    rt_status.ERROR_CONTENT_TYPE,
-    rt_status.ERROR_NO_CONTENT,
-    rt_status.ERROR_GONE,
-)
-
 
 def from_status(
     status: int, message: str, response: Response | None = None, http_status: int = 0
@@ -276,15 +295,6 @@ def from_status(
         refused_by = http_status if response is None else response.status_code
         return ProxyError(status, message, refused_by or None)
     return _FAMILIES.get(status, RealtimeError)(status, message)
-
-
-def stream_failure(status: int, message: str, http_status: int) -> RealtimeError:
-    """The exception for a stream that was refused, lost or is over."""
-    if status in _REFUSALS:
-        return StreamRefused(status, message, http_status)
-    if status == rt_status.ERROR_CLOSED:
-        return StreamEnded(status, message)
-    return from_status(status, message.replace("(max_body_bytes)", "(max_size)"), None, http_status)
 
 
 def check(status: int) -> None:

@@ -1,10 +1,14 @@
-"""An HTTP answer, as far as a handshake has one."""
+"""An HTTP answer, as far as a handshake has one, and what is known of a connection that opened."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from .abi import rt_opened
+from .memory import memory
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -63,12 +67,12 @@ class Headers(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Response:
-    """The server's answer to a handshake that it refused.
+    """The server's answer to what opens a connection.
 
     :ivar status_code: for example 403.
     :ivar reason_phrase: for example ``Forbidden``.
     :ivar headers: a mapping that does not care about case.
-    :ivar body: the beginning of the body, at most 64 KiB.
+    :ivar body: of a refusal the beginning of the body, at most 64 KiB.
     """
 
     status_code: int
@@ -80,6 +84,60 @@ class Response:
     def parse(status_code: int, reason: bytes, lines: bytes, body: bytes) -> Response:
         """From what the C interface hands out."""
         return Response(status_code, said(reason), Headers.of_lines(lines), body)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a server answered when it opened a connection, and by which connection.
+
+    :ivar response: the answer, without a body; None for a long poll whose first request the server
+        holds without an answer.
+    :ivar http_version: ``"HTTP/1.1"`` or ``"HTTP/2"``; ``""`` without an answer.
+    :ivar subprotocol: that the server selected; ``""`` for none.
+    :ivar extensions: the answer's Sec-WebSocket-Extensions; ``""`` for none.
+    :ivar remote_address: the other end of the connection, which a proxy is where there is one:
+        ``"192.0.2.1:443"``, ``"[::1]:443"`` or the path of a Unix socket.
+    :ivar local_address: this end of it, in the same form.
+    :ivar tls_version: such as ``"TLSv1.3"``; ``""`` without TLS.
+    :ivar tls_cipher: the cipher suite; ``""`` without TLS.
+    """
+
+    response: Response | None
+    http_version: str
+    subprotocol: str
+    extensions: str
+    remote_address: str
+    local_address: str
+    tls_version: str
+    tls_cipher: str
+
+    @staticmethod
+    def at(address: int) -> Opened:
+        """A copy of what C hands out there."""
+        view = rt_opened.from_address(address)
+        response = None
+        if view.http_status:
+            lines = view.headers
+            response = Response.parse(
+                view.http_status, view.http_reason, memory[lines : lines + view.headers_length], b""
+            )
+        return Opened(
+            response,
+            version_name(view.http_version),
+            view.subprotocol.decode(),
+            said(view.extensions),
+            os.fsdecode(view.remote_address),
+            os.fsdecode(view.local_address),
+            view.tls_version.decode(),
+            view.tls_cipher.decode(),
+        )
+
+
+def version_name(number: int) -> str:
+    """Of HTTP."""
+    if number in (10, 11):
+        return f"HTTP/1.{number - 10}"
+    return f"HTTP/{number // 10}" if number else ""
 
 
 def visible(text: str) -> str:

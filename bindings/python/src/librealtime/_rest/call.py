@@ -282,5 +282,5 @@ def _failure(
 ) -> RealtimeError:
     error = from_status(status, message, http_status=proxy_status)
     # For those who want to look: a 401, for example, or the head of an answer that broke off.
-    error.response = response  # type: ignore[attr-defined]
+    error.response = response
     return error

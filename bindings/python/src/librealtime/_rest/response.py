@@ -13,10 +13,9 @@ from typing import Any
 
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, RealtimeError
-from .._core.response import Headers, visible
+from .._core.response import Headers, version_name, visible
 from .decoders import LineDecoder, SizeDecoder, TextDecoder
 
-_VERSIONS = {10: "HTTP/1.0", 11: "HTTP/1.1"}
 #: The modules of `encodings` that a server may choose. Python has others under the same roof, such
 #: as punycode, whose time grows with the square of the length, and unicode_escape.
 _CHARACTER_SETS = re.compile(
@@ -53,7 +52,7 @@ class RESTResponse:
         self.reason_phrase = reason_phrase
         self.headers = headers
         self.url = url
-        self.http_version = _VERSIONS.get(http_version) or f"HTTP/{http_version // 10}"
+        self.http_version = version_name(http_version)
         self.attempts = attempts
         self.retry_after = retry_after
         self._content = content
@@ -198,6 +197,8 @@ class HTTPStatusError(RealtimeError):
 
     :ivar response: the answer.
     """
+
+    response: RESTResponse
 
     def __init__(self, status: int, message: str, response: RESTResponse) -> None:
         super().__init__(status, message)

@@ -11,6 +11,8 @@ from .kind import Callback, Kind
 
 EVENTSOURCE = Kind("eventsource", "event source", "event")
 
+_view = abi.rt_event.from_address
+
 
 class Target(Protocol):
     """Who is called back, inside a dispatch; `_stores` inside a close, too."""
@@ -24,24 +26,20 @@ class Target(Protocol):
         """Keeps what a callback raised until the dispatch is over."""
 
 
-def _on_event(
-    id_: int,
-    id_length: int,
-    event: int,
-    event_length: int,
-    data: int,
-    data_length: int,
-    had_id: bool,
-    key: int,
-) -> None:
+def _on_event(address: int, key: int) -> None:
     target: Target | None = find(key)
     if target is not None:
         try:
+            view = _view(address)
+            id_, event = view.id, view.event
+            id_length, event_length, data_length = (
+                view.id_length, view.event_length, view.data_length,
+            )  # fmt: skip
             target._came(
                 memory[event : event + event_length].decode(),
-                text_at(data, data_length),
+                text_at(view.data, data_length),
                 memory[id_ : id_ + id_length].decode() if id_length else "",
-                had_id,
+                view.had_id,
                 id_length + event_length + data_length,
             )
         except BaseException as error:
@@ -76,7 +74,7 @@ def _on_store(key_: bytes, id_: int, length: int, key: int) -> None:
             target._keep(error)
 
 
-ON_EVENT: Callback = (EVENTSOURCE.on_any, abi.rt_eventsource_event_fn(_on_event))
-ON_COMMENT: Callback = EVENTSOURCE.callback("comment", _on_comment)
-ON_RETRY: Callback = EVENTSOURCE.callback("retry", _on_retry)
-ON_STORE: Callback = EVENTSOURCE.callback("store", _on_store)
+ON_EVENT: Callback = EVENTSOURCE.callback("any", abi.rt_event_fn, _on_event)
+ON_COMMENT: Callback = EVENTSOURCE.callback("comment", abi.rt_eventsource_comment_fn, _on_comment)
+ON_RETRY: Callback = EVENTSOURCE.callback("retry", abi.rt_eventsource_retry_fn, _on_retry)
+ON_STORE: Callback = EVENTSOURCE.callback("store", abi.rt_eventsource_store_fn, _on_store)

@@ -130,20 +130,13 @@ _feeding: dict[int, EventStreamParser] = {}
 _keys = itertools.count(1)
 
 
-def _on_event(
-    id_: int,
-    id_length: int,
-    event: int,
-    event_length: int,
-    data: int,
-    length: int,
-    _had_id: bool,
-    key: int,
-) -> None:
+def _on_event(address: int, key: int) -> None:
     parser = _feeding[key]
-    kind = memory[event : event + event_length].decode()
+    view = abi.rt_event.from_address(address)
+    id_, event, id_length = view.id, view.event, view.id_length
+    kind = memory[event : event + view.event_length].decode()
     name = memory[id_ : id_ + id_length].decode() if id_length else ""
-    text = text_at(data, length)
+    text = text_at(view.data, view.data_length)
     sse = ServerSentEvent(kind, text, name, parser._retry)
     parser._retry = None
     parser._events.append(sse)
@@ -164,7 +157,7 @@ def _on_retry(time_ms: int, key: int) -> None:
 
 
 # Kept as long as the process lives.
-_ON_EVENT = abi.rt_eventsource_event_fn(_on_event)
+_ON_EVENT = abi.rt_event_fn(_on_event)
 _ON_COMMENT = abi.rt_eventsource_comment_fn(_on_comment)
 _ON_RETRY = abi.rt_eventsource_retry_fn(_on_retry)
 _NOTHING = abi.rt_destroy_fn(0)

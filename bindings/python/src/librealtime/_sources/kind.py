@@ -13,11 +13,13 @@ from typing import Any, Protocol
 from .._core import abi
 from .._core.abi import rt_credentials
 from .._core.errors import check
+from .._core.failure import Failure
 from .._core.handle import Handle, new
 from .._core.headers import Pairs, header
 from .._core.loader import lib
 from .._core.reconnect import Setters
 from .._core.registry import find
+from .._core.response import Opened
 
 #: How a callback is set, and what C calls.
 Callback = tuple[Callable[..., int], Any]
@@ -26,10 +28,8 @@ Callback = tuple[Callable[..., int], Any]
 class Target(Protocol):
     """Who is called back, inside a dispatch."""
 
-    def _opened(self) -> None: ...
-    def _erred(
-        self, status: int, message: str, http_status: int, fatal: bool, delay_ms: int, attempt: int
-    ) -> None: ...
+    def _was_opened(self, opened: Opened) -> None: ...
+    def _erred(self, failure: Failure) -> None: ...
     def _requests(self, attempt: int) -> bool: ...
     def _asks(self, http_status: int) -> int: ...
 
@@ -71,23 +71,23 @@ class Kind:
 
     @cached_property
     def open_callback(self) -> Callback:
-        return self.callback("open", _on_open)
+        return self.callback("open", abi.rt_opened_fn, _on_open)
 
     @cached_property
     def error_callback(self) -> Callback:
-        return self.callback("error", _on_error)
+        return self.callback("error", abi.rt_failure_fn, _on_error)
 
     @cached_property
     def request_callback(self) -> Callback:
-        return self.callback("request", _on_request)
+        return self.callback("request", abi.rt_attempt_fn, _on_request)
 
     @cached_property
     def credentials_callback(self) -> Callback:
-        return self.callback("credentials", _on_credentials)
+        return self.callback("credentials", abi.rt_credentials_fn, _on_credentials)
 
-    def callback(self, name: str, function: Callable[..., Any]) -> Callback:
-        """Of the setter and the type that have this name; whoever asks keeps it."""
-        return getattr(self, f"on_{name}"), getattr(abi, f"{self._prefix}{name}_fn")(function)
+    def callback(self, name: str, type_: Any, function: Callable[..., Any]) -> Callback:
+        """Of the setter that has this name; whoever asks keeps it."""
+        return getattr(self, f"on_{name}"), type_(function)
 
     def make(self, loop: Handle, url: bytes) -> Handle:
         return new(self.new, self.free, loop, url)
@@ -118,28 +118,20 @@ def _target(key: int) -> Target | None:
     return target
 
 
-def _on_open(key: int) -> None:
+def _on_open(view: int, key: int) -> None:
     target = _target(key)
     if target is not None:
         try:
-            target._opened()
+            target._was_opened(Opened.at(view))
         except BaseException as error:
             target._keep(error)
 
 
-def _on_error(
-    status: int,
-    message: bytes,
-    http_status: int,
-    fatal: bool,
-    delay_ms: int,
-    attempt: int,
-    key: int,
-) -> None:
+def _on_error(view: int, key: int) -> None:
     target = _target(key)
     if target is not None:
         try:
-            target._erred(status, message.decode(), http_status, fatal, delay_ms, attempt)
+            target._erred(Failure.at(view))
         except BaseException as error:
             target._keep(error)
 
@@ -154,11 +146,11 @@ def _on_request(attempt: int, key: int) -> bool:
     return False
 
 
-def _on_credentials(http_status: int, key: int) -> int:
+def _on_credentials(view: int, key: int) -> int:
     target = _target(key)
     if target is not None:
         try:
-            return target._asks(http_status)
+            return target._asks(abi.rt_failure.from_address(view).http_status)
         except BaseException as error:
             target._keep(error)
     return rt_credentials.NONE

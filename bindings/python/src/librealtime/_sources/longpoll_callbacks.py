@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from .._core import abi
 from .._core.memory import memory
 from .._core.registry import find
 from .kind import Callback, Kind
@@ -20,26 +21,20 @@ class Target(Protocol):
         """Keeps what a callback raised until the dispatch is over."""
 
 
-def _on_message(
-    id_: int,
-    id_length: int,
-    content_type: bytes,
-    data: int,
-    length: int,
-    had_id: bool,
-    key: int,
-) -> None:
+def _on_message(address: int, key: int) -> None:
     target: Target | None = find(key)
     if target is not None:
         try:
+            view = abi.rt_event.from_address(address)
+            id_, data = view.id, view.data
             target._came(
-                memory[data : data + length],
-                content_type.decode("utf-8", "replace"),
-                memory[id_ : id_ + id_length].decode(),
-                had_id,
+                memory[data : data + view.data_length],
+                view.content_type.decode("utf-8", "replace"),
+                memory[id_ : id_ + view.id_length].decode(),
+                view.had_id,
             )
         except BaseException as error:
             target._keep(error)
 
 
-ON_MESSAGE: Callback = LONGPOLL.callback("message", _on_message)
+ON_MESSAGE: Callback = LONGPOLL.callback("message", abi.rt_event_fn, _on_message)

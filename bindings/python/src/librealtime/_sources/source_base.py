@@ -13,11 +13,13 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from .._core.abi import rt_status
 from .._core.awaiting import Calling
-from .._core.errors import RealtimeError, StreamEnded, check, from_status, stream_failure
+from .._core.errors import RealtimeError, StreamEnded, check, from_status
+from .._core.failure import Failure
 from .._core.handle import Handle
 from .._core.headers import Pairs
 from .._core.inbox import Inbox
 from .._core.registry import Registration
+from .._core.response import Opened
 from .._core.values import text, without_userinfo
 from .kind import Callback, Kind, read_text
 from .source_options import ErrorEvent, OnError, OnOpen, SourceHandlers, SourceOptions
@@ -48,6 +50,7 @@ class BaseSource(Calling, Generic[T]):
     # For an object whose making failed half-way.
     _handle: Handle | None = None
     _is_closed = True
+    _opened: Opened | None = None
 
     def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
         """Makes the C interface's and starts it."""
@@ -114,6 +117,11 @@ class BaseSource(Calling, Generic[T]):
             return self._last_id
         return read_text(self._kind.get_last_event_id, handle)
 
+    @property
+    def opened(self) -> Opened | None:
+        """What the server answered when it opened last, and by which connection; None before."""
+        return self._opened
+
     # Handlers; the last one set counts.
 
     @property
@@ -176,16 +184,21 @@ class BaseSource(Calling, Generic[T]):
 
     # Called by the trampolines.
 
-    def _opened(self) -> None:
+    def _was_opened(self, opened: Opened) -> None:
+        self._opened = opened
         if self._handlers.on_open is not None:
             self._call(self._handlers.on_open)
 
-    def _erred(
-        self, status: int, message: str, http_status: int, fatal: bool, delay_ms: int, attempt: int
-    ) -> None:
-        error = stream_failure(status, message, http_status)
-        delay = None if delay_ms < 0 else delay_ms / 1000
-        self._failed(ErrorEvent(error, http_status, fatal, delay, attempt))
+    def _erred(self, failure: Failure) -> None:
+        self._failed(
+            ErrorEvent(
+                failure.stream_error(),
+                failure.http_status,
+                failure.fatal,
+                failure.retry_in,
+                failure.attempt,
+            )
+        )
 
     def _failed(self, event: ErrorEvent) -> None:
         if event.fatal:

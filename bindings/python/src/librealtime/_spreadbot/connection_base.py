@@ -6,8 +6,10 @@ from typing import Callable, cast
 
 from .._core.abi import rt_spreadbot_state, rt_status
 from .._core.errors import BufferFull, InvalidState, RealtimeError, check, from_status
+from .._core.failure import Failure
 from .._core.handle import Handle
 from .._core.payload import Data, payload
+from .._core.response import Opened
 from .._core.values import text
 from .._rest.response import RESTResponse
 from .._sources.kind import Callback, read_text
@@ -205,7 +207,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
 
     # Called by the trampolines.
 
-    def _connected(self, transport: int, resumed: bool) -> None:
+    def _connected(self, transport: int, resumed: bool, opened: Opened) -> None:
+        self._opened = opened
         self._is_established = self._is_open = True
         self._failure = None
         self._changed()
@@ -229,15 +232,20 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
         else:
             self._queue(message, size)
 
-    def _lost(
-        self, error: RealtimeError, transport: int, http_status: int, fatal: bool,
-        delay_ms: int, attempt: int,
-    ) -> None:  # fmt: skip
-        if fatal:
+    def _lost(self, failure: Failure) -> None:
+        error = failure.stream_error()
+        if failure.fatal:
             self._fatal = error
-        delay = None if delay_ms < 0 else delay_ms / 1000
-        leg = transport_name(transport)
-        self._tell(SpreadbotError(error, http_status, fatal, delay, attempt, leg))
+        self._tell(
+            SpreadbotError(
+                error,
+                failure.http_status,
+                failure.fatal,
+                failure.retry_in,
+                failure.attempt,
+                transport_name(failure.transport),
+            )
+        )
 
     def _tell(self, event: SpreadbotError) -> None:
         if self._handlers.on_error is None:

@@ -6,10 +6,11 @@ import ctypes
 from typing import Any, Protocol
 
 from .._core import abi
+from .._core.failure import Failure
 from .._core.handle import Handle, new
 from .._core.loader import lib
 from .._core.registry import Registration, find
-from .._core.response import Response
+from .._core.response import Opened
 from .batch import Message, decode
 
 _string_at = ctypes.string_at
@@ -19,12 +20,10 @@ _TEXT = int(abi.rt_message_kind.TEXT)
 class Target(Protocol):
     """Who is called back, always inside a dispatch."""
 
-    def _opened(self, subprotocol: str) -> None: ...
+    def _was_opened(self, opened: Opened) -> None: ...
     def _received(self, messages: list[Message], lengths: list[int]) -> None: ...
     def _came(self, piece: Message, length: int, is_last: bool) -> None: ...
-    def _refused(self, response: Response) -> None: ...
-    def _erred(self, status: int, message: str) -> None: ...
-    def _lost(self, code: int, reason: str, delay_ms: int, attempt: int) -> None: ...
+    def _failed(self, failure: Failure, code: int, reason: str) -> None: ...
     def _tries_again(self, attempt: int) -> bool: ...
     def _closed(self, code: int, reason: str, clean: bool) -> None: ...
     def _drained(self) -> None: ...
@@ -43,11 +42,11 @@ def _target(key: int) -> Target | None:
     return target
 
 
-def _on_open(subprotocol: bytes, extensions: bytes, key: int) -> None:
+def _on_open(view: int, key: int) -> None:
     target = _target(key)
     if target is not None:
         try:
-            target._opened(subprotocol.decode())
+            target._was_opened(Opened.at(view))
         except BaseException as error:
             target._keep(error)
 
@@ -71,24 +70,13 @@ def _on_piece(kind: int, data: int, length: int, first: bool, last: bool, key: i
             target._keep(error)
 
 
-def _on_refused(
-    status: int, reason: bytes, lines: int, size: int, body: int, length: int, key: int
-) -> None:
+def _on_error(address: int, key: int) -> None:
     target = _target(key)
     if target is not None:
         try:
-            head, rest = _string_at(lines, size), _string_at(body, length)
-            target._refused(Response.parse(status, reason, head, rest))
-        except BaseException as error:
-            target._keep(error)
-
-
-def _on_lost(code: int, reason: int, length: int, delay_ms: int, attempt: int, key: int) -> None:
-    target = _target(key)
-    if target is not None:
-        try:
-            text = _string_at(reason, length).decode() if length else ""
-            target._lost(code, text, delay_ms, attempt)
+            view = abi.rt_failure.from_address(address)
+            reason = _string_at(view.close_reason, view.close_reason_length).decode()
+            target._failed(Failure.at(address), view.close_code, reason)
         except BaseException as error:
             target._keep(error)
 
@@ -104,21 +92,13 @@ def _on_reconnect(attempt: int, key: int) -> bool:
     return False
 
 
-def _on_error(status: int, message: bytes, key: int) -> None:
+def _on_close(address: int, key: int) -> None:
     target = _target(key)
     if target is not None:
         try:
-            target._erred(status, message.decode())
-        except BaseException as error:
-            target._keep(error)
-
-
-def _on_close(code: int, reason: int, length: int, clean: bool, key: int) -> None:
-    target = _target(key)
-    if target is not None:
-        try:
-            text = _string_at(reason, length).decode() if length else ""
-            target._closed(code, text, clean)
+            view = abi.rt_closed.from_address(address)
+            reason = _string_at(view.reason, view.reason_length).decode()
+            target._closed(view.code, reason, view.clean)
         except BaseException as error:
             target._keep(error)
 
@@ -143,19 +123,15 @@ def _on_pong(round_trip_us: int, key: int) -> None:
 
 # Kept as long as the process lives: C may call them at any time.
 _ALWAYS = (
-    (lib.rt_websocket_on_open, abi.rt_websocket_open_fn(_on_open)),
-    (lib.rt_websocket_on_error, abi.rt_websocket_error_fn(_on_error)),
-    (lib.rt_websocket_on_refused, abi.rt_websocket_refused_fn(_on_refused)),
-    (lib.rt_websocket_on_close, abi.rt_websocket_close_fn(_on_close)),
+    (lib.rt_websocket_on_open, abi.rt_opened_fn(_on_open)),
+    (lib.rt_websocket_on_error, abi.rt_failure_fn(_on_error)),
+    (lib.rt_websocket_on_close, abi.rt_closed_fn(_on_close)),
     (lib.rt_websocket_on_drained, abi.rt_websocket_drained_fn(_on_drained)),
     (lib.rt_websocket_on_pong, abi.rt_websocket_pong_fn(_on_pong)),
 )
 _WHOLE = ((lib.rt_websocket_on_messages, abi.rt_websocket_messages_fn(_on_messages)),)
 _IN_PIECES = ((lib.rt_websocket_on_piece, abi.rt_websocket_piece_fn(_on_piece)),)
-_RECONNECTING = (
-    (lib.rt_websocket_on_lost, abi.rt_websocket_lost_fn(_on_lost)),
-    (lib.rt_websocket_on_reconnect, abi.rt_websocket_reconnect_fn(_on_reconnect)),
-)
+_RECONNECTING = ((lib.rt_websocket_on_reconnect, abi.rt_attempt_fn(_on_reconnect)),)
 
 
 def attach(websocket: Handle, target: Target, *, in_pieces: bool, reconnects: bool) -> None:

@@ -26,12 +26,13 @@ from .._core.errors import (
     check,
     from_status,
 )
+from .._core.failure import Failure
 from .._core.handle import Handle
 from .._core.inbox import Inbox
 from .._core.loader import lib
 from .._core.option_tables import WEBSOCKET_OPTIONS
 from .._core.reconnect import WEBSOCKET, Attempt, Lost
-from .._core.response import Response, visible
+from .._core.response import Opened, visible
 from .._core.statistics import (
     LoopStatistics,
     Statistics,
@@ -55,6 +56,7 @@ class BaseConnection(Calling):
     """A WebSocket connection; made by ``connect``.
 
     :ivar subprotocol: what the server selected, or None.
+    :ivar opened: what the server answered when it opened last, and by which connection.
     :ivar latency: the round trip of the last answered ping in seconds; 0 before the first.
     :ivar close_code: None until closed; 1005 without a code, 1006 without a close frame.
     :ivar close_reason: None until closed.
@@ -66,6 +68,7 @@ class BaseConnection(Calling):
 
     def __init__(self, loop: Handle, options: Options, handlers: Handlers) -> None:
         self.subprotocol: str | None = None
+        self.opened: Opened | None = None
         self.latency = 0.0
         self.close_code: int | None = None
         self.close_reason: str | None = None
@@ -88,7 +91,6 @@ class BaseConnection(Calling):
         # What is being handed to on_message.
         self._batch: list[Message] = []
         self._failure: RealtimeError | None = None
-        self._response: Response | None = None
         # Open once at least; open now; how often it was lost.
         self._is_open = self._is_up = False
         self._losses = 0
@@ -148,8 +150,9 @@ class BaseConnection(Calling):
 
     # Called by the trampolines.
 
-    def _opened(self, subprotocol: str) -> None:
-        self.subprotocol = subprotocol or None
+    def _was_opened(self, opened: Opened) -> None:
+        self.opened = opened
+        self.subprotocol = opened.subprotocol or None
         self._failure = None
         self._is_up = True
         if self._calls_back and not self._is_open:
@@ -191,18 +194,15 @@ class BaseConnection(Calling):
         if pieces is not None and pieces.put([(piece, is_last)], length) and handle is not None:
             check(lib.rt_websocket_pause(handle))
 
-    def _refused(self, response: Response) -> None:
-        self._response = response
-
-    def _erred(self, status: int, message: str) -> None:
-        self._failure = from_status(status, message, self._response)
-        self._response = None
-
-    def _lost(self, code: int, reason: str, delay_ms: int, attempt: int) -> None:
+    def _failed(self, failure: Failure, code: int, reason: str) -> None:
+        # An end in order, behind which the connection is made again, is none.
+        is_end = failure.status == rt_status.ERROR_CLOSED
+        self._failure = None if is_end else failure.connection_error()
+        if failure.fatal:
+            return
         self._went_down()
         if self._handlers.on_lost is not None:
-            delay = None if delay_ms < 0 else delay_ms / 1000
-            lost = Lost(code, reason, delay, attempt, self._failure)
+            lost = Lost(code, reason, failure.retry_in, failure.attempt, self._failure)
             self._call(self._handlers.on_lost, lost)
 
     def _tries_again(self, attempt: int) -> bool:

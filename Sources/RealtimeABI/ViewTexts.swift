@@ -1,0 +1,235 @@
+import CShims
+import Engine
+import Session
+import Wire
+
+// How views are filled. Nothing here is exported.
+
+/// The texts of a view, in one block of memory, each with a NUL behind it.
+struct ViewTexts {
+    private var bytes: [UInt8] = []
+
+    struct Text {
+        fileprivate let start: Int
+        let count: Int
+    }
+
+    mutating func add(_ text: some Collection<UInt8>) -> Text {
+        defer {
+            bytes.append(contentsOf: text)
+            bytes.append(0)
+        }
+        return Text(start: bytes.count, count: text.count)
+    }
+
+    mutating func add(_ text: String) -> Text { add(text.utf8) }
+
+    /// Headers as C sees them.
+    mutating func add(_ headers: [HTTPResponse.Header]) -> Text {
+        add(headers.reduce(into: []) { $0 += headerLine($1.name, $1.content) })
+    }
+
+    /// - Parameter body: is given where each text is.
+    func read<Result>(_ body: ((Text) -> UnsafePointer<CChar>) -> Result) -> Result {
+        bytes.withUnsafeBytes { base in
+            body { characters(UnsafeRawBufferPointer(rebasing: base[$0.start...])) }
+        }
+    }
+}
+
+extension Opened {
+    /// Calls `body` with its view.
+    func view(
+        transport: Int32 = 0, resumed: Bool = false, _ body: (UnsafePointer<rt_opened>) -> Void
+    ) {
+        var texts = ViewTexts()
+        let reason = texts.add(response?.reasonText.bytes ?? [])
+        let headers = texts.add(response?.headers ?? [])
+        let subprotocol = texts.add(subprotocol)
+        let extensions = texts.add(extensions)
+        let (remote, local) = (texts.add(remoteAddress), texts.add(localAddress))
+        let (version, cipher) = (texts.add(tlsVersion), texts.add(tlsCipher))
+        texts.read { text in
+            var view = rt_opened(
+                struct_bytes: MemoryLayout<rt_opened>.size,
+                http_status: Int32(clamping: response?.status ?? 0),
+                http_version: Int32(clamping: httpVersion), http_reason: text(reason),
+                headers: text(headers), headers_length: headers.count,
+                subprotocol: text(subprotocol), extensions: text(extensions),
+                remote_address: text(remote), local_address: text(local),
+                tls_version: text(version), tls_cipher: text(cipher), transport: transport,
+                resumed: resumed)
+            body(&view)
+        }
+    }
+}
+
+/// What a failure's view tells.
+struct FailureView {
+    var error: RealtimeError
+    var httpStatus = 0
+    var retryIn: Duration?
+    var attempt = 0
+    var isFatal = false
+    var transport: Int32 = 0
+    var closeCode: UInt16 = 0
+    var closeReason = ""
+
+    /// Calls `body` with the view.
+    func view<Result>(_ body: (UnsafePointer<rt_failure>) -> Result) -> Result {
+        var texts = ViewTexts()
+        let response = error.response
+        let message = texts.add(error.message)
+        let reason = texts.add(response?.reasonText.bytes ?? [])
+        let headers = texts.add(response?.headers ?? [])
+        let content = texts.add(response?.body ?? [])
+        let closeReason = texts.add(closeReason)
+        return texts.read { text in
+            var view = rt_failure(
+                struct_bytes: MemoryLayout<rt_failure>.size, status: error.code.rawValue,
+                http_status: Int32(clamping: httpStatus), message: text(message),
+                http_reason: text(reason), headers: text(headers),
+                headers_length: headers.count,
+                body: UnsafeRawPointer(text(content)).assumingMemoryBound(to: UInt8.self),
+                body_length: content.count,
+                retry_in_ms: retryIn.map { EventSourceConnection.milliseconds($0) } ?? -1,
+                attempt: UInt32(clamping: attempt), system_error: error.systemError,
+                transport: transport, fatal: isFatal, close_code: closeCode,
+                close_reason: text(closeReason), close_reason_length: closeReason.count)
+            return body(&view)
+        }
+    }
+}
+
+extension HTTPSourceFailure {
+    var view: FailureView {
+        FailureView(
+            error: error, httpStatus: status, retryIn: retryIn, attempt: attempt,
+            isFatal: isFatal)
+    }
+}
+
+extension SpreadbotSession.Failure {
+    var view: FailureView {
+        FailureView(
+            error: error, httpStatus: status, retryIn: retryIn, attempt: attempt,
+            isFatal: isFatal, transport: number(of: transport))
+    }
+}
+
+extension WebSocketFailure {
+    var view: FailureView {
+        FailureView(
+            error: error, httpStatus: error.response?.status ?? 0, retryIn: retryIn,
+            attempt: attempt, isFatal: isFatal, closeCode: code.rawValue, closeReason: reason)
+    }
+}
+
+extension WebSocketEnd {
+    var view: ClosedView {
+        ClosedView(error: error, code: code.rawValue, reason: reason, isClean: isClean)
+    }
+}
+
+/// What the end of a connection tells.
+struct ClosedView {
+    var error: RealtimeError?
+    var code: UInt16 = 0
+    var reason = ""
+    var isClean = false
+
+    /// Calls `body` with the view.
+    func view(_ body: (UnsafePointer<rt_closed>) -> Void) {
+        var texts = ViewTexts()
+        let message = texts.add(error?.message ?? "")
+        let reason = texts.add(reason)
+        texts.read { text in
+            var view = rt_closed(
+                struct_bytes: MemoryLayout<rt_closed>.size,
+                status: error?.code.rawValue ?? RT_STATUS.OK.rawValue, code: code,
+                clean: isClean, message: text(message), reason: text(reason),
+                reason_length: reason.count)
+            body(&view)
+        }
+    }
+}
+
+extension SpreadbotSent {
+    /// Calls `function` with its view.
+    func show(to function: rt_spreadbot_sent_fn, _ user: UnsafeMutableRawPointer?) {
+        func show(_ response: rt_rest_response?) {
+            (error?.message ?? "").withCString {
+                var view = rt_spreadbot_sent(
+                    struct_bytes: MemoryLayout<rt_spreadbot_sent>.size, number: number,
+                    status: error?.code.rawValue ?? RT_STATUS.OK.rawValue, message: $0,
+                    response: response)
+                function(&view, user)
+            }
+        }
+        guard let result, result.outcome.head != nil else { return show(nil) }
+        RESTView.show(result.outcome, result.body, result.httpVersion, to: show)
+    }
+}
+
+// Handlers of the engine that call a C function with a view; nil for NULL.
+
+func opened(_ box: CallbackBox<rt_opened_fn>) -> ((Opened) -> Void)? {
+    box.function.map { function in { $0.view { function($0, box.user) } } }
+}
+
+func failed(_ box: CallbackBox<rt_failure_fn>) -> ((HTTPSourceFailure) -> Void)? {
+    box.function.map { function in { $0.view.view { function($0, box.user) } } }
+}
+
+func attempting(_ box: CallbackBox<rt_attempt_fn>) -> ((Int) throws -> Bool)? {
+    box.function.map { function in { function(UInt32(clamping: $0), box.user) } }
+}
+
+func asked(
+    _ box: CallbackBox<rt_credentials_fn>
+) -> ((HTTPResponse) throws -> CredentialsAnswer)? {
+    box.function.map { function in
+        { response in
+            let error = RealtimeError(
+                .httpStatus, "the server answered \(response.status)", response: response)
+            let refusal = FailureView(error: error, httpStatus: response.status)
+            return try named(
+                refusal.view { function($0, box.user) },
+                "what the credentials callback answered",
+                "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
+        }
+    }
+}
+
+extension StreamEvent {
+    /// Calls `function` with its view.
+    func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
+        var view = rt_event(
+            struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
+            event: characters(type), event_length: type.count, data: characters(data),
+            data_length: data.count, content_type: StaticText.empty, had_id: hadID)
+        function(&view, user)
+    }
+}
+
+extension LongPollMessage {
+    /// The same of a long poll.
+    func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
+        var view = rt_event(
+            struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
+            event: StaticText.empty, event_length: 0, data: characters(data),
+            data_length: data.count, content_type: characters(contentType), had_id: hadID)
+        function(&view, user)
+    }
+}
+
+extension SpreadbotMessage {
+    /// The same of a Spreadbot connection.
+    func show(to function: rt_event_fn, _ user: UnsafeMutableRawPointer?) {
+        var view = rt_event(
+            struct_bytes: MemoryLayout<rt_event>.size, id: characters(id), id_length: id.count,
+            event: characters(event), event_length: event.count, data: characters(data),
+            data_length: data.count, content_type: StaticText.empty, had_id: hadID)
+        function(&view, user)
+    }
+}

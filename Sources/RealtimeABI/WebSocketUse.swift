@@ -1,0 +1,182 @@
+public import CShims
+import Engine
+import Session
+import Wire
+
+// Chapter: websocket use. Connecting, messages, the end, and what it is.
+
+/// Starts connecting. Nothing is called before this returned. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_FORKED; RT_ERROR_CLOSED
+///   on a freed loop. All that goes wrong later comes to the error callback.
+@_cdecl("rt_websocket_start")
+public func rt_websocket_start(_ websocket: rt_websocket?) -> rt_status {
+    connection(websocket) { try $0.start() }
+}
+
+/// Queues a text message; it is written at the end of the loop's turn, or at once when 64 KiB
+/// wait. `text` is copied. Any thread; one thread's messages keep their order. Since 0.1.
+/// - Parameter text: UTF-8, `length` bytes; may be NULL when `length` is 0.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8; RT_ERROR_STATE before open; RT_ERROR_CLOSED once
+///   closing began; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_send_text")
+public func rt_websocket_send_text(
+    _ websocket: rt_websocket?, _ text: UnsafePointer<CChar>?, _ length: Int
+) -> rt_status {
+    connection(websocket) { try $0.send(.text, bytes(text, length, "text")) }
+}
+
+/// Queues a binary message; it is written at the end of the loop's turn, or at once when 64 KiB
+/// wait. `data` is copied. Any thread; one thread's messages keep their order. Since 0.1.
+/// - Parameter data: `length` bytes; may be NULL when `length` is 0.
+/// - Returns: as `rt_websocket_send_text`, without RT_ERROR_INVALID_UTF8.
+@_cdecl("rt_websocket_send_binary")
+public func rt_websocket_send_binary(
+    _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
+) -> rt_status {
+    connection(websocket) { try $0.send(.binary, bytes(data, length, "data")) }
+}
+
+/// Queues a message; the two calls above with a choice of compression. Any thread. Since 0.1.
+/// - Parameter kind: an `rt_message_kind`.
+/// - Parameter data: `length` bytes; may be NULL when `length` is 0.
+/// - Parameter compression: an `rt_compression`; without agreed compression all are the same.
+/// - Returns: as `rt_websocket_send_text`; RT_ERROR_INVALID_ARGUMENT for a kind or choice that is
+///   not listed.
+@_cdecl("rt_websocket_send")
+public func rt_websocket_send(
+    _ websocket: rt_websocket?, _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?,
+    _ length: Int, _ compression: rt_compression
+) -> rt_status {
+    connection(websocket) {
+        try $0.send(
+            named(kind, "kind", kinds), bytes(data, length, "data"),
+            compression: named(compression, "compression", choices))
+    }
+}
+
+/// Begins a message that is sent in pieces, for what is larger than memory should hold or not known
+/// whole (RFC 6455 §5.4). Until `rt_websocket_end_message` no other message can be sent; what
+/// another thread had queued before waits. Any thread. Since 0.1.
+/// - Parameter kind: an `rt_message_kind`.
+/// - Parameter compression: an `rt_compression`; automatic compresses where that was agreed.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE before open and while a message is
+///   sent in pieces; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_begin_message")
+public func rt_websocket_begin_message(
+    _ websocket: rt_websocket?, _ kind: rt_message_kind, _ compression: rt_compression
+) -> rt_status {
+    connection(websocket) {
+        try $0.beginMessage(
+            named(kind, "kind", kinds), compression: named(compression, "compression", choices))
+    }
+}
+
+/// Sends the next piece of the message begun, as one frame. Text may be cut anywhere, also inside a
+/// character. `data` is copied; the drained callback and the limits of a send hold for it. Any
+/// thread. Since 0.1.
+/// - Parameter data: `length` bytes; may be NULL when `length` is 0, which sends nothing.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8, with nothing taken; RT_ERROR_STATE when none was begun;
+///   RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_continue_message")
+public func rt_websocket_continue_message(
+    _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
+) -> rt_status {
+    connection(websocket) { try $0.continueMessage(bytes(data, length, "data")) }
+}
+
+/// Ends the message begun. Any thread. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_UTF8 when the text ends inside a character, with the message
+///   still open; RT_ERROR_STATE when none was begun; RT_ERROR_CLOSED; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_end_message")
+public func rt_websocket_end_message(_ websocket: rt_websocket?) -> rt_status {
+    connection(websocket) { try $0.endMessage() }
+}
+
+private let kinds = "RT_MESSAGE_TEXT or RT_MESSAGE_BINARY"
+private let choices = "RT_COMPRESSION_AUTOMATIC, RT_COMPRESSION_ALWAYS or RT_COMPRESSION_NEVER"
+
+/// Sends a ping with a payload of the caller's, beside those of the interval; the pong callback
+/// tells its round trip. `data` is copied. Any thread. Since 0.1.
+/// - Parameter data: at most 125 bytes; NULL for a payload of the library's own.
+/// - Returns: RT_OK; RT_ERROR_TOO_LARGE; RT_ERROR_STATE; RT_ERROR_CLOSED; RT_ERROR_BUFFER_FULL;
+///   RT_ERROR_FORKED.
+@_cdecl("rt_websocket_ping")
+public func rt_websocket_ping(
+    _ websocket: rt_websocket?, _ data: UnsafePointer<UInt8>?, _ length: Int
+) -> rt_status {
+    connection(websocket) { try $0.ping(bytes(data, length, "data")) }
+}
+
+/// Closes in order: what was queued is sent, then a close frame, then the peer's answer is awaited
+/// up to the close timeout. No message callback begins after this returned; the close callback
+/// tells the end. Before open it cancels the attempt. Closing again changes nothing. Any thread.
+/// Since 0.1.
+/// - Parameter code: 1000 for a normal end, 3000–4999 for the application's own; 0 sends none.
+/// - Parameter reason: at most 123 bytes of UTF-8, NUL-terminated; NULL for none.
+/// - Returns: RT_OK; RT_ERROR_INVALID_CLOSE_CODE; RT_ERROR_CLOSE_REASON_TOO_LONG;
+///   RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT for a reason without a code; RT_ERROR_STATE
+///   before start; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_close")
+public func rt_websocket_close(
+    _ websocket: rt_websocket?, _ code: UInt16, _ reason: UnsafePointer<CChar>?
+) -> rt_status {
+    connection(websocket) {
+        try $0.close(code: code, reason: reason.map { try text($0, "reason") } ?? "")
+    }
+}
+
+/// Stops receiving: no message callback begins after this returned on the loop's thread; called on
+/// another thread, those for one read of the socket may still come. TCP slows the peer down. Pongs
+/// are not read either, so the pong timeout stands still. Any thread. Since 0.1.
+/// - Returns: RT_OK, also when it was paused already; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_pause")
+public func rt_websocket_pause(_ websocket: rt_websocket?) -> rt_status {
+    connection(websocket) { try $0.pause() }
+}
+
+/// Goes on receiving after `rt_websocket_pause`. Any thread. Since 0.1.
+/// - Returns: RT_OK, also when it was not paused; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_resume")
+public func rt_websocket_resume(_ websocket: rt_websocket?) -> rt_status {
+    connection(websocket) { try $0.resume() }
+}
+
+/// Where the connection stands. Any thread. Since 0.1.
+/// - Returns: an `rt_websocket_state`, or a negative `rt_status`.
+@_cdecl("rt_websocket_get_state")
+public func rt_websocket_get_state(_ websocket: rt_websocket?) -> Int32 {
+    borderValue {
+        let connection = try WebSocketConnection.borrow(websocket)
+        try connection.loop.checkNotForked()
+        return connection.state.rawValue
+    }
+}
+
+/// What went through the connection. Any thread. Since 0.1.
+/// - Parameter out: receives the numbers.
+/// - Parameter size: `sizeof(rt_websocket_statistics)`, by which a later version knows yours.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or a size of 0; RT_ERROR_FORKED.
+@_cdecl("rt_websocket_get_statistics")
+public func rt_websocket_get_statistics(
+    _ websocket: rt_websocket?, _ out: UnsafeMutablePointer<rt_websocket_statistics>?,
+    _ size: Int
+) -> rt_status {
+    connection(websocket) {
+        try $0.loop.checkNotForked()
+        try copy($0.statistics, to: out, size)
+    }
+}
+
+/// Bytes queued and not yet taken by the kernel, frame headers included. Any thread. Since 0.1.
+/// - Returns: the count; 0 for NULL.
+@_cdecl("rt_websocket_buffered_bytes")
+public func rt_websocket_buffered_bytes(_ websocket: rt_websocket?) -> Int {
+    (try? WebSocketConnection.borrow(websocket).bufferedBytes) ?? 0
+}
+
+/// The round trip of the last answered ping in microseconds. Any thread. Since 0.1.
+/// - Returns: microseconds; -1 before the first pong, and for NULL.
+@_cdecl("rt_websocket_round_trip_us")
+public func rt_websocket_round_trip_us(_ websocket: rt_websocket?) -> Int64 {
+    (try? WebSocketConnection.borrow(websocket).roundTripMicroseconds) ?? -1
+}

@@ -1,0 +1,81 @@
+"""What C tells of a failure, as Python's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .abi import rt_failure, rt_status
+from .errors import RealtimeError, StreamEnded, StreamRefused, from_status
+from .memory import memory
+from .response import Response
+
+_REFUSALS = (
+    rt_status.ERROR_HTTP_STATUS,
+    rt_status.ERROR_CONTENT_TYPE,
+    rt_status.ERROR_NO_CONTENT,
+    rt_status.ERROR_GONE,
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A copy of a view; `retry_in` is in seconds."""
+
+    status: int
+    message: str
+    http_status: int
+    response: Response | None
+    system_error: int
+    fatal: bool
+    retry_in: float | None
+    attempt: int
+    transport: int
+
+    @staticmethod
+    def at(address: int) -> Failure:
+        """What C hands out there."""
+        view = rt_failure.from_address(address)
+        delay_ms = view.retry_in_ms
+        return Failure(
+            view.status,
+            view.message.decode(),
+            view.http_status,
+            _response(view),
+            view.system_error,
+            view.fatal,
+            None if delay_ms < 0 else delay_ms / 1000,
+            view.attempt,
+            view.transport,
+        )
+
+    def stream_error(self) -> RealtimeError:
+        """The exception for a stream that was refused, lost or is over."""
+        error = stream_error(self.status, self.message, self.http_status)
+        return error.with_details(self.response, self.system_error)
+
+    def connection_error(self) -> RealtimeError:
+        """The exception for a connection that was refused, lost or is over."""
+        error = from_status(self.status, self.message, self.response, self.http_status)
+        return error.with_details(self.response, self.system_error)
+
+
+def stream_error(status: int, message: str, http_status: int = 0) -> RealtimeError:
+    """The same without an answer."""
+    if status in _REFUSALS:
+        return StreamRefused(status, message, http_status)
+    if status == rt_status.ERROR_CLOSED:
+        return StreamEnded(status, message)
+    return from_status(status, message.replace("(max_body_bytes)", "(max_size)"), None, http_status)
+
+
+def _response(view: rt_failure) -> Response | None:
+    # Without headers it is a status alone, such as that of a proxy that refused a tunnel.
+    if not view.http_status and not view.headers_length:
+        return None
+    lines, body = view.headers, view.body
+    return Response.parse(
+        view.http_status,
+        view.http_reason,
+        memory[lines : lines + view.headers_length],
+        memory[body : body + view.body_length],
+    )
