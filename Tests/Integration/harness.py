@@ -26,7 +26,7 @@ COMPILER_FLAGS = [
 # A guard against hanging, far above what any step needs, also under valgrind on a busy machine.
 PATIENCE_S = 120
 # How many callbacks probe.c sets, each with user data to be destroyed.
-CALLBACKS = 9
+CALLBACKS = 7
 VALGRIND = [
     "valgrind",
     "--quiet",
