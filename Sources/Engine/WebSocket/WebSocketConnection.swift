@@ -14,7 +14,8 @@ public enum WebSocketState: Int32, Sendable {
     case waiting = 5
 }
 
-/// A WebSocket on a loop: the hands to `WebSocketSession`'s brain. Calls come from any thread; the
+/// A WebSocket on a loop: the hands to the brains of `WebSocketLife`, which decides what becomes of
+/// it, and of `WebSocketSession`, which reads and writes. Calls come from any thread; the
 /// connection's own work (WebSocketDriver.swift) happens on the loop's.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`). Before
@@ -49,19 +50,16 @@ package final class WebSocketConnection: @unchecked Sendable {
     let roundTrip = Atomic<Int64>(-1)
 
     // The loop's owner only.
-    @exclusivity(unchecked) var phase = Phase.idle
+    @exclusivity(unchecked) var life = WebSocketLife()
+    @exclusivity(unchecked) var link = Link.none
     /// In memory of its own, which costs no reference count with each use.
     @exclusivity(unchecked) var session: UnsafeMutablePointer<WebSocketSession>?
     let timer = LoopTimer()
-    var openDeadline: Instant?
-    // These lie in the gap behind it.
     /// The attempt came to a connection: what failed, failed behind it.
     var reachedServer = false
     @exclusivity(unchecked) var isScheduled = false
     /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
     var wantsRead = false
-    /// `lastError` came inside start; the next turn reports it.
-    var failsStart = false
     /// In the reconnect handler, where options may be changed.
     var mayReconfigure = false
     /// Of a Spreadbot connection, which says itself what comes of its legs.
@@ -69,16 +67,8 @@ package final class WebSocketConnection: @unchecked Sendable {
     @exclusivity(unchecked) var watch = Watch()
     /// Bytes that were read and then not wanted, by a pause.
     var held = ByteBuffer()
-    /// How it ends, known before it has ended.
-    var ending: Ending?
-    /// Where the attempt under way, or the last one, went; nil when it went as configured.
-    @exclusivity(unchecked) var attempt: Shared<WebSocketAttempt>?
-    /// Why the connection, or the attempt, failed.
-    var lastError: RealtimeError?
-    /// It was not reported to the user.
+    /// A failure was not reported to the user.
     @exclusivity(unchecked) var owesFailure = false
-    /// Nil when the first connection is the last.
-    var reconnection: Reconnection?
     /// Who says whether an attempt makes sense; nil for the loop's own, once one is to follow.
     var reachability: Reachability?
     /// Bytes that went through the transport and are not published yet.
@@ -89,14 +79,10 @@ package final class WebSocketConnection: @unchecked Sendable {
     /// Who is told of a pong, by the ping's number.
     var awaitedPongs: [AwaitedPong] = []
 
-    enum Phase {
-        case idle
+    enum Link {
+        case none
         case connecting(CurlConnect)
-        case handshaking(Transport, Handshaking)
-        case refused(Transport, Refused)
-        case open(Transport)
-        case waiting(attempt: Int)
-        case over
+        case connected(Transport)
     }
 
     /// Written before start and in the reconnect handler.
@@ -120,21 +106,6 @@ package final class WebSocketConnection: @unchecked Sendable {
         var number: UInt64
         var sentAt: Instant
         var answered: (Duration) -> Void
-    }
-
-    struct Ending {
-        var reason: String
-        var code: CloseCode
-        var isClean: Bool
-        /// The code is that of a close frame of the peer's.
-        var isPeers = false
-        /// Bytes that came after it.
-        var dropped: UInt32 = 0
-
-        init(code: CloseCode, reason: String, isClean: Bool, isPeers: Bool = false) {
-            (self.code, self.reason) = (code, reason)
-            (self.isClean, self.isPeers) = (isClean, isPeers)
-        }
     }
 
     enum Gate {
@@ -183,7 +154,7 @@ package final class WebSocketConnection: @unchecked Sendable {
     }
 
     /// Where the connection goes, after redirects.
-    var currentURL: HTTPURL { attempt?.value.url ?? configuration.url }
+    var currentURL: HTTPURL { life.url(configuration) }
 
     /// Connections of a loop with the same options share them.
     func shareOptions() { options = pool.shared(options) }

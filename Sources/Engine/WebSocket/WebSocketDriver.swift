@@ -69,7 +69,7 @@ extension WebSocketConnection {
     /// Writes what waits until the kernel takes no more, or this turn's share is used up: one that
     /// sends much must not starve the others.
     func flush() {
-        guard case .open(let transport) = phase else { return }
+        guard let transport = openTransport else { return }
         var share = Loop.bytesPerTurn
         writing: while !watch.isWriteBlocked {
             guard let waiting = session?.pointee.outgoing.readable, !waiting.isEmpty else { break }
@@ -105,24 +105,23 @@ extension WebSocketConnection {
         // Another thread's send that came between the two looks is owed it again.
         guard bufferedBytes == 0 else { return owesDrained.store(true, ordering: .relaxed) }
         Log.write(.debug, "\(currentURL.displayName): all that waited is sent")
-        if case .open = phase, mayCall { handlers.drained?() }
+        if life.stage == .open, mayCall { handlers.drained?() }
     }
 
     // MARK: Closing
 
     func closeNow(_ code: CloseCode?, _ reason: String) {
-        switch phase {
-        case .idle, .connecting, .handshaking, .refused, .waiting:
+        switch life.close() {
+        case .nothing: break
+        case .drop:
             dropTransport()
-            ending = Ending(code: .abnormal, reason: "", isClean: false)
             scheduleTurn()
-        case .open:
+        case .handshake:
             Log.write(.debug, "\(currentURL.displayName): closing")
             session?.pointee.close(code, reason: reason, now: Loop.now())
             // It may have been paused, with the peer's answer unread.
             wantsRead = true
             queued()
-        case .over: break
         }
     }
 
@@ -135,7 +134,7 @@ extension WebSocketConnection {
     }
 
     func abandonNow() {
-        if case .open(let transport) = phase {
+        if let transport = openTransport {
             if session?.pointee.state == .open {
                 session?.pointee.close(.goingAway, reason: "", now: Loop.now())
             }
@@ -145,6 +144,7 @@ extension WebSocketConnection {
             }
         }
         dropTransport()
+        life.abandon()
         setState(.closed)
         if loop.isDispatching, !loop.isTornDown {
             // The bytes of the callback we are in may be the session's: release after it returned.
@@ -174,18 +174,24 @@ extension WebSocketConnection {
         withExtendedLifetime(old) {}
     }
 
-    /// Closes the descriptor and forgets the timer; `over` from here on.
+    /// The transport of an open connection.
+    var openTransport: Transport? {
+        guard life.stage == .open, case .connected(let transport) = link else { return nil }
+        return transport
+    }
+
+    /// Closes the descriptor and forgets the timer.
     func dropTransport() {
         loop.disarm(timer)
-        switch phase {
-        case .idle, .waiting, .over: break
+        switch link {
+        case .none: break
         case .connecting(let connect): connect.close()
-        case .handshaking(let transport, _), .refused(let transport, _), .open(let transport):
+        case .connected(let transport):
             if let token = watch.token { loop.remove(token, descriptor: transport.descriptor) }
             watch = Watch()
             transport.close()
         }
-        phase = .over
+        link = .none
         outgoingBytes.store(0, ordering: .relaxed)
     }
 
@@ -195,43 +201,54 @@ extension WebSocketConnection {
     /// Notes a failure, which `finish` reports with what follows from it.
     func report(_ error: RealtimeError) {
         log(error.message)
-        lastError = error
+        life.failed(error)
         owesFailure = mayTell
     }
 
     func fail(_ error: RealtimeError) {
         report(error)
-        finish(Ending(code: .abnormal, reason: "", isClean: false))
+        finish(.abnormal)
     }
 
-    /// The end: the last callback, unless the connection is made again.
-    func finish(_ how: Ending) {
-        if case .over = phase, state == .closed { return }
+    /// The end of a connection: the last callback, unless another one follows.
+    func finish(_ ending: WebSocketLife.Ending) {
+        guard life.stage != .ended else { return }
         dropTransport()
         awaitedPongs = []
         endStreaming()
         publishStatistics()
-        if waitsForNextAttempt(how) { return }
+        let next = life.finish(
+            ending, isWanted: isWanted, isReachable: isReachable(), now: Loop.now(),
+            wallClock: Loop.wallClock(), random: randomFraction())
+        switch next {
+        case .nothing: break
+        case .wait(let delay, let attempt): wait(ending, delay, attempt)
+        case .end: tell(ending)
+        }
+    }
+
+    private func tell(_ ending: WebSocketLife.Ending) {
         setState(.closed)
         dropKept()
         // Why it could not connect is logged already.
         if counters.connections.current > 0 {
-            log("\(currentURL.displayName) closed with \(how.code)")
-        } else if lastError == nil {
+            log("\(currentURL.displayName) closed with \(ending.code)")
+        } else if life.error == nil {
             log("\(currentURL.displayName) closed before it was open")
         }
-        let error = owesFailure ? lastError : nil
+        let error = owesFailure ? life.error : nil
         owesFailure = false
         if mayCall, let error {
             handlers.failed?(
-                WebSocketFailure(error: error, code: how.code, reason: how.reason, isFatal: true))
+                WebSocketFailure(
+                    error: error, code: ending.code, reason: ending.reason, isFatal: true))
         }
         if mayCall {
             handlers.close?(
                 WebSocketEnd(
-                    code: how.code, reason: how.reason, isClean: how.isClean, error: error))
+                    code: ending.code, reason: ending.reason, isClean: ending.isClean,
+                    error: error))
         }
-        ending = nil
         scheduleTurn()
     }
 
@@ -260,17 +277,8 @@ extension WebSocketConnection {
     }
 
     private func updateInterest() {
-        let transport: Transport
-        var events: UInt32 = 0
-        switch phase {
-        case .idle, .connecting, .waiting, .over: return
-        case .handshaking(let current, _), .refused(let current, _):
-            transport = current
-            events = PollEvents.readable
-        case .open(let current):
-            transport = current
-            if !isPaused { events = PollEvents.readable }
-        }
+        guard case .connected(let transport) = link else { return }
+        var events = life.stage == .open && isPaused ? 0 : PollEvents.readable
         if watch.isWriteBlocked { events |= PollEvents.writable }
         guard events != watch.events else { return }
         do throws(RealtimeError) {
@@ -288,16 +296,9 @@ extension WebSocketConnection {
     }
 
     func updateTimer() {
-        let wanted: Instant?
-        switch phase {
-        case .idle, .over: wanted = nil
-        case .waiting: wanted = reconnection?.wakeUp
-        case .refused(_, let refused):
-            wanted = openDeadline.map { min($0, refused.deadline) } ?? refused.deadline
-        case .connecting, .handshaking: wanted = openDeadline
-        case .open: wanted = session?.pointee.wakeUp
+        guard let wanted = life.wakeUp(session: session?.pointee.wakeUp) else {
+            return loop.disarm(timer)
         }
-        guard let wanted else { return loop.disarm(timer) }
         if !timer.isArmed || timer.deadline != wanted { loop.arm(timer, self, at: wanted) }
     }
 }
@@ -307,9 +308,7 @@ extension WebSocketConnection: LoopSource {
         // A broken socket too: the write fails, and is not waited for any longer.
         if events & (PollEvents.writable | PollEvents.broken) != 0 {
             watch.isWriteBlocked = false
-            if case .handshaking(let transport, let handshaking) = phase {
-                sendHandshake(transport, handshaking)
-            }
+            sendHandshake()
         }
         if events & ~PollEvents.writable != 0 { receive() }
         settle()
@@ -317,12 +316,9 @@ extension WebSocketConnection: LoopSource {
 
     func turn() {
         isScheduled = false
-        if failsStart, let lastError {
-            failsStart = false
-            return fail(lastError)
-        }
-        switch phase {
-        case .over: break
+        if let failure = life.laterFailure { return fail(failure) }
+        switch life.stage {
+        case .over, .ended: break
         case .waiting:
             // What the last connection left; nobody is inside its callbacks any more.
             dropSession()
@@ -334,13 +330,14 @@ extension WebSocketConnection: LoopSource {
             }
             return settle()
         }
-        if let ending, state != .closed { finish(ending) }
+        if life.owesEnd { finish(life.ending) }
         // Nothing is told any more: handlers that hold what holds this would keep it for ever.
         release()
     }
 
     func loopClosed() {
         dropTransport()
+        life.abandon()
         setState(.closed)
         release()
     }
@@ -348,12 +345,16 @@ extension WebSocketConnection: LoopSource {
 
 extension WebSocketConnection: TimerTarget {
     func timeReached(_ now: Instant) {
-        switch phase {
-        case .idle, .over: return
-        case .connecting, .handshaking: failOpening()
-        case .refused: failRefused()
-        case .waiting(let attempt): waitReached(attempt)
-        case .open: sessionTimeReached(now)
+        switch life.timeReached(now, configuration, isReachable: isReachable()) {
+        case .nothing: break
+        case .connectTimedOut(let limit):
+            if case .connecting(let connect) = link { fail(connect.late(limit)) }
+        case .failed(let error): fail(error)
+        case .session: sessionTimeReached(now)
+        case .attempt(let number): endWait(number)
+        case .waitForNetwork(let number):
+            Log.write(
+                .info, "\(configuration.url.displayName): attempt \(number) waits for a network")
         }
         settle()
     }
@@ -369,9 +370,8 @@ extension WebSocketConnection: TimerTarget {
             report(error)
             // The peer is silent: one try to tell it, no waiting for an answer.
             flush()
-            finish(Ending(code: code, reason: "", isClean: false))
-        case .closeTimedOut:
-            finish(ending ?? Ending(code: .abnormal, reason: "", isClean: false))
+            finish(WebSocketLife.Ending(code: code))
+        case .closeTimedOut: finish(life.ending)
         }
     }
 }

@@ -30,7 +30,11 @@ extension WebSocketConnection {
             case .bytes(let count, let isDrained):
                 share -= count
                 wireBytesReceived &+= UInt64(truncatingIfNeeded: count)
-                if let ending = endsAfter(count) { return finish(ending) }
+                if life.stage == .open, session?.pointee.state == .finished,
+                    let ending = life.ignored(count)
+                {
+                    return finish(ending)
+                }
                 let input = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 let used = take(input)
                 if used < count {
@@ -51,19 +55,10 @@ extension WebSocketConnection {
         }
     }
 
-    /// Counts bytes that come after a close frame or a violation. A peer that goes on sending is
-    /// not waited for until the close timeout: the client may drop the connection (RFC 6455
-    /// §7.1.1). Our close frame is written by then, as more than one turn's share has come.
-    private func endsAfter(_ count: Int) -> Ending? {
-        guard case .open = phase, session?.pointee.state == .finished else { return nil }
-        ending?.dropped &+= UInt32(truncatingIfNeeded: count)
-        return Int(ending?.dropped ?? 0) > 2 * Loop.bytesPerTurn ? ending : nil
-    }
-
     /// Reads the rest of a large frame into its place.
     /// - Returns: how many bytes came, 0 when none will for now; nil when there is no such frame.
     private func receiveDirectly(_ transport: Transport, atMost share: Int) -> Int? {
-        guard case .open = phase, let space = session?.pointee.directSpace() else { return nil }
+        guard life.stage == .open, let space = session?.pointee.directSpace() else { return nil }
         switch transport.read(into: UnsafeMutableRawBufferPointer(rebasing: space.prefix(share))) {
         case .bytes(let count, let isDrained):
             wireBytesReceived &+= UInt64(truncatingIfNeeded: count)
@@ -96,24 +91,17 @@ extension WebSocketConnection {
 
     /// The transport, unless receiving is paused or over.
     private var readable: Transport? {
-        switch phase {
-        case .handshaking(let transport, _), .refused(let transport, _): transport
-        case .open(let transport):
-            isPaused ? nil : transport
-        case .idle, .connecting, .waiting, .over: nil
-        }
+        guard case .connected(let transport) = link else { return nil }
+        return life.stage == .open && isPaused ? nil : transport
     }
 
     /// Takes what was read; the count of bytes used, fewer than all when a handler paused.
     private func take(_ input: UnsafeRawBufferPointer) -> Int {
-        switch phase {
-        case .handshaking(let transport, let handshaking):
-            let used = takeHandshake(input, transport, handshaking)
+        switch life.stage {
+        case .handshaking, .refused:
+            let used = takeHandshake(input)
             return used < input.count ? deliver(input, from: used) : used
-        case .refused:
-            takeRefusal(input)
-            return input.count
-        case .idle, .connecting, .open, .waiting, .over: return deliver(input, from: 0)
+        case .idle, .connecting, .open, .waiting, .over, .ended: return deliver(input, from: 0)
         }
     }
 
@@ -313,15 +301,10 @@ extension WebSocketConnection {
         case .closed(let code, let reason):
             Log.write(.debug, "\(currentURL.displayName) sent a close frame with \(code)")
             setState(.closing)
-            ending = Ending(code: code, reason: reason, isClean: true, isPeers: true)
+            life.closed(by: code, reason)
         case .failed(let failure):
             setState(.closing)
-            ending = Ending(code: failure.code, reason: "", isClean: false)
-            report(
-                RealtimeError(
-                    failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
-                    "\(currentURL.displayName) sent what is not allowed: \(failure.message)"
-                        + " (closed with \(failure.code))"))
+            report(life.violated(failure, configuration))
         case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst,
             .allowanceSpent:
             break
@@ -343,27 +326,13 @@ extension WebSocketConnection {
 
     /// The peer ended the stream.
     private func ended(_ why: String?, isTLS: Bool = false, _ systemError: Int32 = 0) {
-        let name = currentURL.displayName
-        let cause = why.map { ": \($0)" } ?? ""
-        switch phase {
-        case .handshaking:
-            fail(
-                RealtimeError(
-                    isTLS ? .tls : .connectionLost,
-                    "\(name) ended the connection during the handshake\(cause)",
-                    systemError: systemError))
-        case .open:
-            if let ending { return finish(ending) }
-            if session?.pointee.state == .open {
-                report(
-                    RealtimeError(
-                        .connectionLost,
-                        "\(name) ended the connection without a closing handshake\(cause)",
-                        systemError: systemError))
-            }
-            finish(Ending(code: .abnormal, reason: "", isClean: false))
-        case .refused: failRefused()
-        case .idle, .connecting, .waiting, .over: break
+        let isOpen = session?.pointee.state == .open
+        let loss = life.lost(
+            why, isTLS: isTLS, systemError: systemError, isOpen: isOpen, configuration)
+        switch loss {
+        case .nothing: break
+        case .failed(let error): fail(error)
+        case .ended(let ending): finish(ending)
         }
     }
 }

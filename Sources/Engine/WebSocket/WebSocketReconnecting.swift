@@ -14,28 +14,14 @@ struct KeptMessage {
 }
 
 extension WebSocketConnection {
-    /// After a loss: the wait for the next attempt, when there is to be one.
-    /// - Returns: false when it is over for good.
-    func waitsForNextAttempt(_ how: Ending) -> Bool {
-        let isWanted = gate.load(ordering: .acquiring) & ~Gate.paused == 0
-        guard reconnection != nil, isWanted, !loop.isClosed.load(ordering: .acquiring) else {
-            return false
-        }
-        let now = Loop.now()
-        let decision = reconnection?.ended(
-            code: how.isPeers ? how.code : nil, error: lastError, isReachable: isReachable(),
-            now: now, wallClock: Loop.wallClock(), random: randomFraction())
-        switch decision {
-        case nil, .giveUp: return false
-        case .retry(let delay, let attempt): wait(how, delay, attempt)
-        case .waitForNetwork(let attempt): wait(how, nil, attempt)
-        }
-        return true
+    /// Whether the user wants another attempt.
+    var isWanted: Bool {
+        gate.load(ordering: .acquiring) & ~Gate.paused == 0
+            && !loop.isClosed.load(ordering: .acquiring)
     }
 
-    private func wait(_ how: Ending, _ delay: Duration?, _ attempt: Int) {
-        phase = .waiting(attempt: attempt)
-        ending = how
+    /// After a loss: the wait for the next attempt.
+    func wait(_ ending: WebSocketLife.Ending, _ delay: Duration?, _ attempt: Int) {
         setState(.waiting)
         scheduleTurn()
         observedReachability?.add(self)
@@ -43,18 +29,18 @@ extension WebSocketConnection {
             .info,
             "\(configuration.url.displayName): attempt \(attempt) "
                 + (delay.map(\.fromNow) ?? "when there is a network again")
-                + (lastError == nil ? ", after a close with \(how.code)" : ""))
+                + (life.error == nil ? ", after a close with \(ending.code)" : ""))
         owesFailure = false
         if mayCall, let failed = handlers.failed {
             failed(
                 WebSocketFailure(
-                    error: lastError ?? closed(how), code: how.code, reason: how.reason,
-                    retryIn: delay, attempt: attempt, isFatal: false))
+                    error: life.error ?? closed(ending), code: ending.code,
+                    reason: ending.reason, retryIn: delay, attempt: attempt, isFatal: false))
         }
         updateTimer()
     }
 
-    private func closed(_ how: Ending) -> RealtimeError {
+    private func closed(_ how: WebSocketLife.Ending) -> RealtimeError {
         let reason = how.reason.isEmpty ? "" : ": \(how.reason.quoted(upTo: 60))"
         return RealtimeError(
             .closed, "\(currentURL.displayName) closed the WebSocket with \(how.code)\(reason)")
@@ -66,20 +52,12 @@ extension WebSocketConnection {
         reachability ?? (try? Reachability.of(loop))
     }
 
-    private func isReachable() -> Bool {
+    func isReachable() -> Bool {
         observedReachability?.isReachable(configuration.url, by: configuration.network) ?? true
     }
 
-    /// The time of an attempt has come: without a network it is not made, and not counted.
-    func waitReached(_ attempt: Int) {
-        if isReachable() { return endWait(attempt) }
-        Log.write(
-            .info, "\(configuration.url.displayName): attempt \(attempt) waits for a network")
-        reachabilityChanged()
-    }
-
     /// The wait is over: the caller may change or stop the attempt.
-    private func endWait(_ attempt: Int) {
+    func endWait(_ attempt: Int) {
         observedReachability?.remove(self)
         mayReconfigure = true
         var goesOn = mayCall
@@ -91,13 +69,10 @@ extension WebSocketConnection {
         }
         mayReconfigure = false
         // It may have closed or given back the connection.
-        guard case .waiting = phase else { return }
-        phase = .idle
-        guard goesOn, becomeConnecting() else {
-            reconnection = nil
-            return finish(ending ?? Ending(code: .abnormal, reason: "", isClean: false))
+        guard life.stage == .waiting else { return }
+        guard life.endWait(goesOn: goesOn && becomeConnecting()) else {
+            return finish(life.ending)
         }
-        ending = nil
         dropSession()
         held.removeAll(keeping: 0)
         begin()
@@ -108,12 +83,12 @@ extension WebSocketConnection {
     /// Sends a message, or keeps it for the next connection or the end of one that is sent in
     /// pieces. One that was counted when it came in is counted until it is gone.
     func sendOrKeep(_ message: KeptMessage) {
-        switch phase {
+        switch life.stage {
         case .open where isReady && kept.isEmpty: return send(message)
         case .open where session?.pointee.state == .open: return kept.append(message)
         case .idle, .connecting, .handshaking, .refused, .waiting, .open:
             if configuration.offlineQueueLimit > 0 { return kept.append(message) }
-        case .over: break
+        case .over, .ended: break
         }
         forget(message)
     }
@@ -126,7 +101,7 @@ extension WebSocketConnection {
 
     /// Everything kept goes out, behind what the open handler sent.
     func sendKept() {
-        guard !kept.isEmpty, case .open = phase, isReady else { return }
+        guard !kept.isEmpty, life.stage == .open, isReady else { return }
         let messages = kept
         kept = []
         for message in messages { send(message) }
@@ -151,9 +126,8 @@ extension WebSocketConnection {
 
 extension WebSocketConnection: ReachabilityObserver {
     func reachabilityChanged() {
-        guard case .waiting = phase else { return }
-        let isChanged = reconnection?.setOnline(
+        let isChanged = life.setOnline(
             isReachable(), now: Loop.now(), random: randomFraction())
-        if isChanged ?? false { updateTimer() }
+        if isChanged { updateTimer() }
     }
 }

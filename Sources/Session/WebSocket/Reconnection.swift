@@ -54,6 +54,9 @@ package final class Reconnection {
         }
     }
 
+    /// The number of the attempt that is due, as it was told.
+    package var attempt: Int { attempts.failures }
+
     /// When the next attempt is due; nil without a network.
     package var wakeUp: Instant? { attempts.wakeUp }
 

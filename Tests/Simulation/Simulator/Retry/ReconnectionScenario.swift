@@ -31,7 +31,8 @@ private final class ReconnectionRun {
     private let world: World
     private var random: Random
     private var options = BackoffConfiguration()
-    private var reconnection: Reconnection
+    private var configuration: WebSocketConfiguration
+    private var life = WebSocketLife()
     private var attempts = 0
     /// Failures in a row, by our own count.
     private var failures = 0
@@ -59,7 +60,8 @@ private final class ReconnectionRun {
         options.jitter = random.pick([.none, .equal, .full, .decorrelated])
         options.attemptLimit = random.pick([0, 0, 1, 3, 20])
         options.stableTime = random.milliseconds(0...20_000)
-        reconnection = Reconnection(options)
+        configuration = try WebSocketConfiguration(url: "ws://peer.test/")
+        configuration.reconnect = options
         world.count("\(options.jitter)")
         world.trace("plan", "\(options)")
     }
@@ -69,6 +71,7 @@ private final class ReconnectionRun {
         let outcome = draw()
         world.trace("attempt \(attempts)", "\(outcome)")
         guard attempts <= 60 else { return isOver = true }
+        life.begin(configuration, now: world.now)
         switch outcome {
         case .fails(let error): ended(nil, error, least: .zero)
         case .refusedForGood(let error): ended(nil, error, least: nil)
@@ -76,7 +79,7 @@ private final class ReconnectionRun {
             world.count("asked to wait")
             ended(nil, error, least: .seconds(min(seconds, 300)))
         case .opens(let time, let code, let isFinal):
-            reconnection.opened(now: world.now)
+            open()
             world.after(time) { [self] in
                 let isStable = time >= options.stableTime
                 world.count(isStable ? "stable" : "ended before it was stable")
@@ -86,6 +89,33 @@ private final class ReconnectionRun {
             }
         }
     }
+
+    /// The server accepts it.
+    private func open() {
+        life.connected(configuration, nonce: [UInt8](repeating: 0, count: 16), now: world.now)
+        let answer =
+            "HTTP/1.1 101 Welcome\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            + "Sec-WebSocket-Accept: ICX+Yqv66kxgM0FcWaLWlFLwTAI=\r\n\r\n"
+        let heard = Array(answer.utf8).withUnsafeBytes {
+            life.received($0, configuration, now: world.now)
+        }
+        if case .open = heard { return }
+        world.fail("does not open: \(heard)")
+    }
+
+    private func waited() {
+        switch life.timeReached(world.now, configuration, isReachable: true) {
+        case .attempt(let number):
+            world.require(number == failures, "asks for attempt \(number), it is \(failures)")
+            world.require(life.endWait(goesOn: true), "does not go on")
+            attempt()
+        case let other: world.fail("\(other) instead of an attempt")
+        }
+    }
+
+    private var wakeUp: Instant? { life.wakeUp(session: nil) }
+
+    private func uniform() -> Double { Double(random.next() >> 11) * 0x1p-53 }
 
     private func draw() -> Outcome {
         switch random.below(20) {
@@ -121,23 +151,24 @@ private final class ReconnectionRun {
 
     /// - Parameter least: what the server asked for; nil when there must be no other attempt.
     private func ended(_ code: CloseCode?, _ error: RealtimeError?, least: Duration?) {
-        let uniform = Double(random.next() >> 11) * 0x1p-53
         let isReachable = !random.chance(6)
-        let decision = reconnection.ended(
-            code: code, error: error, isReachable: isReachable, now: world.now, wallClock: 0,
-            random: uniform)
-        world.trace("attempt \(attempts)", "\(decision)")
-        if case .waitForNetwork(let number) = decision {
+        if let error { life.failed(error) }
+        if let code { life.closed(by: code, "") }
+        let next = life.finish(
+            life.ending, isWanted: true, isReachable: isReachable, now: world.now, wallClock: 0,
+            random: uniform())
+        world.trace("attempt \(attempts)", "\(next)")
+        notBefore = world.now + (least ?? .zero)
+        if case .wait(nil, let number) = next {
             world.count("waited for the network")
             world.require(!isReachable, "waits for a network that is there")
             world.require(least != nil, "waits to try again what can never do")
             world.require(number == failures, "counts \(number), it is \(failures)")
-            notBefore = world.now + (least ?? .zero)
             return wait(isOnline: false)
         }
         world.require(isReachable || least == nil, "tries without a network")
         let isExhausted = options.attemptLimit > 0 && failures >= options.attemptLimit
-        guard case .retry(let delay, let number) = decision else {
+        guard case .wait(let delay?, let number) = next else {
             world.require(least == nil || isExhausted, "gave up with no reason")
             world.count(least == nil ? "gave up for good" : "gave up at the limit")
             return isOver = true
@@ -147,7 +178,6 @@ private final class ReconnectionRun {
         failures += 1
         world.require(number == failures, "calls it attempt \(number), it is \(failures)")
         check(delay, least)
-        notBefore = world.now + least
         wait(isOnline: true)
     }
 
@@ -155,22 +185,22 @@ private final class ReconnectionRun {
     /// attempt follows within a second, or when the server wants it, and while it is not, none is
     /// made.
     private func wait(isOnline: Bool, flaps: Int = 0) {
-        let before = reconnection.wakeUp
+        let before = wakeUp
         world.require(isOnline == (before != nil), "due at \(String(describing: before))")
         let change = world.now + random.milliseconds(0...60_000)
         if let before, before <= change || flaps >= 3 {
-            world.after(before - world.now) { [self] in attempt() }
+            world.after(before - world.now) { [self] in waited() }
             return
         }
         world.after(change - world.now) { [self] in
             world.count(isOnline ? "the network went while waiting" : "the network came back")
-            let uniform = Double(random.next() >> 11) * 0x1p-53
+            let uniform = uniform()
             world.require(
-                !reconnection.setOnline(isOnline, now: world.now, random: uniform),
+                !life.setOnline(isOnline, now: world.now, random: uniform),
                 "the same again is no change")
             world.require(
-                reconnection.setOnline(!isOnline, now: world.now, random: uniform), "no change")
-            if !isOnline, let due = reconnection.wakeUp {
+                life.setOnline(!isOnline, now: world.now, random: uniform), "no change")
+            if !isOnline, let due = wakeUp {
                 world.require(due >= notBefore, "due before the server wants it")
                 let latest = max(world.now + .seconds(1), notBefore)
                 world.require(due <= latest, "due at \(due), it is \(world.now)")

@@ -2,21 +2,14 @@ import CShims
 import Session
 import Wire
 
-/// Runs the real machines as `WebSocketConnection` does (Engine/WebSocketDriver.swift; receiving is
-/// in ClientReceiver.swift), with the simulated network below and the virtual clock beside it. Keep
-/// the two alike: what is proven here is proven for the order of calls made there.
+/// The hands of the real machines, `WebSocketLife` and `WebSocketSession`, over a simulated network
+/// and with a virtual clock. Receiving is in ClientReceiver.swift.
 final class Client: EndpointOwner {
-    enum Phase {
-        case handshaking, open, over
-    }
-
     let world: World
     let plan: Plan
     let user: User
     let endpoint: Endpoint
-    var phase = Phase.handshaking
-    var reader: ResponseHeadReader
-    let handshake: ClientHandshake
+    var life = WebSocketLife()
     var agreed: DeflateParameters?
     private(set) var session: SessionBox?
     var held = ByteBuffer()
@@ -25,18 +18,15 @@ final class Client: EndpointOwner {
     var spareAssembly = ByteBuffer()
     let buffer: UnsafeMutableRawBufferPointer
     let whole: UnsafeMutableBufferPointer<rt_message>
-    var pending: User.Ending?
     var wantsRead = false
     /// What the session counted in its whole life.
     private(set) var counts: WebSocketSession.Counts?
     private(set) var isPaused = false
     private(set) var isClosing = false
 
-    private var request: [UInt8]
     private var isWriteBlocked = false
     private var isScheduled = false
     private var owesDrained = false
-    private var openDeadline: Instant?
     private var timer: (at: Instant, alarm: World.Alarm)?
     private var random: Random
     /// Watches over the session from outside.
@@ -54,13 +44,6 @@ final class Client: EndpointOwner {
         self.user = user
         self.endpoint = endpoint
         random = world.random.split()
-        let configuration = plan.configuration
-        handshake = ClientHandshake(
-            url: configuration.url, nonce: random.bytes(16),
-            subprotocols: configuration.subprotocols, fields: configuration.fields,
-            deflate: configuration.compression.offer)
-        request = handshake.request
-        reader = ResponseHeadReader(limit: configuration.limits.headerBytes)
         buffer = .allocate(byteCount: plan.receiveBytes, alignment: 16)
         whole = .allocate(capacity: plan.batchSize)
         whole.initialize(repeating: rt_message())
@@ -75,20 +58,21 @@ final class Client: EndpointOwner {
     }
 
     func start() {
-        if plan.configuration.openTimeout > .zero {
-            openDeadline = world.now + plan.configuration.openTimeout
-        }
+        life.begin(plan.configuration, now: world.now)
+        life.connected(plan.configuration, nonce: random.bytes(16), now: world.now)
         sendHandshake()
         settle()
     }
 
     private func sendHandshake() {
-        while !request.isEmpty, !isWriteBlocked {
-            switch request.withUnsafeBytes(endpoint.write) {
-            case .bytes(let count): request.removeFirst(count)
+        life.writeRequest { bytes in
+            guard !isWriteBlocked else { return nil }
+            switch endpoint.write(bytes) {
+            case .bytes(let count): return count
             case .wouldBlock: isWriteBlocked = true
-            case .failed: return
+            case .failed: break
             }
+            return nil
         }
     }
 
@@ -99,7 +83,6 @@ final class Client: EndpointOwner {
             WebSocketSession(
                 configuration: plan.configuration, deflate: outcome.deflate, keys: keys,
                 now: world.now))
-        phase = .open
         guardian.opened()
         if isPaused { session?.value.setPaused(true, now: world.now) }
         user.didOpen()
@@ -110,7 +93,7 @@ final class Client: EndpointOwner {
     func send(
         _ kind: MessageKind, _ bytes: [UInt8], _ choice: CompressionChoice
     ) throws(RealtimeError) {
-        guard phase == .open, !isClosing, let session else {
+        guard life.stage == .open, !isClosing, let session else {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
         let limit = plan.configuration.sendLimit
@@ -128,14 +111,14 @@ final class Client: EndpointOwner {
     }
 
     func begin(_ kind: MessageKind, _ choice: CompressionChoice) throws(RealtimeError) {
-        guard phase == .open, !isClosing, let session else {
+        guard life.stage == .open, !isClosing, let session else {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
         try session.value.begin(kind, compression: choice)
     }
 
     func write(_ piece: [UInt8], endsMessage: Bool) throws(RealtimeError) {
-        guard phase == .open, !isClosing, let session else {
+        guard life.stage == .open, !isClosing, let session else {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
         try piece.span.withUnsafeBytes { (bytes) throws(RealtimeError) in
@@ -146,7 +129,7 @@ final class Client: EndpointOwner {
     }
 
     func ping(_ payload: [UInt8]) {
-        guard phase == .open, !isClosing else { return }
+        guard life.stage == .open, !isClosing else { return }
         let number = payload.withUnsafeBytes {
             try? session?.value.ping($0, now: world.now)
         }
@@ -164,24 +147,23 @@ final class Client: EndpointOwner {
 
     func close(_ code: CloseCode?, _ reason: String) {
         isClosing = true
-        switch phase {
-        case .handshaking:
+        switch life.close() {
+        case .nothing: break
+        case .drop:
             dropTransport()
-            pending = User.Ending(code: .abnormal, reason: "", isClean: false)
             scheduleTurn()
-        case .open:
+        case .handshake:
             if let session {
                 guardian.closes(session.value.state, hasPendingEnd: session.value.hasPendingEnd)
             }
             session?.value.close(code, reason: reason, now: world.now)
             wantsRead = true
             queued()
-        case .over: break
         }
     }
 
     /// The peer's close frame or violation was told of, or it is over.
-    var knowsItsEnd: Bool { pending != nil || phase == .over }
+    var knowsItsEnd: Bool { session?.value.state != .open || life.stage != .open }
 
     /// Messages wait: closing overrides a pause.
     var waits: Bool { isPaused && !isClosing }
@@ -194,7 +176,7 @@ final class Client: EndpointOwner {
     }
 
     private func flush() {
-        guard phase == .open, let session else { return }
+        guard life.stage == .open, let session else { return }
         var share = plan.bytesPerTurn
         while !isWriteBlocked, !session.value.outgoing.isEmpty {
             guard share > 0 else { return scheduleTurn() }
@@ -219,20 +201,28 @@ final class Client: EndpointOwner {
 
     func fail(_ error: RealtimeError) {
         report(error)
-        finish(User.Ending(code: .abnormal, reason: "", isClean: false))
+        finish(.abnormal)
     }
 
     func report(_ error: RealtimeError) {
+        life.failed(error)
         if !isClosing { user.failed(error) }
     }
 
-    func finish(_ ending: User.Ending) {
-        if phase == .over, user.ending != nil { return }
+    func finish(_ ending: WebSocketLife.Ending) {
         dropTransport()
-        guardian.ended()
-        user.closed(ending)
-        pending = nil
-        scheduleTurn()
+        let next = life.finish(
+            ending, isWanted: !isClosing, isReachable: true, now: world.now, wallClock: 0,
+            random: 0.5)
+        switch next {
+        case .nothing: break
+        case .wait: world.fail("waits for another attempt, which was never wanted")
+        case .end:
+            guardian.ended()
+            user.closed(
+                User.Ending(code: ending.code, reason: ending.reason, isClean: ending.isClean))
+            scheduleTurn()
+        }
     }
 
     private func dropTransport() {
@@ -240,7 +230,6 @@ final class Client: EndpointOwner {
         timer?.alarm.cancel()
         timer = nil
         endpoint.close()
-        phase = .over
     }
 
     // MARK: Turns
@@ -253,14 +242,16 @@ final class Client: EndpointOwner {
 
     private func turn() {
         isScheduled = false
-        guard phase == .over else {
+        switch life.stage {
+        case .over, .ended: break
+        case .idle, .connecting, .handshaking, .refused, .open, .waiting:
             if wantsRead {
                 wantsRead = false
                 receive()
             }
             return settle()
         }
-        if let pending { finish(pending) }
+        if life.owesEnd { finish(life.ending) }
         session = nil
         held.removeAll(keeping: 0)
     }
@@ -268,7 +259,7 @@ final class Client: EndpointOwner {
     func ready(_ events: Endpoint.Events) {
         if events.contains(.writable) || events.contains(.broken) {
             isWriteBlocked = false
-            if phase == .handshaking { sendHandshake() }
+            sendHandshake()
         }
         if events != .writable { receive() }
         settle()
@@ -278,21 +269,21 @@ final class Client: EndpointOwner {
         flush()
         if let session, session.value.outgoing.isEmpty {
             session.value.outgoing.removeAll(keeping: 0)
-            if owesDrained, phase == .open {
+            if owesDrained, life.stage == .open {
                 owesDrained = false
                 user.drained()
             }
         }
         guardian.check(self)
-        guard phase != .over else { return }
-        var events: Endpoint.Events = phase == .open && waits ? [] : .readable
+        guard life.stage != .over, life.stage != .ended else { return }
+        var events: Endpoint.Events = life.stage == .open && waits ? [] : .readable
         if isWriteBlocked { events.insert(.writable) }
         endpoint.watch(events.isEmpty ? nil : events)
         updateTimer()
     }
 
     private func updateTimer() {
-        guard let wanted = phase == .open ? session?.value.wakeUp : openDeadline else {
+        guard let wanted = life.wakeUp(session: session?.value.wakeUp) else {
             timer?.alarm.cancel()
             timer = nil
             return
@@ -307,10 +298,11 @@ final class Client: EndpointOwner {
 
     private func timeReached() {
         timer = nil
-        switch phase {
-        case .over: return
-        case .handshaking: fail(RealtimeError(.timeout, "not open in time"))
-        case .open: sessionTimeReached()
+        switch life.timeReached(world.now, plan.configuration, isReachable: true) {
+        case .nothing: return
+        case .failed(let error): fail(error)
+        case .session: sessionTimeReached()
+        case .connectTimedOut, .attempt, .waitForNetwork: world.fail("is not connected")
         }
         settle()
     }
@@ -327,10 +319,10 @@ final class Client: EndpointOwner {
             guardian.timedOut(code, waiting: waiting)
             report(error)
             flush()
-            return finish(User.Ending(code: code, reason: "", isClean: false))
+            return finish(WebSocketLife.Ending(code: code))
         case .closeTimedOut:
             guardian.closeTimedOut()
-            return finish(pending ?? User.Ending(code: .abnormal, reason: "", isClean: false))
+            return finish(life.ending)
         }
         if let wakeUp = session.value.wakeUp {
             world.require(wakeUp > world.now, "wakeUp stays in the past: it would spin")

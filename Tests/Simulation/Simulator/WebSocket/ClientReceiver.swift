@@ -2,13 +2,13 @@ import CShims
 import Session
 import Wire
 
-// The byte path, as Engine/WebSocketReceiver.swift walks it.
+// The byte path: what the session finds in what was read.
 extension Client {
     func receive() {
         var share = plan.bytesPerTurn
         session?.value.allow(inflating: plan.bytesPerTurn)
         while share > 0 {
-            guard phase == .handshaking || (phase == .open && !waits) else { return }
+            guard isReading else { return }
             if !held.isEmpty || session?.value.hasPendingEnd == true {
                 held.consume(take(held.readable))
                 if !held.isEmpty { return }
@@ -24,6 +24,11 @@ extension Client {
             switch endpoint.read(into: buffer) {
             case .bytes(let count):
                 share -= count
+                if life.stage == .open, session?.value.state == .finished,
+                    let ending = life.ignored(count)
+                {
+                    return finish(ending)
+                }
                 let input = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 guardian.read(input)
                 let used = take(input)
@@ -40,9 +45,17 @@ extension Client {
         }
     }
 
+    private var isReading: Bool {
+        switch life.stage {
+        case .handshaking, .refused: true
+        case .open: !waits
+        case .idle, .connecting, .waiting, .over, .ended: false
+        }
+    }
+
     /// Reads the rest of a large frame into its place.
     private func receiveDirectly() -> Int? {
-        guard phase == .open, let session, let space = session.value.directSpace() else {
+        guard life.stage == .open, let session, let space = session.value.directSpace() else {
             return nil
         }
         switch endpoint.read(into: space) {
@@ -72,20 +85,20 @@ extension Client {
     }
 
     private func take(_ input: UnsafeRawBufferPointer) -> Int {
-        guard phase == .handshaking else { return deliver(input, from: 0) }
-        do throws(RealtimeError) {
-            switch try reader.read(input) {
-            case .needMoreBytes: return input.count
-            case .head(let head, let used):
-                let outcome = try handshake.verify(head)
-                guardian.headEnded(behind: input.count - used)
-                opened(outcome)
-                return deliver(input, from: used)
-            }
-        } catch {
-            fail(error)
-            return input.count
+        switch life.stage {
+        case .handshaking, .refused: break
+        case .idle, .connecting, .open, .waiting, .over, .ended: return deliver(input, from: 0)
         }
+        switch life.received(input, plan.configuration, now: world.now) {
+        case .incomplete: break
+        case .open(let outcome, _, let used):
+            guardian.headEnded(behind: input.count - used)
+            opened(outcome)
+            return deliver(input, from: used)
+        case .redirected: world.fail("follows a redirect to nowhere")
+        case .failed(let error): fail(error)
+        }
+        return input.count
     }
 
     /// Walks the session over `input`, with storage of the loop's for what must be assembled.
@@ -235,15 +248,11 @@ extension Client {
             if !isClosing { user.pong(time) }
         case .closed(let code, let reason):
             guardian.finished(failed: false)
-            pending = User.Ending(code: code, reason: reason, isClean: true)
+            life.closed(by: code, reason)
         case .failed(let failure):
             guardian.finished(failed: true)
             world.trace("client", "finds: \(failure.message)")
-            pending = User.Ending(code: failure.code, reason: "", isClean: false)
-            report(
-                RealtimeError(
-                    failure.code == .messageTooBig ? .tooLarge : .protocolViolation,
-                    failure.message))
+            report(life.violated(failure, plan.configuration))
         case .needMoreBytes, .message, .assembledMessage, .piece, .nothing, .deliverFirst,
             .allowanceSpent:
             break
@@ -252,16 +261,11 @@ extension Client {
 
     /// The peer ended the stream.
     private func ended() {
-        switch phase {
-        case .handshaking:
-            fail(RealtimeError(.connectionLost, "the connection ended during the handshake"))
-        case .open:
-            if let pending { return finish(pending) }
-            if session?.value.state == .open {
-                report(RealtimeError(.connectionLost, "it ended without a closing handshake"))
-            }
-            finish(User.Ending(code: .abnormal, reason: "", isClean: false))
-        case .over: break
+        let isOpen = session?.value.state == .open
+        switch life.lost(nil, isOpen: isOpen, plan.configuration) {
+        case .nothing: break
+        case .failed(let error): fail(error)
+        case .ended(let ending): finish(ending)
         }
     }
 }

@@ -159,7 +159,7 @@ final class Guardian {
 
     /// After each turn.
     func check(_ client: Client) {
-        guard client.phase == .open, let session = client.session else { return }
+        guard client.life.stage == .open, let session = client.session else { return }
         world.require(client.batch.isEmpty, "assembled messages wait from one turn to the next")
         world.require(client.held.count <= plan.receiveBytes, "more than one read is held")
         let limit = options.deliversPieces ? 3 : plan.messageLimit == 0 ? .max : plan.messageLimit
