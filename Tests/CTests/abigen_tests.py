@@ -124,7 +124,7 @@ def package(name: str, source: str) -> Path:
         (root / folder).mkdir(parents=True)
     (root / "VERSION").write_text("1.2.3\n")
     header = root / "Sources/CShims/include/rt_types.h"
-    header.write_text("#include <stdint.h>\n" + STRUCTS)
+    header.write_text("#include <stddef.h>\n#include <stdint.h>\n" + STRUCTS)
     (header.parent / "module.modulemap").write_text('module CShims { header "rt_types.h" }\n')
     file = root / "Sources/RealtimeABI/Test.swift"
     file.write_text(CHAPTER + source + "import CShims\n")
