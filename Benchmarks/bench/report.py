@@ -11,7 +11,7 @@ from bench.rows import CPU, FACES, IDLE, P50, P99, PEAK, TARGETS, WALL, Row, Tar
 TABLES = (
     ("Receive flood, CPU ns per message", CPU, ("receive-64", "receive-256-json",
      "receive-256-unicode", "receive-4k", "receive-64k", "receive-1m")),
-    ("Event stream, CPU ns per event", CPU, ("events-228", "events-4k")),
+    ("Event stream, CPU ns per event", CPU, ("events-228", "events-4k", "events-tick")),
     ("Requests, CPU ns each", CPU, ("rest-1", "rest-16")),
     ("permessage-deflate flood, CPU ns per message", CPU, ("deflate-270-kept",
      "deflate-270-reset", "deflate-4k-kept", "deflate-4k-reset")),

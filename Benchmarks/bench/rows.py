@@ -29,7 +29,7 @@ class Row:
 
     @property
     def is_http(self) -> bool:
-        return self.mode == "events" or self.is_answered
+        return self.mode in ("events", "events-tick") or self.is_answered
 
     @property
     def flood(self) -> str:
@@ -75,6 +75,7 @@ ROWS = (
     Row("connect-tls", "connect and close, TLS", "connect", "/idle", 50, tls=True),
     _events("events-228", "events of 228 B", "event228", 20_000),
     _events("events-4k", "events of 4 KiB", "event4k", 5000),
+    Row("events-tick", "events of 64 B with a type", "events-tick", "/flood/tick64/{n}", 20_000),
     _rest(1, "GET of 256 B, one at a time"),
     _rest(16, "GET of 256 B, 16 at a time"),
     Row("idle", "idle connections", "idle", "/idle", 0, count=IDLE_CONNECTIONS),
@@ -113,9 +114,9 @@ FACES = (
     Face("floor", "floor", "floor", "bin/bench-floor",
          _same("receive", "deflate", "send", "echo", "connect", "idle")),
     Face("floor-events", "floor, libcurl and memchr", "floor", "bin/bench-floor-events",
-         _same("events")),
+         _same("events", "events-tick")),
     Face("c-events", "librealtime, C EventSource", "ours", "bin/bench-librealtime-events",
-         _same("events")),
+         _same("events", "events-tick")),
     Face("python-events", "librealtime, Python EventSource", "ours", "python:librealtime",
          _same("events")),
     Face("httpx-sse", "httpx-sse", "peer", "python:httpx-sse", _same("events")),
@@ -215,6 +216,8 @@ TARGETS = (
            "libcurl and memchr"),
     Target("events of 4 KiB", "events-4k", CPU, 2.0, ("c-events",), ("floor-events",),
            "libcurl and memchr"),
+    Target("events of 64 B with a type", "events-tick", CPU, 2.0, ("c-events",),
+           ("floor-events",), "libcurl and memchr"),
     Target("GET, one at a time", "rest-1", CPU, 1.3, ("c-rest",), ("floor-rest",),
            "libcurl's multi interface"),
     Target("GET, 16 at a time", "rest-16", CPU, 1.3, ("c-rest",), ("floor-rest",),

@@ -108,8 +108,9 @@ struct kind {
   bool is_compressed, has_context;
 };
 
-/// In the place of an opcode: the message is the data of an event.
-enum { EVENT = 0 };
+/// In the place of an opcode: the message is the data of an event, of one without a type or of a
+/// "tick".
+enum { EVENT = 0, TICK = 3 };
 
 static const struct kind kinds[] = {
     {"text64", write_ascii, 64, WS_TEXT, 0, false, false},
@@ -124,14 +125,20 @@ static const struct kind kinds[] = {
     {"json4k-reset", write_large, 8192, WS_TEXT, 512, true, false},
     {"event228", write_json, 228, EVENT, 0, false, false},
     {"event4k", write_json, 4096, EVENT, 0, false, false},
+    {"tick64", write_ascii, 64, TICK, 0, false, false},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-enum { MAX_EVENT_HEAD = 32 };
+enum { MAX_EVENT_HEAD = 64 };
 
-static void append_event(struct frames *to, size_t i, const uint8_t *payload, size_t length) {
+static bool is_event(const struct kind *kind) {
+  return kind->opcode == EVENT || kind->opcode == TICK;
+}
+
+static void append_event(
+    struct frames *to, size_t i, const uint8_t *payload, size_t length, bool is_tick) {
   char *at = (char *)to->bytes + to->wire[i];
-  int head = sprintf(at, "id: %zu\ndata: ", i + 1);
+  int head = sprintf(at, "id: %zu\n%sdata: ", i + 1, is_tick ? "event: tick\n" : "");
   memcpy(at + head, payload, length);
   memcpy(at + head + length, "\n\n", 2);
   to->wire[i + 1] = to->wire[i] + (size_t)head + length + 2;
@@ -177,8 +184,8 @@ static struct frames build(const struct kind *kind, size_t count, z_stream *stre
   uint8_t first = WS_FIN | kind->opcode;
   for (size_t i = 0; i < count; i++) {
     size_t length = kind->write(payload, kind->size, i);
-    if (kind->opcode == EVENT) {
-      append_event(&made, i, payload, length);
+    if (is_event(kind)) {
+      append_event(&made, i, payload, length, kind->opcode == TICK);
       continue;
     }
     if (!kind->is_compressed) {
@@ -198,7 +205,7 @@ static void make(struct flood *flood, const struct kind *kind) {
   if (!count) count = 1;
   flood->is_compressed = kind->is_compressed;
   flood->has_context = kind->has_context;
-  flood->is_events = kind->opcode == EVENT;
+  flood->is_events = is_event(kind);
   z_stream stream = {0};
   if (deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) exit(1);
   flood->first = build(kind, count, &stream);

@@ -58,7 +58,7 @@ static size_t take(char *chunk, size_t size, size_t count, void *user) {
 
 int main(int argc, char **argv) {
   task_read(argc, argv);
-  if (!task_is("events")) return NOT_SUPPORTED;
+  if (!task_is("events") && !task_is("events-tick")) return NOT_SUPPORTED;
   curl_global_init(CURL_GLOBAL_DEFAULT);
   CURL *easy = curl_easy_init();
   struct curl_slist *headers = curl_slist_append(NULL, "Accept: text/event-stream");

@@ -24,10 +24,15 @@ static void on_error(const rt_failure *failure, void *user) {
 int main(int argc, char **argv) {
   rt_eventsource *source;
   task_read(argc, argv);
-  if (!task_is("events")) return NOT_SUPPORTED;
+  bool has_type = task_is("events-tick");
+  if (!task_is("events") && !has_type) return NOT_SUPPORTED;
   check(rt_loop_new(&loop));
   check(rt_eventsource_new(loop, task.url, &source));
-  check(rt_eventsource_on_message(source, on_event, source, NULL));
+  if (has_type) {
+    check(rt_eventsource_add_listener(source, "tick", on_event, source, NULL, NULL));
+  } else {
+    check(rt_eventsource_on_message(source, on_event, source, NULL));
+  }
   check(rt_eventsource_on_error(source, on_error, NULL, NULL));
   meter_start();
   check(rt_eventsource_start(source));

@@ -32,6 +32,7 @@ package final class EventSourceConnection: @unchecked Sendable {
     @exclusivity(unchecked) var onEvent: EventSourceHandlers.Event?
     /// Grows with each change of them.
     @exclusivity(unchecked) var handlersAge = 0
+    @exclusivity(unchecked) var recentListeners = RecentListeners()
     @exclusivity(unchecked) var session: EventSourceSession?
     /// In memory of its own: as a property it would be copied with each use (Swift 6.3.1).
     let parser: UnsafeMutablePointer<EventStreamParser>

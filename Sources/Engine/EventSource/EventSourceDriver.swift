@@ -127,6 +127,7 @@ extension EventSourceConnection: HTTPSource {
         isReading = true
         defer {
             isReading = false
+            recentListeners.removeAll()
             noteID()
             if endsBody {
                 endsBody = false
@@ -160,19 +161,23 @@ extension EventSourceConnection: HTTPSource {
     private func next(
         _ input: UnsafeRawBufferPointer, _ used: inout Int
     ) throws(RealtimeError) -> EventStreamParser.Step {
-        // Retained once for all of them.
-        guard hasDispatched, listeners.isEmpty, onAny == nil, onEvent == nil, let onMessage else {
+        guard hasDispatched, onAny == nil, onEvent == nil else {
             return try parser.pointee.next(input, &used)
         }
+        // Retained once for all of them.
+        let (onMessage, recent) = (onMessage, recentListeners)
         let (attempt, age) = (attemptNumber, handlersAge)
         while true {
             let step = try parser.pointee.next(input, &used)
-            guard case .event(let event) = step, !isClosed else { return step }
-            if event.isMessage { onMessage(event) }
-            guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
-            guard age == handlersAge, listeners.isEmpty else {
-                return try parser.pointee.next(input, &used)
+            guard case .event(let event) = step, !isClosed, age == handlersAge else { return step }
+            if listeners.isEmpty {
+                if event.isMessage { onMessage?(event) }
+            } else {
+                guard !event.isMessage, let only = recent.only(of: event.type, in: listeners)
+                else { return step }
+                only(event)
             }
+            guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
         }
     }
 
@@ -188,7 +193,7 @@ extension EventSourceConnection: HTTPSource {
     }
 
     private func tellListeners(_ event: StreamEvent) {
-        for listener in listeners.of(event.type) {
+        for listener in recentListeners.of(event.type, in: listeners) {
             guard !isClosed else { return }
             // One that was removed meanwhile, by itself or another, is not called.
             guard listeners.contains(listener.token) else { continue }

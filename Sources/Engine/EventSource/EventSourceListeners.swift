@@ -7,7 +7,7 @@ import Synchronization
 /// What is removed is released outside the lock: the destroy of its user data may call us.
 struct EventSourceListeners: ~Copyable, Sendable {
     struct Listener {
-        let token: UInt64
+        var token: UInt64
         /// nil once it was removed.
         var handle: EventSourceHandlers.Event?
     }
@@ -48,17 +48,23 @@ struct EventSourceListeners: ~Copyable, Sendable {
 
     private let state = Mutex(State())
     private let count = Atomic<Int>(0)
+    /// How often listeners were added or removed: what was found before may be out of date.
+    private let changeCount = Atomic<UInt64>(0)
 
     var isEmpty: Bool { count.load(ordering: .acquiring) == 0 }
 
+    var changes: UInt64 { changeCount.load(ordering: .acquiring) }
+
     func add(_ type: [UInt8], _ handle: @escaping EventSourceHandlers.Event) -> UInt64 {
-        let listener = Unchecked(value: handle)
+        // In a struct, since a closure that is generic is wrapped in another (Swift 6.3.1).
+        let listener = Unchecked(value: Listener(token: 0, handle: handle))
         return state.withLock { state in
             state.lastToken += 1
             state.types[state.lastToken] = type
-            state.buckets[type, default: Bucket()].listeners.append(
-                Listener(token: state.lastToken, handle: listener.value))
-            count.store(state.types.count, ordering: .releasing)
+            var listener = listener.value
+            listener.token = state.lastToken
+            state.buckets[type, default: Bucket()].listeners.append(listener)
+            noteChange(state)
             return state.lastToken
         }
     }
@@ -71,7 +77,7 @@ struct EventSourceListeners: ~Copyable, Sendable {
             }
             let handle = state.buckets[type]?.remove(token)
             if state.buckets[type]?.listeners.isEmpty == true { state.buckets[type] = nil }
-            count.store(state.types.count, ordering: .releasing)
+            noteChange(state)
             return Unchecked(value: handle)
         }
         return removed.value != nil
@@ -82,7 +88,7 @@ struct EventSourceListeners: ~Copyable, Sendable {
         let removed = state.withLock { state in
             let bucket = state.buckets.removeValue(forKey: type)
             for listener in bucket?.listeners ?? [] { state.types[listener.token] = nil }
-            count.store(state.types.count, ordering: .releasing)
+            noteChange(state)
             return Unchecked(value: bucket)
         }
         withExtendedLifetime(removed) {}
@@ -93,10 +99,15 @@ struct EventSourceListeners: ~Copyable, Sendable {
             let old = state
             state.buckets = [:]
             state.types = [:]
-            count.store(0, ordering: .releasing)
+            noteChange(state)
             return old
         }
         withExtendedLifetime(removed) {}
+    }
+
+    private func noteChange(_ state: borrowing State) {
+        count.store(state.types.count, ordering: .releasing)
+        changeCount.add(1, ordering: .releasing)
     }
 
     /// Those of a type as they are now, some of which may be removed.
@@ -109,6 +120,67 @@ struct EventSourceListeners: ~Copyable, Sendable {
     /// Types with a listener, each once, sorted bytewise.
     var types: [[UInt8]] {
         state.withLock { Array($0.buckets.keys) }.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+}
+
+/// The listeners of the types that came last, so that most events need no lock and no hash. The
+/// loop's thread only, and only within one read: what is removed is released at its end.
+struct RecentListeners {
+    struct Entry {
+        let type: [UInt8]
+        let listeners: [EventSourceListeners.Listener]
+        /// Of the only listener.
+        let handle: EventSourceHandlers.Event?
+    }
+
+    private static let capacity = 8
+
+    private var entries: [Entry] = []
+    /// `changes` of the listeners when these were found.
+    private var changes: UInt64 = 0
+
+    /// Those of a type, some of which may be removed by now.
+    mutating func of(
+        _ type: UnsafeRawBufferPointer, in all: borrowing EventSourceListeners
+    ) -> [EventSourceListeners.Listener] {
+        if all.changes != changes {
+            removeAll()
+            changes = all.changes
+        }
+        if let index = index(of: type) { return entries[index].listeners }
+        if entries.count == RecentListeners.capacity { entries.removeFirst() }
+        let found = all.of(type)
+        entries.append(
+            Entry(
+                type: Array(type), listeners: found,
+                handle: found.count == 1 ? found[0].handle : nil))
+        return found
+    }
+
+    /// The only listener of a type that came before, when nothing has changed since.
+    @inline(__always)
+    func only(
+        of type: UnsafeRawBufferPointer, in all: borrowing EventSourceListeners
+    ) -> EventSourceHandlers.Event? {
+        guard all.changes == changes, let index = index(of: type) else { return nil }
+        return entries[index].handle
+    }
+
+    @inline(__always)
+    private func index(of type: UnsafeRawBufferPointer) -> Int? {
+        for index in entries.indices where entries[index].type.hasBytes(type) { return index }
+        return nil
+    }
+
+    mutating func removeAll() { entries.removeAll(keepingCapacity: true) }
+}
+
+extension [UInt8] {
+    fileprivate func hasBytes(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        return withUnsafeBytes { own in
+            own.indices.allSatisfy { own[$0] == other[$0] }
+        }
     }
 }
 
