@@ -18,6 +18,13 @@ private final class Table: Sendable {
     func of(_ type: [UInt8]) -> [EventSourceListeners.Listener] {
         type.withUnsafeBytes { listeners.of($0) }.filter { $0.handle != nil }
     }
+    func recent(_ recent: inout RecentListeners, _ type: [UInt8]) -> [UInt64] {
+        type.withUnsafeBytes { recent.of($0, in: listeners) }
+            .filter { $0.handle != nil }.map(\.token)
+    }
+    func hasOnly(_ recent: RecentListeners, _ type: [UInt8]) -> Bool {
+        type.withUnsafeBytes { recent.only(of: $0, in: listeners) != nil }
+    }
 }
 
 @Suite struct EventSourceListenersTests {
@@ -98,5 +105,31 @@ private final class Table: Sendable {
             released.append(token)
         }
         #expect(released == [1, 2, 3])
+    }
+
+    /// What is remembered is never out of date, with more types than are remembered, too.
+    @Test func whatCameLastIsRemembered() {
+        let table = Table()
+        var recent = RecentListeners()
+        let types = (0..<20).map { Array("type \($0)".utf8) }
+        for type in types { _ = table.add(type) }
+        for round in 0..<3 {
+            for type in types {
+                #expect(table.recent(&recent, type) == table.of(type).map(\.token))
+                #expect(table.hasOnly(recent, type), "round \(round)")
+            }
+            #expect(table.hasOnly(recent, types[19]) && !table.hasOnly(recent, types[0]))
+        }
+        // Each change counts, for all types.
+        let second = table.add(types[19])
+        #expect(!table.hasOnly(recent, types[19]))
+        #expect(table.recent(&recent, types[19]) == [20, second])
+        #expect(!table.hasOnly(recent, types[19]), "there are two")
+        #expect(table.remove(20) && table.recent(&recent, types[19]) == [second])
+        #expect(table.hasOnly(recent, types[19]))
+        table.removeAll(of: types[19])
+        #expect(!table.hasOnly(recent, types[19]) && table.recent(&recent, types[19]) == [])
+        table.removeAll()
+        #expect(table.recent(&recent, types[18]) == [])
     }
 }

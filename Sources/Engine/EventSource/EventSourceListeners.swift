@@ -149,7 +149,7 @@ struct RecentListeners {
         }
         if let index = index(of: type) { return entries[index].listeners }
         if entries.count == RecentListeners.capacity { entries.removeFirst() }
-        let found = all.of(type)
+        let found = all.of(type).filter { $0.handle != nil }
         entries.append(
             Entry(
                 type: Array(type), listeners: found,
