@@ -1082,7 +1082,9 @@ enum {
  * Makes a connection to a `ws://` or `wss://` URL; nothing happens before `rt_websocket_start`.
  * User and password in the URL become a basic Authorization header. Any thread.
  *
- * loop: the loop it lives on, which it keeps alive.
+ * loop: the loop it lives on, which it keeps alive. NULL is a loop of the library's own, on a
+ *   thread where callbacks are called: it is made with the first such connection, and ends when the
+ *   last one is freed.
  * out: receives the connection; to be freed with `rt_websocket_free`.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME;
  *   RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
@@ -1094,7 +1096,9 @@ rt_status rt_websocket_new(rt_loop *loop, const char *url, rt_websocket **out);
  * Gives the connection back. One that is open is dropped: a close frame with code 1001 is sent if
  * it can be without waiting, then the descriptor is closed. To close in order, call
  * `rt_websocket_close` and free in the close callback. No callback begins after this returned, each
- * `destroy` runs once. NULL is accepted. Any thread, also inside its own callbacks. Since 0.1.
+ * `destroy` runs once. The last one that was made without a loop waits for a callback that runs,
+ * unless it is freed inside it. NULL is accepted. Any thread, also inside its own callbacks. Since
+ * 0.1.
  */
 void rt_websocket_free(rt_websocket *websocket);
 
@@ -1776,6 +1780,61 @@ size_t rt_websocket_buffered_bytes(rt_websocket *websocket);
  * Since 0.1.
  */
 int64_t rt_websocket_round_trip_us(rt_websocket *websocket);
+
+/*
+ * Chapter: blocking websocket. Calls that wait, for programs without an event loop.
+ */
+
+/**
+ * Starts a connection, unless that was done by this call, and waits until it is open. From then on
+ * its messages wait for `rt_websocket_receive`, unless there is a callback for them; the other
+ * callbacks are called as ever. Another thread must drive the loop, as that of a connection made
+ * with the loop NULL does. Any thread.
+ *
+ * timeout_ms: how long to wait; -1 waits as long as the connection tries, which
+ *   `rt_websocket_set_open_timeout_ms` limits.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open yet, and goes on trying; why it did not
+ *   open; RT_ERROR_CLOSED when it was closed or freed meanwhile; RT_ERROR_REENTRANT in a callback
+ *   of its loop; RT_ERROR_STATE when it was started by `rt_websocket_start`;
+ *   RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_connect(rt_websocket *websocket, int64_t timeout_ms);
+
+/** A message that a call took, in memory of its own. Since 0.1. */
+typedef struct rt_received {
+  /** The size of the struct in the library that made it. */
+  size_t struct_bytes;
+  /** An `rt_message_kind`: RT_MESSAGE_TEXT or RT_MESSAGE_BINARY. */
+  int32_t kind;
+  /** Always 0. */
+  uint32_t reserved;
+  /** The message, with a NUL behind it, which is not part of it. */
+  const uint8_t *data;
+  /** Its length in bytes. */
+  size_t length;
+} rt_received;
+
+/**
+ * Takes the next message of a connection that `rt_websocket_connect` opened, and waits until there
+ * is one. 16 messages may wait, or 1 MiB of them: then nothing more is read, and the peer is slowed
+ * down, until half of them are taken. So a program that takes no messages for long also answers no
+ * pings. Several threads may wait, and each message goes to one. What came before the end can be
+ * taken after it. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 takes what is there, -1 waits without limit.
+ * out: receives the message, to be freed with `rt_received_free`; unchanged when there is none.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when no message came in time; RT_ERROR_CLOSED when the
+ *   connection was closed in order, or freed meanwhile; why it failed, where RT_ERROR_TIMEOUT is
+ *   RT_ERROR_CONNECTION_LOST; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE without
+ *   `rt_websocket_connect`, or with a callback for messages; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_websocket_receive(rt_websocket *websocket, int64_t timeout_ms, rt_received **out);
+
+/** Gives a received message back. NULL is accepted. Any thread. Since 0.1. */
+void rt_received_free(rt_received *received);
 
 /*
  * Chapter: eventsource. Server-Sent Events (HTML §9.2): a stream of events that comes back by

@@ -44,6 +44,20 @@ extension Handle {
     }
 }
 
+/// Makes an object on a loop; NULL is that of the library's own, to be left when it is freed.
+func onLoop<Result>(
+    _ loop: rt_loop?, _ make: (Loop) throws(RealtimeError) -> Result
+) throws(RealtimeError) -> Result {
+    if loop != nil { return try make(LoopHandle.borrow(loop).loop) }
+    let own = try OwnLoop.join()
+    do throws(RealtimeError) {
+        return try make(own)
+    } catch {
+        OwnLoop.leave(own)
+        throw error
+    }
+}
+
 final class LoopHandle: Handle {
     static let name = "loop"
     let loop: Loop

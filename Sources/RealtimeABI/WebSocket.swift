@@ -57,7 +57,9 @@ public enum RT_WEBSOCKET: Int32 {
 
 /// Makes a connection to a `ws://` or `wss://` URL; nothing happens before `rt_websocket_start`.
 /// User and password in the URL become a basic Authorization header. Any thread. Since 0.1.
-/// - Parameter loop: the loop it lives on, which it keeps alive.
+/// - Parameter loop: the loop it lives on, which it keeps alive. NULL is a loop of the library's
+///   own, on a thread where callbacks are called: it is made with the first such connection, and
+///   ends when the last one is freed.
 /// - Parameter out: receives the connection; to be freed with `rt_websocket_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT; RT_ERROR_INVALID_URL;
 ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
@@ -66,20 +68,24 @@ public func rt_websocket_new(
     _ loop: rt_loop?, _ url: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<rt_websocket?>?
 ) -> rt_status {
     border {
-        let loop = try LoopHandle.borrow(loop).loop
         let url = try text(url, "url")
         let out = try required(out, "out")
-        let connection = try WebSocketConnection(url: url, on: loop)
-        out.pointee = WebSocketConnection.export(connection)
+        out.pointee = try onLoop(loop) { loop throws(RealtimeError) in
+            WebSocketConnection.export(try WebSocketConnection(url: url, on: loop))
+        }
     }
 }
 
 /// Gives the connection back. One that is open is dropped: a close frame with code 1001 is sent if
 /// it can be without waiting, then the descriptor is closed. To close in order, call
 /// `rt_websocket_close` and free in the close callback. No callback begins after this returned,
-/// each `destroy` runs once. NULL is accepted. Any thread, also inside its own callbacks. Since
-/// 0.1.
+/// each `destroy` runs once. The last one that was made without a loop waits for a callback that
+/// runs, unless it is freed inside it. NULL is accepted. Any thread, also inside its own callbacks.
+/// Since 0.1.
 @_cdecl("rt_websocket_free")
 public func rt_websocket_free(_ websocket: rt_websocket?) {
-    WebSocketConnection.release(websocket) { $0.abandon() }
+    WebSocketConnection.release(websocket) {
+        $0.abandon()
+        OwnLoop.leave($0.loop)
+    }
 }

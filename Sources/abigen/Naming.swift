@@ -7,7 +7,7 @@ enum Naming {
     ]
 
     /// The chapters of a subject, by what follows its name: making and freeing are in the first.
-    private static let parts = ["", "Options", "Callbacks", "Use"]
+    private static let parts = ["", "Options", "Callbacks", "Use", "Blocking"]
 
     /// A constant is its enum's name, `_`, its case's name. The results are written everywhere, so
     /// their constants are shorter: `RT_OK`, `RT_ERROR_CLOSED`.

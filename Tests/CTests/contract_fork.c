@@ -57,6 +57,39 @@ static void child(rt_loop *loop, rt_websocket *websocket, const char *server) {
   rt_loop_free(own);
 }
 
+static void echo_by_waiting(rt_websocket *websocket) {
+  rt_received *message = NULL;
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  CHECK_OK(rt_websocket_send_text(websocket, "own", 3));
+  CHECK_OK(rt_websocket_receive(websocket, -1, &message));
+  CHECK(strcmp((const char *)message->data, "own") == 0);
+  rt_received_free(message);
+}
+
+/* A child has a library's own loop of its own, too. */
+static void calls_that_wait(const char *server) {
+  rt_websocket *websocket = new_websocket(NULL, server, "/echo"), *other;
+  rt_received *message = NULL;
+  int status = -1;
+  pid_t pid;
+  echo_by_waiting(websocket);
+  fflush(stdout);
+  pid = fork();
+  CHECK(pid >= 0);
+  if (pid == 0) {
+    CHECK_STATUS(rt_websocket_connect(websocket, -1), RT_ERROR_FORKED);
+    CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_FORKED);
+    other = new_websocket(NULL, server, "/echo");
+    echo_by_waiting(other);
+    rt_websocket_free(other);
+    rt_websocket_free(websocket);
+    _exit(0);
+  }
+  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  echo_by_waiting(websocket);
+  rt_websocket_free(websocket);
+}
+
 /* Nobody takes connections at `port`, and its queue is full: to connect there takes for ever. */
 static int full_listener(int *port, int fillers[2]) {
   int listener = socket(AF_INET, SOCK_STREAM, 0), index;
@@ -218,6 +251,7 @@ int main(int argc, char **argv) {
   rt_websocket_free(websocket);
   rt_loop_free(loop);
   given_up_while_connecting();
+  calls_that_wait(argv[1]);
   lock_of_the_dead();
   return 0;
 }

@@ -240,6 +240,14 @@ class Generator:
             before.append(f"{base} *made = NULL;")
             after.append(f"keep(c, KIND_{base}, made);")
             return "draw_null(c) ? NULL : &made"
+        if base == "rt_received":
+            # Nobody keeps one.
+            if whole == "rt_received_free":
+                return "NULL"
+            before.append("rt_received *received = NULL;")
+            after.append("if (received) read_bytes(received->data, received->length);")
+            after.append("rt_received_free(received);")
+            return "draw_null(c) ? NULL : &received"
         if base in self.callbacks:
             if base == "rt_destroy_fn":
                 return "destroyer(user)"
@@ -257,7 +265,7 @@ class Generator:
             return value
         if pointers == 0 and base in self.enums:
             return self._enum(base)
-        if pointers == 0 and name == "timeout_ms" and whole == "rt_loop_dispatch":
+        if pointers == 0 and name == "timeout_ms":
             return "draw_wait(c)"
         if pointers == 0 and base in NUMBERS:
             return NUMBERS[base]

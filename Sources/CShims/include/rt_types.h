@@ -156,6 +156,20 @@ typedef struct rt_message {
   int32_t reserved;
 } rt_message;
 
+/// A message that a call took, in memory of its own. Since 0.1.
+typedef struct rt_received {
+  /// The size of the struct in the library that made it.
+  size_t struct_bytes;
+  /// An `rt_message_kind`: RT_MESSAGE_TEXT or RT_MESSAGE_BINARY.
+  int32_t kind;
+  /// Always 0.
+  uint32_t reserved;
+  /// The message, with a NUL behind it, which is not part of it.
+  const uint8_t *data;
+  /// Its length in bytes.
+  size_t length;
+} rt_received;
+
 /// What went through a WebSocket since it was started, over all its connections, up to the loop's
 /// last turn. Since 0.1.
 typedef struct rt_websocket_statistics {

@@ -34,7 +34,9 @@ package final class WebSocketConnection: @unchecked Sendable {
     // Any thread. Memory is by this order: small properties stand together, in the gaps of others.
     private let stateNumber = Atomic<Int32>(WebSocketState.new.rawValue)
     /// Every setter holds it, and so does `start`, after which setters fail.
-    private let setting = Mutex<Void>(())
+    let setting = Mutex<Void>(())
+    /// What comes, where threads wait for it; guarded by `setting`.
+    var inbox: Inbox?
     let outgoingBytes = Atomic<Int>(0)
     let postedBytes = Atomic<Int>(0)
     /// A message is being sent in pieces, with the state of its text.

@@ -407,6 +407,23 @@ class rt_websocket_statistics(ctypes.Structure):  # noqa: N801
     ]
 
 
+class rt_received(ctypes.Structure):  # noqa: N801
+    """A message that a call took, in memory of its own."""
+
+    struct_bytes: int
+    kind: int
+    reserved: int
+    data: int
+    length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("kind", ctypes.c_int32),
+        ("reserved", ctypes.c_uint32),
+        ("data", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
+    ]
+
+
 class rt_eventsource_state(IntEnum):  # noqa: N801
     """Values of ``rt_eventsource_state``, without the prefix of their C names."""
 
@@ -914,6 +931,12 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_websocket_buffered_bytes": ((ctypes.c_void_p,), ctypes.c_size_t),
     "rt_websocket_round_trip_us": ((ctypes.c_void_p,), ctypes.c_int64),
+    "rt_websocket_connect": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_websocket_receive": (
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_received))),
+        ctypes.c_int32,
+    ),
+    "rt_received_free": ((ctypes.POINTER(rt_received),), None),
     "rt_eventsource_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -1919,6 +1942,12 @@ class Library:
     rt_websocket_buffered_bytes: Callable[[Any], int]
     # (websocket)
     rt_websocket_round_trip_us: Callable[[Any], int]
+    # (websocket, timeout_ms)
+    rt_websocket_connect: Callable[[Any, int], int]
+    # (websocket, timeout_ms, out)
+    rt_websocket_receive: Callable[[Any, int, Any], int]
+    # (received)
+    rt_received_free: Callable[[Any], None]
     # (loop, url, out)
     rt_eventsource_new: Callable[[Any, bytes | None, Any], int]
     # (eventsource)

@@ -1,0 +1,158 @@
+import Glibc
+package import Wire
+
+/// What was received and not taken yet, for threads that block until something comes: bounded,
+/// first in, first out. The loop's thread fills it; any thread takes.
+///
+/// Unchecked because everything below `mutex` is touched by its holder alone.
+package final class Inbox: @unchecked Sendable {
+    /// Memory from `malloc`, which belongs to whoever takes it.
+    private struct Item {
+        var memory: UnsafeMutableRawPointer
+        var bytes: Int
+    }
+
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    /// Whether items come, beside the news of the connection.
+    package let keepsItems: Bool
+    private let maxItems: Int
+    private let maxBytes: Int
+
+    private var items: [Item] = []
+    /// Items before this index were taken.
+    private var head = 0
+    private var bytes = 0
+    /// It filled up, and was not emptied enough since.
+    private var isFull = false
+    private var isOpen = false
+    private var end: RealtimeError?
+    private var waiting = 0
+
+    package init(keepsItems: Bool = true, maxItems: Int = 16, maxBytes: Int = 1 << 20) {
+        self.keepsItems = keepsItems
+        (self.maxItems, self.maxBytes) = (maxItems, maxBytes)
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(changed, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        for item in items[head...] { free(item.memory) }
+        pthread_cond_destroy(changed)
+        pthread_mutex_destroy(mutex)
+        changed.deallocate()
+        mutex.deallocate()
+    }
+
+    // MARK: The loop's thread
+
+    /// - Returns: whether receiving should pause until `take` says otherwise.
+    package func put(_ memory: UnsafeMutableRawPointer, bytes count: Int) -> Bool {
+        locked {
+            if end != nil {
+                free(memory)
+                return false
+            }
+            items.append(Item(memory: memory, bytes: count))
+            bytes += count
+            isFull = isFull || items.count - head >= maxItems || bytes >= maxBytes
+            if waiting > 0 { pthread_cond_signal(changed) }
+            return isFull
+        }
+    }
+
+    /// There is a connection.
+    package func opened() {
+        locked {
+            isOpen = true
+            pthread_cond_broadcast(changed)
+        }
+    }
+
+    /// Nothing comes any more, for this reason. What has come can still be taken.
+    package func finish(_ error: RealtimeError) {
+        locked {
+            if end == nil { end = error }
+            pthread_cond_broadcast(changed)
+        }
+    }
+
+    // MARK: Any thread
+
+    /// Waits until there is a connection for the first time.
+    /// - Parameter timeout: nil for no limit.
+    package func waitUntilOpen(_ timeout: Duration?) throws(RealtimeError) {
+        let error: RealtimeError? = locked {
+            let isOver = wait(timeout) { isOpen || end != nil }
+            if isOpen { return nil }
+            return isOver ? end : RealtimeError(.timeout, "there is no connection yet")
+        }
+        if let error { throw error }
+    }
+
+    /// Takes the next item, waiting until there is one. When `resumes` is true, receiving paused
+    /// and should go on.
+    /// - Parameter timeout: nil for no limit.
+    package func take(
+        _ timeout: Duration?
+    ) throws(RealtimeError) -> (memory: UnsafeMutableRawPointer, resumes: Bool) {
+        let outcome: Result<(UnsafeMutableRawPointer, Bool), RealtimeError> = locked {
+            let isReady = wait(timeout) { head < items.count || end != nil }
+            guard isReady else { return .failure(RealtimeError(.timeout, "nothing came in time")) }
+            if head < items.count { return .success(takeFirst()) }
+            let reason = end ?? RealtimeError(.closed, "nothing comes any more")
+            // A timeout is always that of the call.
+            let code = reason.code == .timeout ? .connectionLost : reason.code
+            return .failure(RealtimeError(code, reason.message))
+        }
+        return try outcome.get()
+    }
+
+    private func takeFirst() -> (UnsafeMutableRawPointer, Bool) {
+        let item = items[head]
+        head += 1
+        bytes -= item.bytes
+        if head == items.count {
+            items.removeAll(keepingCapacity: true)
+            head = 0
+        } else if head >= 64, head * 2 >= items.count {
+            items.removeFirst(head)
+            head = 0
+        }
+        let resumes = isFull && items.count - head <= maxItems / 2 && bytes <= maxBytes / 2
+        if resumes { isFull = false }
+        return (item.memory, resumes)
+    }
+
+    /// Waits while it does not hold the lock; false when time is up.
+    private func wait(_ timeout: Duration?, until isReady: () -> Bool) -> Bool {
+        var deadline = timespec()
+        if let timeout {
+            clock_gettime(CLOCK_MONOTONIC, &deadline)
+            let end = Duration.seconds(deadline.tv_sec) + .nanoseconds(deadline.tv_nsec) + timeout
+            let (seconds, attoseconds) = end.components
+            deadline.tv_sec = Int(seconds)
+            deadline.tv_nsec = Int(attoseconds / 1_000_000_000)
+        }
+        waiting += 1
+        defer { waiting -= 1 }
+        while !isReady() {
+            if timeout == nil {
+                pthread_cond_wait(changed, mutex)
+            } else if pthread_cond_timedwait(changed, mutex, &deadline) == ETIMEDOUT {
+                return isReady()
+            }
+        }
+        return true
+    }
+
+    private func locked<Result>(_ body: () -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return body()
+    }
+}

@@ -1,0 +1,203 @@
+/* The blocking form: calls that wait for a connection and for its messages, with a loop of the
+ * library's own or one on a thread, from one thread or several. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "contract.h"
+
+/* A guard against hanging. */
+enum { PATIENCE_MS = 30000 };
+
+static void expect_text(rt_websocket *websocket, const char *text) {
+  rt_received *message = NULL;
+  CHECK_OK(rt_websocket_receive(websocket, PATIENCE_MS, &message));
+  CHECK(message->struct_bytes == sizeof *message && message->kind == RT_MESSAGE_TEXT);
+  CHECK(message->length == strlen(text));
+  CHECK(strcmp((const char *)message->data, text) == 0);
+  rt_received_free(message);
+}
+
+static void converses(const char *server, rt_loop *loop) {
+  rt_websocket *websocket = new_websocket(loop, server, "/echo");
+  rt_received *message = NULL;
+  CHECK_STATUS(rt_websocket_receive(websocket, 0, &message), RT_ERROR_STATE);
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  CHECK_OK(rt_websocket_connect(websocket, 0));
+  CHECK_STATUS(rt_websocket_receive(websocket, 0, &message), RT_ERROR_TIMEOUT);
+  CHECK_STATUS(rt_websocket_receive(websocket, 10, &message), RT_ERROR_TIMEOUT);
+  CHECK(message == NULL);
+  CHECK_OK(rt_websocket_send_text(websocket, "hello", 5));
+  expect_text(websocket, "hello");
+  CHECK_OK(rt_websocket_send_binary(websocket, (const uint8_t *)"", 0));
+  CHECK_OK(rt_websocket_receive(websocket, -1, &message));
+  CHECK(message->kind == RT_MESSAGE_BINARY && message->length == 0 && message->data[0] == 0);
+  rt_received_free(message);
+  rt_received_free(NULL);
+  CHECK_STATUS(rt_websocket_receive(websocket, -2, &message), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_STATUS(rt_websocket_receive(websocket, 0, NULL), RT_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(rt_websocket_close(websocket, 1000, "done"));
+  CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_CLOSED);
+  CHECK(strstr(rt_last_error(), "1000"));
+  rt_websocket_free(websocket);
+}
+
+/* Far more than may wait: the rest stays with the peer, and nothing is lost. */
+static void takes_slowly(const char *server) {
+  rt_websocket *websocket = new_websocket(NULL, server, "/push/1000");
+  rt_received *message = NULL;
+  int number, previous = -1;
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  for (number = 0; number < 1000; number++) {
+    CHECK_OK(rt_websocket_receive(websocket, PATIENCE_MS, &message));
+    CHECK(atoi((const char *)message->data) == previous + 1 || number == 0);
+    previous = atoi((const char *)message->data);
+    rt_received_free(message);
+  }
+  rt_websocket_free(websocket);
+}
+
+/* Messages before the end are taken after it; then it says how it ended. */
+static void hears_the_end(const char *server) {
+  rt_received *message = NULL;
+  rt_websocket *websocket = new_websocket(NULL, server, "/close/4321");
+  CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
+  CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_CLOSED);
+  CHECK(strstr(rt_last_error(), "4321") && strstr(rt_last_error(), "because"));
+  rt_websocket_free(websocket);
+  websocket = new_websocket(NULL, server, "/drop");
+  CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
+  CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_CONNECTION_LOST);
+  rt_websocket_free(websocket);
+  websocket = new_websocket(NULL, server, "/refuse");
+  CHECK_STATUS(rt_websocket_connect(websocket, -1), RT_ERROR_HTTP_STATUS);
+  CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_HTTP_STATUS);
+  rt_websocket_free(websocket);
+  CHECK(message == NULL);
+}
+
+struct receiver {
+  pthread_t thread;
+  pid_t number;
+  rt_websocket *websocket;
+  int received;
+  rt_status end;
+};
+
+static void *receive_all(void *user) {
+  struct receiver *receiver = user;
+  rt_received *message = NULL;
+  receiver->number = gettid();
+  while (!(receiver->end = rt_websocket_receive(receiver->websocket, -1, &message))) {
+    __atomic_add_fetch(&receiver->received, 1, __ATOMIC_SEQ_CST);
+    rt_received_free(message);
+  }
+  return NULL;
+}
+
+static void several_receive(const char *server) {
+  rt_websocket *websocket = new_websocket(NULL, server, "/echo");
+  struct receiver receivers[3];
+  int index, sum = 0;
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  for (index = 0; index < 3; index++) {
+    receivers[index] = (struct receiver){.websocket = websocket};
+    CHECK(!pthread_create(&receivers[index].thread, NULL, receive_all, &receivers[index]));
+  }
+  for (index = 0; index < 300; index++) CHECK_OK(rt_websocket_send_text(websocket, "x", 1));
+  CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
+  for (index = 0; index < 3; index++) {
+    CHECK(!pthread_join(receivers[index].thread, NULL));
+    CHECK(receivers[index].end == RT_ERROR_CLOSED);
+    sum += receivers[index].received;
+  }
+  /* What comes after the close is not delivered. */
+  CHECK(sum <= 300);
+  rt_websocket_free(websocket);
+}
+
+static bool sleeps(pid_t thread) {
+  char path[64], state = 0;
+  FILE *file;
+  CHECK(snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread) < (int)sizeof path);
+  file = fopen(path, "r");
+  CHECK(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+  fclose(file);
+  return state == 'S';
+}
+
+/* Freed while another thread waits, by itself or with its loop, it ends the wait. */
+static void freed_while_one_waits(const char *server, bool frees_loop) {
+  rt_loop *loop = new_loop();
+  rt_websocket *websocket = new_websocket(loop, server, "/echo");
+  struct receiver receiver = {.websocket = websocket};
+  CHECK_OK(rt_loop_start(loop));
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  CHECK_OK(rt_websocket_send_text(websocket, "x", 1));
+  CHECK(!pthread_create(&receiver.thread, NULL, receive_all, &receiver));
+  while (!__atomic_load_n(&receiver.received, __ATOMIC_SEQ_CST) || !sleeps(receiver.number)) {
+    usleep(1000);
+  }
+  if (frees_loop) {
+    rt_loop_free(loop);
+  } else {
+    rt_websocket_free(websocket);
+  }
+  CHECK(!pthread_join(receiver.thread, NULL));
+  CHECK(receiver.end == RT_ERROR_CLOSED);
+  if (frees_loop) {
+    rt_websocket_free(websocket);
+  } else {
+    rt_loop_free(loop);
+  }
+}
+
+struct callbacks {
+  rt_websocket *websocket;
+  rt_status connect, receive;
+  int messages;
+};
+
+static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  struct callbacks *callbacks = user;
+  rt_received *message = NULL;
+  (void)kind, (void)data, (void)length;
+  callbacks->connect = rt_websocket_connect(callbacks->websocket, -1);
+  callbacks->receive = rt_websocket_receive(callbacks->websocket, -1, &message);
+  __atomic_add_fetch(&callbacks->messages, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A callback takes the messages, and cannot wait for more. */
+static void beside_callbacks(const char *server) {
+  rt_websocket *websocket = new_websocket(NULL, server, "/echo");
+  struct callbacks callbacks = {.websocket = websocket};
+  rt_received *message = NULL;
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, &callbacks, NULL));
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_STATE);
+  CHECK_OK(rt_websocket_send_text(websocket, "x", 1));
+  while (!__atomic_load_n(&callbacks.messages, __ATOMIC_SEQ_CST)) usleep(1000);
+  CHECK(callbacks.connect == RT_ERROR_REENTRANT && callbacks.receive == RT_ERROR_REENTRANT);
+  rt_websocket_free(websocket);
+  /* One that was started otherwise has no place for messages. */
+  websocket = new_websocket(NULL, server, "/echo");
+  CHECK_OK(rt_websocket_start(websocket));
+  CHECK_STATUS(rt_websocket_connect(websocket, -1), RT_ERROR_STATE);
+  rt_websocket_free(websocket);
+}
+
+int main(int argc, char **argv) {
+  rt_loop *loop = new_loop();
+  CHECK(argc == 2);
+  CHECK_OK(rt_loop_start(loop));
+  converses(argv[1], NULL);
+  converses(argv[1], loop);
+  takes_slowly(argv[1]);
+  hears_the_end(argv[1]);
+  several_receive(argv[1]);
+  freed_while_one_waits(argv[1], false);
+  freed_while_one_waits(argv[1], true);
+  beside_callbacks(argv[1]);
+  CHECK_OK(rt_loop_stop_and_wait(loop));
+  rt_loop_free(loop);
+  return 0;
+}

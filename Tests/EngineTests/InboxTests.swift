@@ -1,0 +1,131 @@
+import Glibc
+import Synchronization
+import Testing
+import Wire
+
+@testable import Engine
+
+struct InboxTests {
+    /// A guard against hanging.
+    private static let patience = Duration.seconds(30)
+
+    private func put(_ number: Int, into inbox: Inbox, bytes: Int = 1) -> Bool {
+        let memory = malloc(MemoryLayout<Int>.size)
+        memory?.storeBytes(of: number, as: Int.self)
+        return memory.map { inbox.put($0, bytes: bytes) } ?? false
+    }
+
+    private func take(from inbox: Inbox, _ timeout: Duration? = patience) throws -> (Int, Bool) {
+        let (memory, resumes) = try inbox.take(timeout)
+        defer { free(memory) }
+        return (memory.load(as: Int.self), resumes)
+    }
+
+    private func code(_ body: () throws -> Void) -> RealtimeError.Code? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? RealtimeError)?.code
+        }
+    }
+
+    @Test func itemsKeepTheirOrder() throws {
+        let inbox = Inbox(maxItems: 1000)
+        var next = 0
+        for number in 0..<500 {
+            #expect(!put(number, into: inbox))
+            // Taken more slowly than they come, so that places of taken ones are given back.
+            if number % 3 == 0 {
+                #expect(try take(from: inbox).0 == next)
+                next += 1
+            }
+        }
+        while next < 500 {
+            #expect(try take(from: inbox).0 == next)
+            next += 1
+        }
+        #expect(code { _ = try take(from: inbox, .zero) } == .timeout)
+    }
+
+    @Test(arguments: [(4, 100), (100, 4)])
+    func aFullOnePausesUntilHalfIsTaken(_ maxItems: Int, _ maxBytes: Int) throws {
+        let inbox = Inbox(maxItems: maxItems, maxBytes: maxBytes)
+        #expect((0..<5).map { put($0, into: inbox) } == [false, false, false, true, true])
+        let resumes = try (0..<5).map { _ in try take(from: inbox).1 }
+        #expect(resumes == [false, false, true, false, false])
+        #expect(!put(5, into: inbox))
+    }
+
+    @Test func whatCameIsTakenAfterTheEnd() throws {
+        let inbox = Inbox()
+        _ = put(1, into: inbox)
+        inbox.finish(RealtimeError(.closed, "in order"))
+        inbox.finish(RealtimeError(.protocolViolation, "too late"))
+        #expect(!put(2, into: inbox))
+        #expect(try take(from: inbox).0 == 1)
+        #expect(code { _ = try take(from: inbox) } == .closed)
+    }
+
+    @Test func aTimeoutIsThatOfTheCall() {
+        let inbox = Inbox()
+        inbox.opened()
+        inbox.finish(RealtimeError(.timeout, "no pong"))
+        #expect(code { _ = try take(from: inbox) } == .connectionLost)
+        #expect(code { try inbox.waitUntilOpen(.zero) } == nil)
+    }
+
+    @Test func whoWaitsForAConnectionHearsWhyThereIsNone() {
+        let inbox = Inbox()
+        #expect(code { try inbox.waitUntilOpen(.milliseconds(1)) } == .timeout)
+        inbox.finish(RealtimeError(.connect, "refused"))
+        #expect(code { try inbox.waitUntilOpen(InboxTests.patience) } == .connect)
+    }
+
+    @Test func severalThreadsTakeEachItemOnce() async throws {
+        let inbox = Inbox(maxItems: 8)
+        let count = 2000
+        let seen = Mutex<[Int]>([])
+        let threads = (0..<3).map { _ in
+            Thread {
+                while let (memory, _) = try? inbox.take(InboxTests.patience) {
+                    seen.withLock { $0.append(memory.load(as: Int.self)) }
+                    free(memory)
+                }
+            }
+        }
+        for number in 0..<count { _ = put(number, into: inbox) }
+        inbox.finish(RealtimeError(.closed, "in order"))
+        for thread in threads { thread.join() }
+        #expect(seen.withLock { $0.sorted() } == Array(0..<count))
+    }
+
+    @Test func whatNobodyTakesIsFreed() {
+        let inbox = Inbox()
+        for number in 0..<20 { _ = put(number, into: inbox) }
+    }
+}
+
+/// A thread that may block, which the cooperative pool's must not.
+private final class Thread: Sendable {
+    private let number: UInt
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        var number: UInt = 0
+        let start = Unmanaged.passRetained(Body(body))
+        pthread_create(&number, nil, { Thread.run($0) }, start.toOpaque())
+        self.number = number
+    }
+
+    func join() { pthread_join(number, nil) }
+
+    private static func run(_ body: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        if let body { Unmanaged<Body>.fromOpaque(body).takeRetainedValue().run() }
+        return nil
+    }
+
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+}
