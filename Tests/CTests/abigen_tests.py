@@ -203,3 +203,117 @@ def test_abigen_says_how_it_is_used() -> None:
         expect("none.json" in str(failure), str(failure))
     else:
         raise Failure("a missing symbol graph was accepted")
+
+
+def annotated(*annotations: str, options: str = "") -> str:
+    """The configuration of an object, with a property for each annotation."""
+    properties = "".join(
+        f"    /// How long it waits.\n    /// - {annotation}\n"
+        f"    package var property{index}: Duration = .seconds(3)\n"
+        for index, annotation in enumerate(annotations)
+    )
+    return (
+        "/// - Object: thing, Thing.Options, before start\n"
+        f"package struct ThingConfiguration {{\n{options}{properties}}}\n"
+        "package struct Shared {\n"
+        "    /// Whether it tries again.\n    /// - Option: retry, flag\n"
+        "    package var retries = true\n}\n"
+    )
+
+
+def options_package(name: str, source: str) -> Path:
+    """A package whose options are read; the interface is not."""
+    root = SCRATCH / "abigen-options" / name
+    shutil.rmtree(root, ignore_errors=True)
+    for folder in ("Session", "Wire", "Realtime"):
+        (root / "Sources" / folder).mkdir(parents=True)
+    (root / "Sources/Session/Thing.swift").write_text(source)
+    (root / "Sources/Realtime/Thing.swift").write_text(
+        "public struct Options {\n"
+        "    // abigen: the options of ThingConfiguration\n    // abigen: end\n}\n"
+    )
+    return root
+
+
+#: Name, source, what the refusal says.
+REFUSED_OPTIONS = [
+    ("no_kind", annotated("Option: wait"), "Thing.swift:5: error: an option has a name and a kind"),
+    (
+        "kind",
+        annotated("Option: wait, time"),
+        "Thing.swift:5: error: 'time' is no kind of an option",
+    ),
+    ("name", annotated("Option: maxWait, delay"), "'maxWait' is no name of an option"),
+    ("word", annotated("Option: wait, delay, soon"), "'soon' is no word for an option"),
+    (
+        "twice",
+        annotated("Option: wait, delay", "Option: wait, delay"),
+        "Thing.swift:2: error: there are two options 'wait'",
+    ),
+    ("group", annotated("Options: Absent"), "Thing.swift:5: error: no options of Absent"),
+    (
+        "only",
+        annotated("Options: Shared, only retyr"),
+        "Thing.swift:5: error: Shared has no option 'retyr'",
+    ),
+    (
+        "initial",
+        annotated("Options: Shared, retyr = false"),
+        "Thing.swift:5: error: Shared has no option 'retyr'",
+    ),
+    ("group_word", annotated("Options: Shared, retry"), "'retry' is neither"),
+    (
+        "prose",
+        annotated(options="    /// - Option: wait, delay\n    package var wait = 1\n"),
+        "'wait' says nothing about itself",
+    ),
+    (
+        "computed",
+        annotated(options="    /// Waits.\n    /// - Option: wait, delay\n    func wait() {}\n"),
+        "Thing.swift:5: error: an option is a stored property of one line",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "says"), REFUSED_OPTIONS, ids=[one[0] for one in REFUSED_OPTIONS]
+)
+def test_abigen_refuses_an_option(name: str, source: str, says: str) -> None:
+    root = options_package(name, source)
+    output = run(command(root), status=1)
+    expect(says in output, f"expected '{says}', found:\n{output}")
+    expect(not (root / "docs").exists(), "something was written")
+
+
+def test_abigen_prints_an_option_for_all_languages() -> None:
+    source = annotated(
+        "Option: wait, delay",
+        "Option: patience, limit, once, since 0.2, parameter longest, swift myPatience,"
+        " python my_patience",
+        "Options: Shared, only retry, retry = false",
+    )
+    root = options_package("accepted", source)
+    # The interface is another test's.
+    run(command(root), status=1)
+    found = {path.name: path.read_text() for path in root.rglob("*") if path.is_file()}
+    setters = found["ThingOptions+Plain.swift"]
+    for text in (
+        '@_cdecl("rt_thing_set_wait_ms")',
+        '@_cdecl("rt_thing_set_patience_ms")',
+        '@_cdecl("rt_thing_set_retry")',
+        "_ longest",
+        "Since 0.2",
+        "How long it waits.",
+    ):
+        expect(text in setters, f"'{text}' is not in:\n{setters}")
+    swift = (root / "Sources/Realtime/Thing.swift").read_text()
+    for text in ("var wait = Duration.seconds(3)", "var myPatience: Duration?", "retry = false"):
+        expect(text in swift, f"'{text}' is not in:\n{swift}")
+    python = found["option_tables.py"]
+    for text in ('"wait"', '"my_patience"', '"retry"'):
+        expect(text in python, f"'{text}' is not in:\n{python}")
+    for text in (
+        "| `wait_ms` | `wait` | `wait` | 3 s |",
+        "| `retry` | `retry` | `retry` | false |",
+    ):
+        expect(text in found["options.md"], found["options.md"])

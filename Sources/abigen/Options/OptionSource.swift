@@ -45,20 +45,21 @@ struct OptionObject {
 /// A property with `- Options: TYPE` has those of that type as its own; a struct with
 /// `- Object: CHAPTER, SWIFT TYPE` is a configuration. HACKING.md lists the words.
 struct OptionSource {
-    struct Group: Equatable {
+    struct Group {
+        var place: Place
         var property: String
         var type: String
         var only: [String]?
-        var initial: [String: String]
+        var initial: [String: OptionDefault]
     }
 
-    enum Entry: Equatable {
+    enum Entry {
         case option(Option)
         case group(Group)
     }
 
     private struct Found {
-        var file: String
+        var place: Place
         var object: [String]?
         var entries: [Entry] = []
     }
@@ -80,30 +81,39 @@ struct OptionSource {
         try types.compactMap { name, found -> OptionObject? in
             guard let words = found.object else { return nil }
             guard words.count == 2 || words.count == 3 else {
-                throw Failure.message(
-                    "\(found.file): '- Object:' has a chapter, a Swift type, and maybe 'before …'")
+                throw refusal(
+                    found.place, "'- Object:' has a chapter, a Swift type, and maybe 'before …'")
+            }
+            let options = try options(of: name, at: found.place)
+            if let twice = Dictionary(grouping: options, by: \.name).first(where: { $1.count > 1 })
+            {
+                throw refusal(found.place, "there are two options '\(twice.key)'")
             }
             return OptionObject(
-                chapter: words[0], configuration: name, swiftType: words[1], file: found.file,
+                chapter: words[0], configuration: name, swiftType: words[1], file: found.place.file,
                 isSetBefore: words.count == 3 ? String(words[2].dropFirst("before ".count)) : nil,
-                options: try options(of: name))
+                options: options)
         }.sorted { $0.chapter < $1.chapter }
     }
 
-    private func options(of type: String) throws -> [Option] {
+    private func options(of type: String, at place: Place) throws -> [Option] {
         guard let found = types[type] else {
-            throw Failure.message("no options of \(type) are found in Session and Wire")
+            throw refusal(place, "no options of \(type) are found in Session and Wire")
         }
         return try found.entries.flatMap { entry -> [Option] in
             switch entry {
             case .option(let option): return [option]
             case .group(let group):
-                return try options(of: group.type).compactMap { option in
+                let options = try options(of: group.type, at: group.place)
+                let named = (group.only ?? []) + group.initial.keys
+                for name in named where !options.contains(where: { $0.name == name }) {
+                    throw refusal(group.place, "\(group.type) has no option '\(name)'")
+                }
+                return options.compactMap { option in
                     if let only = group.only, !only.contains(option.name) { return nil }
                     var option = option
                     option.path = "\(group.property).\(option.path)"
-                    if let source = group.initial[option.name] {
-                        let initial = try OptionDefault(source)
+                    if let initial = group.initial[option.name] {
                         if option.pythonInitial == option.initial { option.pythonInitial = initial }
                         option.initial = initial
                     }
@@ -129,27 +139,24 @@ struct OptionSource {
             defer { comment = [] }
             let place = Place(file: file, line: index + 1)
             if !text.hasSuffix("}"),
-                let match = line.firstMatch(
-                    of:
-                        OptionSource.typeDeclaration
-                )
+                let match = line.firstMatch(of: OptionSource.typeDeclaration)
             {
                 nesting.append((String(match.1), indent))
-                try begin(nesting.map(\.name).joined(separator: "."), file, comment)
+                begin(nesting.map(\.name).joined(separator: "."), place, comment)
             } else if text == "}", let last = nesting.last, last.indent == indent {
                 nesting.removeLast()
             } else if !nesting.isEmpty {
                 let type = nesting.map(\.name).joined(separator: ".")
                 if let entry = try entry(comment, text, place) {
-                    types[type, default: Found(file: file)].entries.append(entry)
+                    types[type, default: Found(place: place)].entries.append(entry)
                 }
             }
         }
     }
 
-    private mutating func begin(_ type: String, _ file: String, _ comment: [String]) throws {
+    private mutating func begin(_ type: String, _ place: Place, _ comment: [String]) {
         guard let words = OptionSource.annotation("Object", in: comment) else { return }
-        types[type, default: Found(file: file)].object = words
+        types[type, default: Found(place: place)].object = words
     }
 
     /// The words behind `- NAME:`, which are separated by commas.
@@ -165,36 +172,36 @@ struct OptionSource {
         let option = OptionSource.annotation("Option", in: comment)
         let group = OptionSource.annotation("Options", in: comment)
         guard option != nil || group != nil else { return nil }
-        guard
-            let match = text.firstMatch(
-                of:
-                    OptionSource.storedProperty
-            )
-        else {
-            throw Failure.message("\(place): an option is a stored property of one line")
+        guard let match = text.firstMatch(of: OptionSource.storedProperty) else {
+            throw refusal(place, "an option is a stored property of one line")
         }
         do {
-            if let group { return .group(try self.group(String(match.1), group)) }
+            if let group { return .group(try self.group(String(match.1), group, place)) }
             let prose = comment.prefix { !$0.hasPrefix("- ") }.joined(separator: " ")
             return .option(
                 try self.option(
                     option ?? [], String(match.1), prose, match.3.map { String($0) } ?? "nil"))
-        } catch {
-            throw Failure.message("\(place): \(error)")
+        } catch let error as Unreadable {
+            throw refusal(place, error.message)
         }
     }
 
-    private func group(_ property: String, _ words: [String]) throws -> Group {
-        var group = Group(property: property, type: words[0], only: nil, initial: [:])
+    private func refusal(_ place: Place, _ message: String) -> Failure {
+        .refused([Refusal(place, message)])
+    }
+
+    private func group(_ property: String, _ words: [String], _ place: Place) throws -> Group {
+        var group = Group(
+            place: place, property: property, type: words[0], only: nil, initial: [:])
         for word in words.dropFirst() {
             if word.hasPrefix("only ") {
                 group.only = word.split(separator: " ").dropFirst().map { String($0) }
             } else {
                 let parts = word.components(separatedBy: " = ")
                 guard parts.count == 2 else {
-                    throw Failure.message("'\(word)' is neither 'only …' nor 'option = default'")
+                    throw Unreadable("'\(word)' is neither 'only …' nor 'option = default'")
                 }
-                group.initial[parts[0]] = parts[1]
+                group.initial[parts[0]] = try OptionDefault(parts[1])
             }
         }
         return group
@@ -203,7 +210,11 @@ struct OptionSource {
     private func option(
         _ words: [String], _ property: String, _ prose: String, _ source: String
     ) throws -> Option {
-        guard words.count >= 2 else { throw Failure.message("an option has a name and a kind") }
+        guard words.count >= 2 else { throw Unreadable("an option has a name and a kind") }
+        guard words[0].wholeMatch(of: /[a-z][a-z0-9]*(_[a-z0-9]+)*/) != nil else {
+            throw Unreadable("'\(words[0])' is no name of an option, such as max_delay")
+        }
+        guard !prose.isEmpty else { throw Unreadable("'\(words[0])' says nothing about itself") }
         let initial = try OptionDefault(source)
         var option = Option(
             name: words[0], kind: try OptionKind(words[1].components(separatedBy: " ")),
@@ -224,7 +235,7 @@ struct OptionSource {
                 option.pythonName = pair[0]
                 option.pythonInitial = try OptionDefault(pair[1])
             case ("python", 2): option.pythonName = parts[1] == "elsewhere" ? nil : parts[1]
-            default: throw Failure.message("'\(word)' is no word for an option")
+            default: throw Unreadable("'\(word)' is no word for an option")
             }
         }
         return option

@@ -28,7 +28,7 @@ enum OptionKind: Equatable {
             guard let range = OptionKind.range(words[1]) else { fallthrough }
             self = .count(least: range.least, most: range.most)
         default:
-            throw Failure.message("'\(words.joined(separator: " "))' is no kind of an option")
+            throw Unreadable("'\(words.joined(separator: " "))' is no kind of an option")
         }
     }
 
@@ -70,7 +70,7 @@ enum OptionDefault: Equatable {
         {
             self = .milliseconds(match.1 == nil ? value * 1000 : value)
         } else {
-            throw Failure.message("the default '\(source)' is none that abigen reads")
+            throw Unreadable("the default '\(source)' is none that abigen reads")
         }
     }
 }
@@ -142,4 +142,11 @@ extension OptionDefault {
         }
         return text
     }
+}
+
+/// What an annotation says and abigen does not understand. The reader of the line adds its place.
+struct Unreadable: Error {
+    var message: String
+
+    init(_ message: String) { self.message = message }
 }
