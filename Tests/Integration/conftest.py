@@ -8,6 +8,7 @@ import inspect
 import os
 import pathlib
 import resource
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,6 +20,9 @@ from namespaces import refusal
 from nchan import Nchan
 from servers import Servers
 from token_server import TokenServer
+
+# What is started in the background ignores Ctrl-C, and so does what it starts; tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for variable in [name for name in os.environ if name.lower().endswith("_proxy")]:
     # Proxies of this machine's environment are none of the tests'.

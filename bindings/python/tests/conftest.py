@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import signal
 import socket
 import ssl
 import sys
@@ -21,6 +22,9 @@ from streams import EventServer
 from websockets.asyncio.server import ServerConnection
 from websockets.typing import Subprotocol
 from wire import Serve, WireServer
+
+# What is started in the background ignores Ctrl-C, and so does what it starts; tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 T = TypeVar("T")
 
