@@ -33,6 +33,9 @@ final class PollStorm {
     /// So many answers more are followed by the next poll at once.
     private var eager = 0
     private var answered: Instant?
+    /// The cursor that the next poll has, and those of the latest eight that got a message.
+    private var place = ""
+    private var places: [String] = []
 
     init(_ world: World, _ random: Random) throws(RealtimeError) {
         self.world = world
@@ -52,12 +55,10 @@ final class PollStorm {
             habits.allSatisfy(\.isPaced) && configuration.minHold > .zero
             && configuration.pollTimeout > .seconds(1)
         distance = isPaced ? configuration.interval : .zero
-        // One answer may move the cursor from nothing to its place. Before, or where there is
-        // none, a burst of messages may come: the first and four repeats of it, or 20 of news.
+        // Where there is no cursor, a burst of messages may come: the first and four repeats of
+        // it, or 20 of news.
         let staysWithoutCursor = habits.contains(.noCursor) || configuration.cursorMode == .none
-        early = habits.contains(.news) ? 21 : staysWithoutCursor ? 6 : 1
-        // It may move to each of three others once.
-        if habits.contains(.swings) { early += 3 }
+        early = habits.contains(.news) ? 21 : staysWithoutCursor ? 6 : 0
         let hasNewsOnly = habits.allSatisfy { $0 == .news }
         if hasNewsOnly, configuration.pollTimeout > .seconds(1) {
             // Without a `minHold` every poll counts as held.
@@ -162,12 +163,21 @@ final class PollStorm {
         }
     }
 
+    /// A cursor that none of the latest polls had is followed at once.
+    private func noteMessage(to next: String) {
+        places = places.suffix(7) + [place]
+        if !places.contains(next) { early += 1 }
+    }
+
     private func news() { message([], body: withUnsafeBytes(of: poll) { Array($0) }) }
 
     private func message(
         _ fields: [HeaderField], body: [UInt8] = [0], isEmpty: Bool = false,
         isRejected: Bool = false
     ) {
+        let next = configuration.cursorMode == .none ? "" : fields.last?.value ?? place
+        if !isEmpty, !isRejected, !next.isEmpty { noteMessage(to: next) }
+        if !isRejected { place = next }
         take(200, fields, body: body)
         if isRejected {
             _ = session.rejected(
