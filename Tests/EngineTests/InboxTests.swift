@@ -52,9 +52,10 @@ struct InboxTests {
     func aFullOnePausesUntilHalfIsTaken(_ maxItems: Int, _ maxBytes: Int) throws {
         let inbox = Inbox(maxItems: maxItems, maxBytes: maxBytes)
         #expect((0..<5).map { put($0, into: inbox) } == [false, false, false, true, true])
+        #expect(inbox.shouldPause)
         let resumes = try (0..<5).map { _ in try take(from: inbox).1 }
         #expect(resumes == [false, false, true, false, false])
-        #expect(!put(5, into: inbox))
+        #expect(!inbox.shouldPause && !put(5, into: inbox))
     }
 
     @Test func whatCameIsTakenAfterTheEnd() throws {

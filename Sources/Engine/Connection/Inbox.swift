@@ -65,6 +65,10 @@ package final class Inbox: @unchecked Sendable {
         }
     }
 
+    /// Whether receiving should pause. To be asked once more after each pause: `take` may have said
+    /// otherwise before it.
+    package var shouldPause: Bool { locked { isFull } }
+
     /// There is a connection.
     package func opened() {
         locked {

@@ -59,8 +59,9 @@ extension WebSocketConnection {
         let inbox = Inbox(keepsItems: !isTaken)
         if inbox.keepsItems {
             handlers.message = { [weak self] kind, bytes in
-                guard let message = rt_received.make(kind, bytes) else { return }
-                if inbox.put(message, bytes: bytes.count) { try? self?.pause() }
+                guard inbox.put(rt_received.make(kind, bytes), bytes: bytes.count) else { return }
+                try? self?.pause()
+                if !inbox.shouldPause { try? self?.resume() }
             }
         }
         let source = InboxSource(inbox)
@@ -89,12 +90,12 @@ private final class InboxSource {
 }
 
 extension rt_received {
-    /// A message in memory of its own: the struct, the bytes, a NUL. Nil without memory.
+    /// A message in memory of its own: the struct, the bytes, a NUL.
     fileprivate static func make(
         _ kind: MessageKind, _ bytes: UnsafeRawBufferPointer
-    ) -> UnsafeMutablePointer<rt_received>? {
+    ) -> UnsafeMutablePointer<rt_received> {
         let size = MemoryLayout<rt_received>.size
-        guard let memory = malloc(size + bytes.count + 1) else { return nil }
+        let memory: UnsafeMutableRawPointer = shim_grow(nil, size + bytes.count + 1)
         let data = (memory + size).assumingMemoryBound(to: UInt8.self)
         if let base = bytes.baseAddress { memcpy(data, base, bytes.count) }
         data[bytes.count] = 0
