@@ -1554,7 +1554,7 @@ rt_status rt_websocket_on_error(
     rt_websocket *websocket, rt_failure_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback before each attempt behind the first connection. Here its URL, headers and
+ * Sets the callback before each attempt after the first connection. Here its URL, headers and
  * network may be changed. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE after start.
@@ -2742,7 +2742,7 @@ rt_status rt_longpoll_set_basic_auth(
 rt_status rt_longpoll_set_bearer_token(rt_longpoll *longpoll, const char *token);
 
 /**
- * Delays attempts behind one that failed by a copy of this backoff, in the place of
+ * Delays attempts after one that failed by a copy of this backoff, in the place of
  * `rt_longpoll_set_max_delay_ms`. When it limits attempts and none is left, the long poll ends with
  * RT_ERROR_RECONNECTS_EXHAUSTED. Its stable time is not used: a good answer counts at once. NULL,
  * the default, leaves it to that option, with no limit. Before start alone.
@@ -3530,7 +3530,7 @@ rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
 rt_status rt_rest_set_max_body_bytes(rt_rest *rest, size_t bytes);
 
 /**
- * How many requests may wait for the network, or behind an ordered one; further ones end with
+ * How many requests may wait for the network, or after an ordered one; further ones end with
  * RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. At most
  * 65,536 requests of a client may be under way in all. Default 100. Before the first request.
  *

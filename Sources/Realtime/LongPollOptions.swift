@@ -33,7 +33,7 @@ extension LongPoll {
         /// fatal, as what it throws is.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
         public var network = Network()
-        /// Delays attempts behind one that failed, in the place of `maxDelay`. When it limits
+        /// Delays attempts after one that failed, in the place of `maxDelay`. When it limits
         /// attempts and none is left, the long poll ends with `.reconnectsExhausted`. Its
         /// `stableTime` is not used: a good answer counts at once. nil leaves it to that option,
         /// with no limit.

@@ -83,7 +83,7 @@ extension REST {
         /// The largest answer that is kept whole, after decompression. A larger one is an
         /// `.tooLarge`. Answers that are streamed have no such limit. 0 is no limit.
         public var maxBodyBytes = 64 << 20
-        /// How many requests may wait for the network, or behind an ordered one; further ones end
+        /// How many requests may wait for the network, or after an ordered one; further ones end
         /// with `.queueFull`. Requests that wait for a connection to their host do not count. At
         /// most 65,536 requests of a client may be under way in all.
         public var queueCapacity = 100

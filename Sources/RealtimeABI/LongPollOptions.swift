@@ -74,7 +74,7 @@ public func rt_longpoll_set_bearer_token(
     }
 }
 
-/// Delays attempts behind one that failed by a copy of this backoff, in the place of
+/// Delays attempts after one that failed by a copy of this backoff, in the place of
 /// `rt_longpoll_set_max_delay_ms`. When it limits attempts and none is left, the long poll ends
 /// with RT_ERROR_RECONNECTS_EXHAUSTED. Its stable time is not used: a good answer counts at once.
 /// NULL, the default, leaves it to that option, with no limit. Before start alone. Since 0.1.

@@ -122,7 +122,7 @@ public func rt_rest_set_max_body_bytes(
     restOptions(rest) { $0.policy.bodyLimit = try size(bytes, "bytes") }
 }
 
-/// How many requests may wait for the network, or behind an ordered one; further ones end with
+/// How many requests may wait for the network, or after an ordered one; further ones end with
 /// RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. At most
 /// 65,536 requests of a client may be under way in all. Default 100. Before the first request.
 /// Since 0.1.

@@ -105,7 +105,7 @@ public func rt_websocket_on_error(
     return connection(websocket) { try $0.setError(box) }
 }
 
-/// Sets the callback before each attempt behind the first connection. Here its URL, headers and
+/// Sets the callback before each attempt after the first connection. Here its URL, headers and
 /// network may be changed. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_STATE after start.
 @_cdecl("rt_websocket_on_reconnect")

@@ -98,7 +98,7 @@ typedef int (*shim_curl_progress_fn)(void *user, curl_off_t to_receive, curl_off
 CURLcode shim_curl_set_progress(CURL *easy, shim_curl_progress_fn fn, void *user);
 typedef int (*shim_curl_debug_fn)(CURL *easy, curl_infotype kind, char *text, size_t length,
                                 void *user);
-/// Who is told what libcurl says of a transfer, under CURLOPT_VERBOSE; `fn` is called for data too.
+/// Receives what libcurl says of a transfer, under CURLOPT_VERBOSE; `fn` is called for data too.
 CURLcode shim_curl_set_debug(CURL *easy, shim_curl_debug_fn fn, void *user);
 /// Nanoseconds from the start of a transfer until its request could go out; 0 before.
 uint64_t shim_curl_request_delay(CURL *easy);

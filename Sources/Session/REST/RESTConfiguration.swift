@@ -19,7 +19,7 @@ package struct RESTConfiguration: Sendable {
     /// - Options: RESTPolicy
     package var policy = RESTPolicy()
     package var network = NetworkConfiguration()
-    /// How many requests may wait for the network, or behind an ordered one; further ones end with
+    /// How many requests may wait for the network, or after an ordered one; further ones end with
     /// RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. At most
     /// 65,536 requests of a client may be under way in all.
     /// - Option: queue_capacity, count 0...

@@ -97,7 +97,7 @@ package struct Backoff: Sendable {
         return delay(random: random)
     }
 
-    /// The delay behind the failures there were; without one, as behind the first.
+    /// The delay after the failures there were; without one, as after the first.
     package mutating func delay(random: Double) -> Duration {
         previous = configuration.isAboveInitial ? aboveInitial(random) : spread(random)
         return .nanoseconds(Int64(previous))

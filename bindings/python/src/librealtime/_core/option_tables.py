@@ -439,9 +439,9 @@ REST_OPTIONS = Table(
         100,
         least=0,
         doc=(
-            "How many requests may wait for the network, or behind an ordered one; further ones "
-            "end with RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do "
-            "not count. At most 65,536 requests of a client may be under way in all. Default 100."
+            "How many requests may wait for the network, or after an ordered one; further ones end "
+            "with RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not "
+            "count. At most 65,536 requests of a client may be under way in all. Default 100."
         ),
     ),
     Count(

@@ -125,7 +125,7 @@ class Parameters:
     :param last_event_id: begins behind the message with this id. Default ``""``.
 
 
-    :param backoff: a ``Backoff`` that delays attempts behind one that failed, in the place of
+    :param backoff: a ``Backoff`` that delays attempts after one that failed, in the place of
         ``max_delay``. When it limits attempts and none is left, the long poll ends with a
         ``ReconnectsExhausted``. Its ``stable_time`` is not used: a good answer counts at once.
         Default None: by that option, with no limit.
