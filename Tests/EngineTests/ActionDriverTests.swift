@@ -16,7 +16,15 @@ private struct Counting: ActionMachine {
     }
 }
 
-private final class Driver: ActionDriver<Counting>, @unchecked Sendable {
+private struct Options {}
+
+private struct Handlers: EndpointHandlers {}
+
+private final class Driver: ActionDriver<Counting, Options, Handlers>, @unchecked Sendable {
+    init(_ session: Counting, on loop: Loop) {
+        super.init(session, Options(), named: "counter", until: "it counts", on: loop)
+    }
+
     var done: [Int] = []
     var ends = 0
     var isStopped = false

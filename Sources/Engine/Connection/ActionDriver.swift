@@ -5,10 +5,9 @@ package import Session
 /// comes in beside time, is the subclass's business.
 ///
 /// Unchecked because its fields belong to the loop's owner (see `Loop.enter`).
-package class ActionDriver<Machine: ActionMachine>: LoopSource, LoopResident, TimerTarget,
-    @unchecked Sendable
-{
-    package final let loop: Loop
+package class ActionDriver<
+    Machine: ActionMachine, Configuration: Sendable, Handlers: EndpointHandlers
+>: Endpoint<Configuration, Handlers>, LoopSource, LoopResident, TimerTarget, @unchecked Sendable {
     @exclusivity(unchecked) final var session: Machine
     private let timer = LoopTimer()
     @exclusivity(unchecked) private var armedAt: Instant?
@@ -16,9 +15,12 @@ package class ActionDriver<Machine: ActionMachine>: LoopSource, LoopResident, Ti
     @exclusivity(unchecked) private var isActing = false
     @exclusivity(unchecked) private var isResident = false
 
-    init(_ session: Machine, on loop: Loop) {
-        self.loop = loop
+    init(
+        _ session: Machine, _ configuration: Configuration, named name: String,
+        until begun: String, on loop: Loop
+    ) {
         self.session = session
+        super.init(configuration, named: name, until: begun, on: loop)
     }
 
     // MARK: For subclasses

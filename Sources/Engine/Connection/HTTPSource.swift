@@ -1,71 +1,9 @@
-import Session
-import Wire
-
-/// What asks a server for messages by HTTP, again and again: an event source or a long poll. Here
-/// is what both do on their loop's thread: options that change between attempts, credentials,
-/// failures and their telling.
-protocol HTTPSource: HTTPTransferOwner, TimerTarget, ReachabilityObserver, Sendable {
-    associatedtype Session: HTTPSourceSession
-    associatedtype Handlers: HTTPSourceHandlers
-
-    /// What an attempt does, for the log.
-    static var purpose: String { get }
-    /// Whether a server may end an answer inside of its content coding.
-    static var mayEndInCoding: Bool { get }
-
-    // Any thread.
-    var loop: Loop { get }
-    var options: StagedOptions<Session.Configuration> { get }
-    var isClosed: Bool { get }
-    func close()
-
-    // The loop's owner only.
-    /// As they were when the attempt began.
-    var configuration: Session.Configuration { get set }
-    var handlers: Handlers { get }
-    var session: Session? { get set }
-    var transfer: HTTPTransfer? { get set }
-    var timer: LoopTimer { get }
-    var upkeep: HTTPSourceUpkeep { get set }
-
-    func takeHandlers()
-    func dropHandlers()
-    /// The transfer has begun.
-    func transferBegan()
-    /// An answer has come.
-    /// - Parameters:
-    ///   - body: of one that refuses the beginning, and no more of it comes; nil of another one.
-    ///   - start: when its request could go out.
-    func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted start: Instant?)
-    /// It is over; nil for an answer that came whole.
-    func transferEnded(_ failure: HTTPFailure?)
-    /// Drops what there is of an attempt.
-    func dropTransfer()
-    /// Before a failure is told.
-    func note(_ failure: HTTPSourceFailure)
-    func setClosed()
-    func updateTimer()
-}
-
-/// What an HTTP source keeps between its calls.
-struct HTTPSourceUpkeep {
-    var reachability: Reachability?
-    /// An answer that refuses, while its body comes.
-    var refusal: HTTPRefusal?
-    /// The answer that asked for credentials.
-    var refused: HTTPResponse?
-    /// In a handler where options may be changed.
-    var mayReconfigure = false
-    /// The last connection may be dead: HTTP/2 would go on using it.
-    var needsFreshConnection = false
-    /// A failure that nobody has heard yet.
-    var untold: HTTPSourceFailure?
-    /// Of a Spreadbot connection, which says itself what comes of its legs.
-    var isLeg = false
-}
+package import Session
+import Synchronization
+package import Wire
 
 /// The handlers that all of them have.
-protocol HTTPSourceHandlers: Sendable {
+package protocol HTTPSourceHandlers: EndpointHandlers {
     var error: ((HTTPSourceFailure) -> Void)? { get }
     /// Failures too, before `error`, which counts as the one that hears them.
     var failed: ((HTTPSourceFailure) -> Void)? { get }
@@ -74,42 +12,194 @@ protocol HTTPSourceHandlers: Sendable {
     var credentials: ((HTTPResponse) throws -> CredentialsAnswer)? { get }
 }
 
-extension HTTPSource {
+/// What asks a server for messages by HTTP, again and again: an event source or a long poll. Here
+/// is what both do in the same way: options that change between attempts, pauses, credentials,
+/// failures and their telling.
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
+package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandlers>:
+    Endpoint<Session.Configuration, Handlers>, HTTPTransferOwner, TimerTarget,
+    ReachabilityObserver, @unchecked Sendable
+{
+    // Any thread.
+    private let stateNumber = Atomic<Int32>(HTTPSourceState.connecting.rawValue)
+    /// The loop's thread is about to look whether it is paused.
+    private let isPauseNoted = Atomic<Bool>(false)
+
+    // The loop's owner only.
+    @exclusivity(unchecked) final var session: Session?
+    @exclusivity(unchecked) final var transfer: HTTPTransfer?
+    final let timer = LoopTimer()
+    private final var reachability: Reachability?
+    /// An answer that refuses, while its body comes.
+    final var refusal: HTTPRefusal?
+    /// The answer that asked for credentials.
+    private final var refused: HTTPResponse?
+    /// The last connection may be dead: HTTP/2 would go on using it.
+    private final var needsFreshConnection = false
+    /// A failure that nobody has heard yet.
+    private final var untold: HTTPSourceFailure?
+    /// Of a Spreadbot connection, which says itself what comes of its legs.
+    final var isLeg = false
+
+    init(_ configuration: Session.Configuration, named name: String, on loop: Loop) {
+        super.init(configuration, named: name, until: "the \(name) is started", on: loop)
+    }
+
+    // MARK: For subclasses
+
+    /// What an attempt does, for the log.
+    class var purpose: String { "" }
+    /// Whether a server may end an answer inside of its content coding.
+    class var mayEndInCoding: Bool { false }
+
+    /// The transfer has begun.
+    func transferBegan() {}
+
+    /// It is over; nil for an answer that came whole.
+    func transferEnded(_ failure: HTTPFailure?) {}
+
+    /// Drops what there is of an attempt.
+    func dropTransfer() {
+        refusal = nil
+        transfer?.close()
+        transfer = nil
+    }
+
+    /// Before a failure is told.
+    func note(_ failure: HTTPSourceFailure) {}
+
+    /// It may be paused now, or not any more.
+    func pauseChanged() {}
+
+    /// When it wants to be called; nil for never.
+    var wakeUp: Instant? { refusal?.deadline ?? session?.wakeUp }
+
+    func timeReached(_ now: Instant) {}
+
+    /// An answer has come.
+    /// - Parameters:
+    ///   - body: of one that refuses the beginning, and no more of it comes; nil of another one.
+    ///   - start: when its request could go out.
+    func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted start: Instant?) {}
+
+    func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {}
+
+    func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {}
+
+    func closeNow() {
+        session?.close()
+        dropTransfer()
+        finish()
+    }
+
+    func loopClosed() {
+        transfer = nil
+        gate.close()
+        setState(.closed)
+        dropHandlers()
+    }
+
+    // MARK: Any thread
+
+    package final var state: HTTPSourceState {
+        if loop.isClosed.load(ordering: .acquiring) { return .closed }
+        return HTTPSourceState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
+    }
+
+    final func setState(_ state: HTTPSourceState) {
+        stateNumber.store(state.rawValue, ordering: .releasing)
+    }
+
+    /// As it was set last.
+    package final var url: String { options.read { $0.pointee.url.text } }
+
+    /// Changes where the next attempt goes; as `configure`.
+    package final func setURL(_ url: String) throws {
+        let url = try HTTPURL(parsing: url, as: .http)
+        try configure { $0.url = url }
+    }
+
+    final func checkRunning() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard wasStarted else { throw RealtimeError(.state, "the \(name) was not started") }
+        guard state != .closed else { throw RealtimeError(.closed, "the \(name) is closed") }
+    }
+
+    /// Answers what had been left open when credentials were asked for: fresh ones are set, or the
+    /// object fails.
+    /// - Parameter cause: why there are none; nil for the server's refusal.
+    package final func credentialsAreReady(
+        _ fresh: Bool, because cause: RealtimeError? = nil
+    ) throws(RealtimeError) {
+        try checkRunning()
+        // In the next turn: what fails at once would be told inside this call.
+        loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
+    }
+
+    /// Stops delivering; the server is slowed down, or not asked any more. From another thread than
+    /// the loop's, one event or message may still come.
+    package final func pause() throws(RealtimeError) {
+        try loop.checkUsable()
+        guard gate.pause(), hasPauseNews() else { return }
+        loop.perform { [self] in notePause() }
+    }
+
+    package final func resume() throws(RealtimeError) {
+        try loop.checkUsable()
+        // In the next turn, as handlers are called by turns alone, and none inside another.
+        guard gate.resume(), hasPauseNews() else { return }
+        loop.enqueue { [self] in notePause() }
+    }
+
+    /// Whether the loop's thread must be notified: not while it has yet to hear of the last change.
+    private func hasPauseNews() -> Bool {
+        !isPauseNoted.exchange(true, ordering: .acquiringAndReleasing)
+    }
+
+    private func notePause() {
+        // Before it looks: a change from now on is told anew.
+        _ = isPauseNoted.exchange(false, ordering: .acquiringAndReleasing)
+        pauseChanged()
+    }
+
+    /// Ends it for good, without a callback. Closing again changes nothing.
+    package final func close() {
+        guard !loop.isForked else { return }
+        let isFirst = gate.close()
+        setState(.closed)
+        guard isFirst else { return }
+        loop.perform { [self] in closeNow() }
+    }
+
     // MARK: Options
 
     /// What was set since counts from now on.
-    func takeOptions() {
+    final func takeOptions() {
         let options = options.take()
         configuration = options.configuration
         // Without a monitor everything counts as reachable.
         let wanted = options.reachability ?? (try? Reachability.of(loop))
-        if wanted !== upkeep.reachability {
-            upkeep.reachability?.remove(self)
+        if wanted !== reachability {
+            reachability?.remove(self)
             wanted?.add(self)
-            upkeep.reachability = wanted
+            reachability = wanted
         }
         session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
     }
 
-    var isReachable: Bool {
-        upkeep.reachability?.isReachable(configuration.url, by: configuration.network) ?? true
+    final var isReachable: Bool {
+        reachability?.isReachable(configuration.url, by: configuration.network) ?? true
     }
 
-    func reachabilityChanged() {
+    final func reachabilityChanged() {
         session?.setOnline(isReachable, now: Loop.now(), random: randomFraction())
         updateTimer()
     }
 
-    /// Runs a handler that may change options.
-    private func reconfiguring<Result>(_ body: () throws -> Result) throws -> Result {
-        upkeep.mayReconfigure = true
-        defer { upkeep.mayReconfigure = false }
-        return try body()
-    }
-
     // MARK: Attempts
 
-    func attempt() {
+    final func attempt() {
         guard let attempt = session?.attempt, !isClosed else { return }
         if let request = handlers.request {
             do {
@@ -126,7 +216,7 @@ extension HTTPSource {
         send()
     }
 
-    func send() {
+    final func send() {
         guard let request = session?.request else { return }
         dropTransfer()
         var options = HTTPTransferOptions()
@@ -134,8 +224,8 @@ extension HTTPSource {
         options.decodes = configuration.http.compression
         options.mayEndInCoding = Self.mayEndInCoding
         options.offersHTTP2 = configuration.http.http2
-        options.takesFreshConnection = upkeep.needsFreshConnection
-        upkeep.needsFreshConnection = false
+        options.takesFreshConnection = needsFreshConnection
+        needsFreshConnection = false
         Log.write(
             .debug,
             "\(request.url.displayName): \(Self.purpose), attempt \(session?.attempt ?? 0)")
@@ -151,14 +241,14 @@ extension HTTPSource {
     }
 
     /// Drops what there is of an attempt with its connection, which said nothing for too long.
-    func dropConnection() {
+    final func dropConnection() {
         transfer?.close(connectionToo: true)
-        upkeep.needsFreshConnection = true
+        needsFreshConnection = true
         dropTransfer()
     }
 
     /// It goes nowhere from here.
-    func giveUp(_ error: any Error) {
+    final func giveUp(_ error: any Error) {
         let error = error as? RealtimeError ?? RealtimeError(.cancelled, "\(error)")
         guard let failure = session?.fail(error, status: 0) else { return }
         dropTransfer()
@@ -167,12 +257,12 @@ extension HTTPSource {
 
     // MARK: Answers
 
-    func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
+    final func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         guard transfer === self.transfer, !isClosed else { return }
         guard session?.refuses(head) == true else {
             return answered(head, body: nil, requestStarted: transfer.requestStarted)
         }
-        upkeep.refusal = HTTPRefusal(head, transfer.requestStarted, now: Loop.now())
+        refusal = HTTPRefusal(head, transfer.requestStarted, now: Loop.now())
         // A pause holds back what is delivered, not the reason why nothing is.
         transfer.pause(false)
         updateTimer()
@@ -180,7 +270,7 @@ extension HTTPSource {
 
     /// What the open handler is told.
     /// - Parameter head: of the answer that opened it.
-    func opened(_ head: ResponseHead?) -> Opened {
+    final func opened(_ head: ResponseHead?) -> Opened {
         var opened = transfer?.opened(head) ?? Opened()
         if opened.remoteAddress.isEmpty {
             opened.remoteAddress = configuration.network.unixSocket ?? ""
@@ -190,8 +280,8 @@ extension HTTPSource {
 
     /// Takes bytes of the body of an answer that refuses.
     /// - Returns: false when there is no such answer.
-    func takeRefusal(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let refusal = upkeep.refusal else { return false }
+    final func takeRefusal(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let refusal else { return false }
         refusal.take(bytes)
         if refusal.isFull { _ = endRefusal() }
         return true
@@ -199,18 +289,26 @@ extension HTTPSource {
 
     /// Judges an answer that refuses by what has come of it.
     /// - Returns: false when there is none.
-    func endRefusal() -> Bool {
-        guard let refusal = upkeep.refusal else { return false }
-        upkeep.refusal = nil
+    final func endRefusal() -> Bool {
+        guard let refusal else { return false }
+        self.refusal = nil
         answered(refusal.head, body: refusal.body, requestStarted: refusal.requestStarted)
+        return true
+    }
+
+    /// The time for the body of an answer that refuses may be over.
+    /// - Returns: false when there is no such answer.
+    final func refusalReached(_ now: Instant) -> Bool {
+        guard let refusal else { return false }
+        if now < refusal.deadline || !endRefusal() { updateTimer() }
         return true
     }
 
     // MARK: Credentials
 
-    func askCredentials(_ response: HTTPResponse) {
+    final func askCredentials(_ response: HTTPResponse) {
         dropTransfer()
-        upkeep.refused = response
+        refused = response
         updateTimer()
         // Before it is asked: another thread may have them before it has answered.
         options.awaitCredentials()
@@ -230,22 +328,22 @@ extension HTTPSource {
     }
 
     /// The answer that was left open.
-    func credentialsCame(_ fresh: Bool, because cause: RealtimeError?) {
+    final func credentialsCame(_ fresh: Bool, because cause: RealtimeError?) {
         guard !isClosed else { return }
         if fresh { authorize() } else { refuseCredentials(because: cause) }
     }
 
     private func refuseCredentials(because cause: RealtimeError? = nil) {
-        guard session?.isAuthorizing == true, let response = upkeep.refused else { return }
-        upkeep.refused = nil
+        guard session?.isAuthorizing == true, let response = refused else { return }
+        refused = nil
         _ = options.take()
         let failure = cause.map { session?.fail($0, status: response.status) }
         if let failure = failure ?? session?.unauthorized(response) { tell(failure) }
     }
 
-    func authorize() {
+    final func authorize() {
         guard session?.isAuthorizing == true else { return }
-        upkeep.refused = nil
+        refused = nil
         takeOptions()
         session?.authorized(configuration, now: Loop.now())
         send()
@@ -254,15 +352,15 @@ extension HTTPSource {
     // MARK: Telling
 
     /// What users want to know, unless a Spreadbot connection tells them.
-    func log(_ level: LogLevel, _ line: @autoclosure () -> String) {
-        Log.write(upkeep.isLeg ? .debug : level, line())
+    final func log(_ level: LogLevel, _ line: @autoclosure () -> String) {
+        Log.write(isLeg ? .debug : level, line())
     }
 
-    func tell(_ failure: HTTPSourceFailure) {
+    final func tell(_ failure: HTTPSourceFailure) {
         guard !isClosed else { return }
         note(failure)
         // Whether and when a leg is tried again is not its own to say.
-        let line = upkeep.isLeg ? failure.error.message : failure.line
+        let line = isLeg ? failure.error.message : failure.line
         log(failure.isFatal ? .error : .warning, line)
         updateTimer()
         handlers.failed?(failure)
@@ -270,31 +368,39 @@ extension HTTPSource {
         if let error = handlers.error {
             error(failure)
         } else {
-            upkeep.untold = failure
+            untold = failure
         }
         if failure.isFatal { finish() }
     }
 
-    func handlersChanged() {
-        takeHandlers()
-        guard upkeep.untold != nil, handlers.error != nil else { return }
+    override func handlersChanged() {
+        super.handlersChanged()
+        guard untold != nil, handlers.error != nil else { return }
         loop.enqueue { [self] in tellUntold() }
     }
 
     private func tellUntold() {
-        guard let failure = upkeep.untold, let error = handlers.error, !isClosed else { return }
-        upkeep.untold = nil
+        guard let failure = untold, let error = handlers.error, !isClosed else { return }
+        untold = nil
         error(failure)
         if failure.isFatal { dropHandlers() }
     }
 
+    final func updateTimer() {
+        if let next = wakeUp {
+            loop.arm(timer, self, at: next)
+        } else {
+            loop.disarm(timer)
+        }
+    }
+
     /// Nothing more is told.
-    func finish() {
-        setClosed()
+    final func finish() {
+        setState(.closed)
         log(.info, "\(configuration.url.displayName) is closed")
         _ = options.take()
         loop.disarm(timer)
-        upkeep.reachability?.remove(self)
-        if upkeep.untold == nil || isClosed { dropHandlers() }
+        reachability?.remove(self)
+        if untold == nil || isClosed { dropHandlers() }
     }
 }

@@ -7,25 +7,16 @@ package import Wire
 /// thread; the source's own work (EventSourceDriver.swift) happens on the loop's.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
-package final class EventSourceConnection: @unchecked Sendable {
-    package let loop: Loop
-
+package final class EventSourceConnection: HTTPSource<EventSourceSession, EventSourceHandlers>,
+    @unchecked Sendable
+{
     // Any thread.
-    let options: StagedOptions<EventSourceConfiguration>
-    private let stateNumber = Atomic<Int32>(EventSourceState.connecting.rawValue)
-    let gate = DeliveryGate()
-    /// The loop's thread is about to look whether it is paused.
-    let isPauseNoted = Atomic<Bool>(false)
-    private let sharedHandlers = SharedHandlers(EventSourceHandlers())
     let listeners = EventSourceListeners()
     private let shared = Mutex(Shared())
     /// Ids are kept when the caller confirms them.
     private let confirms = Atomic<Bool>(false)
 
     // The loop's owner only.
-    /// As they were when the attempt began.
-    @exclusivity(unchecked) var configuration: EventSourceConfiguration
-    @exclusivity(unchecked) var handlers = EventSourceHandlers()
     // Those that each event needs, by themselves: the whole struct would be copied for each.
     @exclusivity(unchecked) var onMessage: EventSourceHandlers.Event?
     @exclusivity(unchecked) var onAny: EventSourceHandlers.Event?
@@ -33,12 +24,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// Grows with each change of them.
     @exclusivity(unchecked) var handlersAge = 0
     @exclusivity(unchecked) var recentListeners = RecentListeners()
-    @exclusivity(unchecked) var session: EventSourceSession?
     /// In memory of its own: as a property it would be copied with each use (Swift 6.3.1).
     let parser: UnsafeMutablePointer<EventStreamParser>
-    var transfer: HTTPTransfer?
-    let timer = LoopTimer()
-    var upkeep = HTTPSourceUpkeep()
     /// Bytes that came and were not wanted then, by a pause.
     @exclusivity(unchecked) var held = ByteBuffer()
     /// The stream ended behind what is held.
@@ -81,16 +68,11 @@ package final class EventSourceConnection: @unchecked Sendable {
 
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        self.loop = loop
         let configuration = try EventSourceConfiguration(url: url)
-        self.configuration = configuration
-        options = StagedOptions(configuration, of: "event source")
         parser = .allocate(capacity: 1)
         parser.initialize(to: EventStreamParser())
-        shared.withLock {
-            $0.origin = configuration.url.origin
-            $0.reconnectionTime = EventSourceConnection.milliseconds(configuration.reconnectionTime)
-        }
+        super.init(configuration, named: "event source", on: loop)
+        optionsChanged(configuration)
     }
 
     package static func milliseconds(_ duration: Duration) -> Int64 {
@@ -103,17 +85,6 @@ package final class EventSourceConnection: @unchecked Sendable {
     }
 
     // MARK: What it is; any thread
-
-    package var state: EventSourceState {
-        if loop.isClosed.load(ordering: .acquiring) { return .closed }
-        return EventSourceState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
-    }
-
-    /// Whether `start` was called.
-    package var wasStarted: Bool { options.isStarted }
-
-    /// As it was set last.
-    package var url: String { options.read { $0.configuration.url.text } }
 
     /// Of the last event, or of the option; "" for none.
     package var lastEventID: String {
@@ -128,48 +99,13 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// Milliseconds before an attempt that follows a stable connection.
     package var reconnectionTime: Int64 { shared.withLock { $0.reconnectionTime } }
 
-    func setState(_ state: EventSourceState) {
-        stateNumber.store(state.rawValue, ordering: .releasing)
-    }
-
     var idPlace: IDPlace {
-        shared.withLock(\.idPlace) ?? options.read { IDPlace($0.configuration) }
+        shared.withLock(\.idPlace) ?? options.read { IDPlace($0.pointee) }
     }
 
     func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
 
-    /// Whether it was closed, or given back, as it is with its loop.
-    var isClosed: Bool {
-        gate.isClosed || loop.isClosed.load(ordering: .acquiring)
-    }
-
-    var mayDeliver: Bool { gate.isOpen && !loop.isClosed.load(ordering: .acquiring) }
-
-    // MARK: Options and handlers
-
-    /// Changes options: before start, in a handler that says so, or while credentials are awaited.
-    package func configure(
-        _ change: (inout EventSourceConfiguration) throws -> Void
-    ) throws {
-        try changeOptions { options in
-            try change(&options.configuration)
-            if !options.isStarted { publish(options.configuration) }
-        }
-    }
-
-    /// Changes options that are taken when it is started: ids, the time that a stream may change
-    /// and the parser's limits. Before start alone.
-    package func configureOnce(
-        _ change: (inout EventSourceConfiguration) throws -> Void
-    ) throws {
-        try loop.checkUsable()
-        try options.changeOnce { options in
-            try change(&options.configuration)
-            publish(options.configuration)
-        }
-    }
-
-    private func publish(_ configuration: EventSourceConfiguration) {
+    override func optionsChanged(_ configuration: EventSourceConfiguration) {
         publish {
             $0.lastEventID = configuration.lastEventID ?? $0.lastEventID
             $0.origin = configuration.url.origin
@@ -177,34 +113,7 @@ package final class EventSourceConnection: @unchecked Sendable {
         }
     }
 
-    private func changeOptions(
-        _ change: (inout StagedOptions<EventSourceConfiguration>.State) throws -> Void
-    ) throws {
-        try loop.checkUsable()
-        try options.change(isAsked: loop.isOwner && upkeep.mayReconfigure, change)
-    }
-
-    /// Changes where the next attempt goes; as `configure`.
-    package func setURL(_ url: String) throws {
-        let url = try HTTPURL(parsing: url, as: .http)
-        try configure { $0.url = url }
-    }
-
-    /// Whether the server can be reached is asked here; nil asks the loop's own.
-    package func setReachability(_ reachability: Reachability?) throws {
-        guard reachability.map({ $0.loop === loop }) ?? true else {
-            throw RealtimeError(
-                .invalidArgument, "the reachability belongs to another loop than the event source")
-        }
-        try changeOptions { $0.reachability = reachability }
-    }
-
-    /// Changes handlers, at any time.
-    package func setHandlers(_ change: (inout EventSourceHandlers) -> Void) throws(RealtimeError) {
-        try loop.checkUsable()
-        sharedHandlers.change(change)
-        loop.perform { [self] in handlersChanged() }
-    }
+    // MARK: Handlers
 
     /// Adds a listener for events of one type, at any time.
     /// - Returns: what `removeListener` takes.
@@ -229,9 +138,8 @@ package final class EventSourceConnection: @unchecked Sendable {
     /// Types with a listener, each once, sorted bytewise.
     package var listenedTypes: [[UInt8]] { listeners.types }
 
-    /// The handlers as they are now, for the loop's thread.
-    func takeHandlers() {
-        handlers = sharedHandlers.current
+    override func takeHandlers() {
+        super.takeHandlers()
         parser.pointee.tellsComments = handlers.comment != nil
         onMessage = handlers.message
         onAny = handlers.any
@@ -239,21 +147,16 @@ package final class EventSourceConnection: @unchecked Sendable {
         handlersAge += 1
     }
 
-    /// Lets go of all handlers: nothing is told any more.
-    func dropHandlers() {
-        let old = handlers
-        sharedHandlers.change { $0 = EventSourceHandlers() }
+    override func dropHandlers() {
         listeners.removeAll()
-        takeHandlers()
-        withExtendedLifetime(old) {}
+        super.dropHandlers()
     }
 
     // MARK: Use; any thread
 
     /// Begins to connect; nothing is told inside this call.
     package func start() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard !isClosed else { throw RealtimeError(.closed, "the event source is closed") }
+        try checkOpen()
         try options.start { options in publish { $0.idPlace = IDPlace(options) } }
         // In the next turn: what is told of an id file would be told inside this call.
         loop.enqueue { [self] in begin() }
@@ -263,52 +166,6 @@ package final class EventSourceConnection: @unchecked Sendable {
     package func restart() throws(RealtimeError) {
         try checkRunning()
         loop.perform { [self] in restartNow() }
-    }
-
-    /// Answers what had been left open when credentials were asked for: fresh ones are set, or the
-    /// object fails. Any thread.
-    /// - Parameter cause: why there are none; nil for the server's refusal.
-    package func credentialsAreReady(
-        _ fresh: Bool, because cause: RealtimeError? = nil
-    ) throws(RealtimeError) {
-        try checkRunning()
-        // In the next turn: what fails at once would be told inside this call.
-        loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
-    }
-
-    private func checkRunning() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard wasStarted else { throw RealtimeError(.state, "the event source was not started") }
-        guard state != .closed else { throw RealtimeError(.closed, "the event source is closed") }
-    }
-
-    /// Ends it for good, without a callback. Closing again changes nothing.
-    package func close() {
-        guard !loop.isForked else { return }
-        let isFirst = gate.close()
-        setState(.closed)
-        guard isFirst else { return }
-        loop.perform { [self] in closeNow() }
-    }
-
-    /// Stops delivering; TCP slows the server down. Any thread; from another than the loop's one
-    /// event may still come.
-    package func pause() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard gate.pause(), hasPauseNews() else { return }
-        loop.perform { [self] in pauseChanged() }
-    }
-
-    package func resume() throws(RealtimeError) {
-        try loop.checkUsable()
-        // In the next turn, as handlers are called by turns alone, and none inside another.
-        guard gate.resume(), hasPauseNews() else { return }
-        loop.enqueue { [self] in pauseChanged() }
-    }
-
-    /// Whether the loop's thread is to be told: not while it has yet to hear of the last change.
-    private func hasPauseNews() -> Bool {
-        !isPauseNoted.exchange(true, ordering: .acquiringAndReleasing)
     }
 
     /// Whether ids are kept when `confirm` says so, instead of after their event's handlers.
@@ -336,5 +193,131 @@ package final class EventSourceConnection: @unchecked Sendable {
         try EventIDStore(path: path).save(&patience) { [(place.key, "")] }
         // And once more there: an id that waits, or is being written now, would bring it back.
         loop.perform { [self] in forgetID() }
+    }
+
+    // MARK: HTTPSource, on the loop's thread
+
+    override class var purpose: String { "requesting an event stream" }
+    override class var mayEndInCoding: Bool { true }
+
+    override func transferBegan() { if !mayDeliver { transfer?.pause(true) } }
+
+    override func dropTransfer() {
+        super.dropTransfer()
+        attemptNumber += 1
+        bytesHeard = 0
+        hasDispatched = false
+        held.removeAll(keeping: 0)
+        heldEnd = nil
+        endBody()
+    }
+
+    override func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted: Instant?) {
+        let answer = session?.received(
+            head, body: body ?? [], canAuthorize: handlers.credentials != nil, now: Loop.now(),
+            wallClock: Loop.wallClock(), random: randomFraction())
+        switch answer {
+        case nil: return
+        case .open:
+            setState(.open)
+            publish { $0.origin = session?.origin ?? "" }
+            log(.info, "\(configuration.url.displayName): the event stream is open")
+            updateTimer()
+            if let open = handlers.open { open(opened(head)) }
+        case .again:
+            Log.write(.debug, "redirected by \(head.status)")
+            send()
+        case .unauthorized: askCredentials(HTTPResponse(head, body: body ?? []))
+        case .failed(let failure):
+            dropTransfer()
+            tell(failure)
+        }
+    }
+
+    override func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
+        guard transfer === self.transfer, !takeRefusal(body) else { return }
+        if configuration.idleTimeout > .zero {
+            bytesHeard = transfer.bytesReceived
+            session?.received(now: Loop.now())
+            updateTimer()
+        }
+        if held.isEmpty {
+            let used = read(body)
+            guard used < body.count, transfer === self.transfer else { return }
+            // Paused inside: the rest waits here.
+            held.append(UnsafeRawBufferPointer(rebasing: body[used...]))
+        } else {
+            // A pause of another thread's is over before this one has heard of it: what it held
+            // back is first.
+            held.append(body)
+            readHeld()
+        }
+        // What comes later waits in the transfer; `pauseChanged` follows each pause.
+        if !held.isEmpty, transfer === self.transfer { transfer.pause(true) }
+    }
+
+    override func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
+        guard transfer === self.transfer, !endRefusal() else { return }
+        if held.isEmpty {
+            transferEnded(failure)
+        } else {
+            heldEnd = HeldEnd(failure: failure)
+        }
+    }
+
+    override func transferEnded(_ failure: HTTPFailure?) {
+        let failure = session?.ended(failure, now: Loop.now(), random: randomFraction())
+        dropTransfer()
+        if let failure { tell(failure) }
+    }
+
+    override func note(_ failure: HTTPSourceFailure) {
+        if let state = session?.state { setState(state) }
+        if failure.isFatal { finishIDs() }
+    }
+
+    override var wakeUp: Instant? {
+        let times = [super.wakeUp, unstored.untold == nil ? nil : unstored.due]
+        return times.compactMap { $0 }.min()
+    }
+
+    override func timeReached(_ now: Instant) {
+        guard !isClosed else { return }
+        if unstored.untold != nil, now >= unstored.due { tellID() }
+        if refusalReached(now) { return }
+        hearBytes(now)
+        let event = session?.timeReached(
+            now, requestStarted: transfer?.requestStarted, random: randomFraction())
+        switch event {
+        case nil, .nothing: updateTimer()
+        case .begin: attempt()
+        case .failed(let failure):
+            dropConnection()
+            tell(failure)
+        }
+    }
+
+    override func pauseChanged() {
+        session?.setPaused(!mayDeliver, now: Loop.now())
+        updateTimer()
+        guard transfer != nil, refusal == nil else { return }
+        if mayDeliver {
+            readHeld()
+            if mayDeliver { transfer?.pause(false) }
+        } else {
+            transfer?.pause(true)
+        }
+    }
+
+    override func closeNow() {
+        noteID()
+        finishIDs()
+        super.closeNow()
+    }
+
+    override func loopClosed() {
+        transfer = nil
+        finishIDs()
+        super.loopClosed()
     }
 }

@@ -4,12 +4,7 @@ import Synchronization
 import Wire
 
 // What an event source does on its loop's thread.
-extension EventSourceConnection: HTTPSource {
-    static var purpose: String { "requesting an event stream" }
-    static var mayEndInCoding: Bool { true }
-
-    // MARK: Attempts
-
+extension EventSourceConnection {
     func begin() {
         guard !isClosed, session == nil else { return }
         takeHandlers()
@@ -33,22 +28,8 @@ extension EventSourceConnection: HTTPSource {
         updateTimer()
     }
 
-    func transferBegan() { if !mayDeliver { transfer?.pause(true) } }
-
-    func dropTransfer() {
-        transfer?.close()
-        transfer = nil
-        upkeep.refusal = nil
-        attemptNumber += 1
-        bytesHeard = 0
-        hasDispatched = false
-        held.removeAll(keeping: 0)
-        heldEnd = nil
-        endBody()
-    }
-
     /// Not while a handler holds what the parser gave it.
-    private func endBody() {
+    func endBody() {
         if isReading {
             endsBody = true
         } else {
@@ -56,72 +37,11 @@ extension EventSourceConnection: HTTPSource {
         }
     }
 
-    // MARK: HTTPTransferOwner
-
-    func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted: Instant?) {
-        let answer = session?.received(
-            head, body: body ?? [], canAuthorize: handlers.credentials != nil, now: Loop.now(),
-            wallClock: Loop.wallClock(), random: randomFraction())
-        switch answer {
-        case nil: return
-        case .open:
-            setState(.open)
-            publish { $0.origin = session?.origin ?? "" }
-            log(.info, "\(configuration.url.displayName): the event stream is open")
-            updateTimer()
-            if let open = handlers.open { open(opened(head)) }
-        case .again:
-            Log.write(.debug, "redirected by \(head.status)")
-            send()
-        case .unauthorized: askCredentials(HTTPResponse(head, body: body ?? []))
-        case .failed(let failure):
-            dropTransfer()
-            tell(failure)
-        }
-    }
-
-    func received(_ body: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer, !takeRefusal(body) else { return }
-        if configuration.idleTimeout > .zero {
-            bytesHeard = transfer.bytesReceived
-            session?.received(now: Loop.now())
-            updateTimer()
-        }
-        if held.isEmpty {
-            let used = read(body)
-            guard used < body.count, transfer === self.transfer else { return }
-            // Paused inside: the rest waits here.
-            held.append(UnsafeRawBufferPointer(rebasing: body[used...]))
-        } else {
-            // A pause of another thread's is over before this one has heard of it: what it held
-            // back is first.
-            held.append(body)
-            readHeld()
-        }
-        // What comes later waits in the transfer; `pauseChanged` follows each pause.
-        if !held.isEmpty, transfer === self.transfer { transfer.pause(true) }
-    }
-
-    func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer, !endRefusal() else { return }
-        if held.isEmpty {
-            transferEnded(failure)
-        } else {
-            heldEnd = HeldEnd(failure: failure)
-        }
-    }
-
-    func transferEnded(_ failure: HTTPFailure?) {
-        let failure = session?.ended(failure, now: Loop.now(), random: randomFraction())
-        dropTransfer()
-        if let failure { tell(failure) }
-    }
-
     // MARK: The stream
 
     /// Reads on in the stream, until it is closed, paused or begun anew.
     /// - Returns: how many bytes were used.
-    private func read(_ input: UnsafeRawBufferPointer) -> Int {
+    func read(_ input: UnsafeRawBufferPointer) -> Int {
         let attempt = attemptNumber
         var used = 0
         isReading = true
@@ -201,48 +121,8 @@ extension EventSourceConnection: HTTPSource {
         }
     }
 
-    // MARK: Telling
-
-    func note(_ failure: HTTPSourceFailure) {
-        if let state = session?.state { setState(state) }
-        if failure.isFatal { finishIDs() }
-    }
-
-    func setClosed() { setState(.closed) }
-
-    // MARK: Time
-
-    func updateTimer() {
-        let next = upkeep.refusal?.deadline ?? session?.wakeUp
-        let times = [next, unstored.untold == nil ? nil : unstored.due].compactMap { $0 }
-        if let next = times.min() {
-            loop.arm(timer, self, at: next)
-        } else {
-            loop.disarm(timer)
-        }
-    }
-
-    func timeReached(_ now: Instant) {
-        guard !isClosed else { return }
-        if unstored.untold != nil, now >= unstored.due { tellID() }
-        if let refusal = upkeep.refusal {
-            if now < refusal.deadline || !endRefusal() { updateTimer() }
-            return
-        }
-        hearBytes(now)
-        let event = session?.timeReached(
-            now, requestStarted: transfer?.requestStarted, random: randomFraction())
-        switch event {
-        case nil, .nothing: updateTimer()
-        case .begin: attempt()
-        case .failed(let failure):
-            dropConnection()
-            tell(failure)
-        }
-    }
-
     /// What decodes to nothing has come, too: a compressed stream is kept alive by empty blocks.
-    private func hearBytes(_ now: Instant) {
+    func hearBytes(_ now: Instant) {
         guard configuration.idleTimeout > .zero, let bytes = transfer?.bytesReceived,
             bytes != bytesHeard
         else { return }
@@ -260,21 +140,7 @@ extension EventSourceConnection: HTTPSource {
         updateTimer()
     }
 
-    func pauseChanged() {
-        // Before it looks: a change from now on is told anew.
-        _ = isPauseNoted.exchange(false, ordering: .acquiringAndReleasing)
-        session?.setPaused(!mayDeliver, now: Loop.now())
-        updateTimer()
-        guard transfer != nil, upkeep.refusal == nil else { return }
-        if mayDeliver {
-            readHeld()
-            if mayDeliver { transfer?.pause(false) }
-        } else {
-            transfer?.pause(true)
-        }
-    }
-
-    private func readHeld() {
+    func readHeld() {
         guard !held.isEmpty, !isReading else { return }
         var input = ByteBuffer()
         swap(&input, &held)
@@ -287,21 +153,5 @@ extension EventSourceConnection: HTTPSource {
         } else if let end = heldEnd {
             transferEnded(end.failure)
         }
-    }
-
-    func closeNow() {
-        noteID()
-        finishIDs()
-        session?.close()
-        dropTransfer()
-        finish()
-    }
-
-    func loopClosed() {
-        transfer = nil
-        finishIDs()
-        gate.close()
-        setState(.closed)
-        dropHandlers()
     }
 }

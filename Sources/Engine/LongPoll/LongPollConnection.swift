@@ -7,24 +7,13 @@ package import Wire
 /// own work (LongPollDriver.swift) happens on the loop's.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
-package final class LongPollConnection: @unchecked Sendable {
-    package let loop: Loop
-
+package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHandlers>,
+    @unchecked Sendable
+{
     // Any thread.
-    let options: StagedOptions<LongPollConfiguration>
-    private let stateNumber = Atomic<Int32>(LongPollState.connecting.rawValue)
-    let gate = DeliveryGate()
-    private let sharedHandlers = SharedHandlers(LongPollHandlers())
     private let sharedID = Mutex("")
 
     // The loop's owner only.
-    /// As they were when the poll began.
-    @exclusivity(unchecked) var configuration: LongPollConfiguration
-    @exclusivity(unchecked) var handlers = LongPollHandlers()
-    @exclusivity(unchecked) var session: LongPollSession?
-    var transfer: HTTPTransfer?
-    let timer = LoopTimer()
-    var upkeep = HTTPSourceUpkeep()
     /// The answer's body as it comes.
     @exclusivity(unchecked) var body = ByteBuffer()
     /// What is being delivered, or waits for the end of a pause.
@@ -39,88 +28,18 @@ package final class LongPollConnection: @unchecked Sendable {
 
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        self.loop = loop
-        let configuration = try LongPollConfiguration(url: url)
-        self.configuration = configuration
-        options = StagedOptions(configuration, of: "long poll")
+        super.init(try LongPollConfiguration(url: url), named: "long poll", on: loop)
     }
 
-    // MARK: What it is; any thread
-
-    package var state: LongPollState {
-        if loop.isClosed.load(ordering: .acquiring) { return .closed }
-        return LongPollState(rawValue: stateNumber.load(ordering: .acquiring)) ?? .closed
-    }
-
-    /// Whether `start` was called.
-    package var wasStarted: Bool { options.isStarted }
-
-    /// As it was set last.
-    package var url: String { options.read { $0.configuration.url.text } }
+    // MARK: Any thread
 
     /// Of the last message delivered, or of the option; "" for none.
     package var lastEventID: String { sharedID.withLock { $0 } }
 
-    func setState(_ state: LongPollState) {
-        stateNumber.store(state.rawValue, ordering: .releasing)
-    }
-
     func publish(id: String) { sharedID.withLock { $0 = id } }
 
-    /// Whether it was closed, or given back, as it is with its loop.
-    var isClosed: Bool {
-        gate.isClosed || loop.isClosed.load(ordering: .acquiring)
-    }
-
-    var mayDeliver: Bool { gate.isOpen && !loop.isClosed.load(ordering: .acquiring) }
-
-    // MARK: Options and handlers
-
-    /// Changes options: before start, in a handler that says so, or while credentials are awaited.
-    package func configure(_ change: (inout LongPollConfiguration) throws -> Void) throws {
-        try changeOptions { options in
-            try change(&options.configuration)
-            if !options.isStarted { publish(id: options.configuration.lastEventID ?? "") }
-        }
-    }
-
-    /// Changes options that are taken when it is started: the cursor begins with the id. Before
-    /// start alone.
-    package func configureOnce(_ change: (inout LongPollConfiguration) throws -> Void) throws {
-        try loop.checkUsable()
-        try options.changeOnce { options in
-            try change(&options.configuration)
-            publish(id: options.configuration.lastEventID ?? "")
-        }
-    }
-
-    private func changeOptions(
-        _ change: (inout StagedOptions<LongPollConfiguration>.State) throws -> Void
-    ) throws {
-        try loop.checkUsable()
-        try options.change(isAsked: loop.isOwner && upkeep.mayReconfigure, change)
-    }
-
-    /// Changes where the next poll goes; as `configure`.
-    package func setURL(_ url: String) throws {
-        let url = try HTTPURL(parsing: url, as: .http)
-        try configure { $0.url = url }
-    }
-
-    /// Whether the server can be reached is asked here; nil asks the loop's own.
-    package func setReachability(_ reachability: Reachability?) throws {
-        guard reachability.map({ $0.loop === loop }) ?? true else {
-            throw RealtimeError(
-                .invalidArgument, "the reachability belongs to another loop than the long poll")
-        }
-        try changeOptions { $0.reachability = reachability }
-    }
-
-    /// Changes handlers, at any time.
-    package func setHandlers(_ change: (inout LongPollHandlers) -> Void) throws(RealtimeError) {
-        try loop.checkUsable()
-        sharedHandlers.change(change)
-        loop.perform { [self] in handlersChanged() }
+    override func optionsChanged(_ configuration: LongPollConfiguration) {
+        publish(id: configuration.lastEventID ?? "")
     }
 
     /// In the message handler: the message carries an id inside, which goes before the answer's.
@@ -129,23 +48,9 @@ package final class LongPollConnection: @unchecked Sendable {
     /// In the message handler: the message is a batch without one.
     func foundNothing() { told -= 1 }
 
-    /// The handlers as they are now, for the loop's thread.
-    func takeHandlers() { handlers = sharedHandlers.current }
-
-    /// Lets go of all handlers: nothing is told any more.
-    func dropHandlers() {
-        let old = handlers
-        sharedHandlers.change { $0 = LongPollHandlers() }
-        takeHandlers()
-        withExtendedLifetime(old) {}
-    }
-
-    // MARK: Use; any thread
-
     /// Begins to poll; nothing is told inside this call.
     package func start() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard !isClosed else { throw RealtimeError(.closed, "the long poll is closed") }
+        try checkOpen()
         let session = try options.start { configuration throws(RealtimeError) in
             try LongPollSession(configuration)
         }
@@ -159,42 +64,104 @@ package final class LongPollConnection: @unchecked Sendable {
         loop.enqueue { [self] in restartNow() }
     }
 
-    /// Answers what had been left open when credentials were asked for: fresh ones are set, or the
-    /// object fails. Any thread.
-    /// - Parameter cause: why there are none; nil for the server's refusal.
-    package func credentialsAreReady(
-        _ fresh: Bool, because cause: RealtimeError? = nil
-    ) throws(RealtimeError) {
-        try checkRunning()
-        // In the next turn: what fails at once would be told inside this call.
-        loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
+    // MARK: HTTPSource, on the loop's thread
+
+    override class var purpose: String { "polling" }
+
+    override func dropTransfer() {
+        super.dropTransfer()
+        body.removeAll(keeping: LongPollConnection.keptStorage)
     }
 
-    private func checkRunning() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard wasStarted else { throw RealtimeError(.state, "the long poll was not started") }
-        guard state != .closed else { throw RealtimeError(.closed, "the long poll is closed") }
+    override func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted: Instant?) {
+        let answer = session?.received(
+            head, body: body ?? [], requestStarted: requestStarted,
+            canAuthorize: handlers.credentials != nil, now: Loop.now())
+        switch answer {
+        case nil: return
+        case .read:
+            if body != nil { return transferEnded(nil) }
+            noteOpening(head)
+            if session?.keepsBody == false { transfer?.stopDecoding() }
+            updateTimer()
+        case .again:
+            Log.write(.debug, "redirected by \(head.status)")
+            send()
+        case .unauthorized: askCredentials(HTTPResponse(head, body: body ?? []))
+        case .failed(let failure):
+            dropTransfer()
+            tell(failure)
+        }
     }
 
-    /// Ends it for good, without a callback. Closing again changes nothing.
-    package func close() {
-        guard !loop.isForked else { return }
-        let isFirst = gate.close()
-        setState(.closed)
-        guard isFirst else { return }
-        loop.perform { [self] in closeNow() }
+    override func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
+        guard transfer === self.transfer, !takeRefusal(bytes), let session else { return }
+        do throws(RealtimeError) {
+            let goesOn = try self.session?.received(bytes, now: Loop.now()) ?? false
+            if session.keepsBody { body.append(bytes) }
+            updateTimer()
+            // What nobody wants is not read for ever.
+            if !goesOn { transferEnded(nil) }
+        } catch {
+            giveUp(error)
+        }
     }
 
-    /// Stops delivering; no further poll is made before what came is delivered. Any thread; from
-    /// another than the loop's one message may still come.
-    package func pause() throws(RealtimeError) {
-        try loop.checkUsable()
-        gate.pause()
+    override func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
+        guard transfer === self.transfer, !endRefusal() else { return }
+        transferEnded(failure)
     }
 
-    package func resume() throws(RealtimeError) {
-        try loop.checkUsable()
-        // In the next turn, as handlers are called by turns alone, and none inside another.
-        if gate.resume() { loop.enqueue { [self] in deliver() } }
+    override func transferEnded(_ failure: HTTPFailure?) {
+        let before = session?.state
+        let outcome = session?.ended(
+            failure, now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
+        transfer?.close()
+        transfer = nil
+        if case .message? = outcome { return prepareDelivery() }
+        noteState(before)
+        guard !isClosed else { return }
+        switch outcome {
+        case nil, .message: return
+        case .nothing: dropTransfer()
+        case .failed(let failure):
+            dropTransfer()
+            tell(failure)
+        }
+        updateTimer()
+    }
+
+    override func note(_ failure: HTTPSourceFailure) {
+        guard let session else { return }
+        setState(session.state)
+        publish(id: session.lastEventID)
+    }
+
+    override func timeReached(_ now: Instant) {
+        guard !isClosed, !refusalReached(now) else { return }
+        // What has come in time is in time, however long its decoding takes.
+        if transfer?.hasCome == true { session?.noteProgress(now) }
+        let before = session?.state
+        let event = session?.timeReached(
+            now, requestStarted: transfer?.requestStarted, random: randomFraction())
+        switch event {
+        case nil, .nothing: updateTimer()
+        case .begin: attempt()
+        case .held:
+            noteOpening(nil)
+            dropConnection()
+            updateTimer()
+            noteState(before)
+        case .failed(let failure):
+            dropConnection()
+            tell(failure)
+        }
+    }
+
+    override func pauseChanged() { if mayDeliver { deliver() } }
+
+    override func closeNow() {
+        delivery = nil
+        super.closeNow()
     }
 }

@@ -4,12 +4,7 @@ import Synchronization
 import Wire
 
 // What a long poll does on its loop's thread.
-extension LongPollConnection: HTTPSource {
-    static var purpose: String { "polling" }
-    static var mayEndInCoding: Bool { false }
-
-    // MARK: Polls
-
+extension LongPollConnection {
     func begin(_ session: LongPollSession) {
         guard !isClosed, self.session == nil else { return }
         takeHandlers()
@@ -21,79 +16,10 @@ extension LongPollConnection: HTTPSource {
         updateTimer()
     }
 
-    func transferBegan() {}
-
-    func dropTransfer() {
-        transfer?.close()
-        transfer = nil
-        upkeep.refusal = nil
-        body.removeAll(keeping: LongPollConnection.keptStorage)
-    }
-
     /// Storage of a body above this goes back to the system after each poll.
-    private static let keptStorage = 64 << 10
+    static let keptStorage = 64 << 10
 
-    // MARK: HTTPTransferOwner
-
-    func answered(_ head: ResponseHead, body: [UInt8]?, requestStarted: Instant?) {
-        let answer = session?.received(
-            head, body: body ?? [], requestStarted: requestStarted,
-            canAuthorize: handlers.credentials != nil, now: Loop.now())
-        switch answer {
-        case nil: return
-        case .read:
-            if body != nil { return transferEnded(nil) }
-            noteOpening(head)
-            if session?.keepsBody == false { transfer?.stopDecoding() }
-            updateTimer()
-        case .again:
-            Log.write(.debug, "redirected by \(head.status)")
-            send()
-        case .unauthorized: askCredentials(HTTPResponse(head, body: body ?? []))
-        case .failed(let failure):
-            dropTransfer()
-            tell(failure)
-        }
-    }
-
-    func received(_ bytes: UnsafeRawBufferPointer, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer, !takeRefusal(bytes), let session else { return }
-        do throws(RealtimeError) {
-            let goesOn = try self.session?.received(bytes, now: Loop.now()) ?? false
-            if session.keepsBody { body.append(bytes) }
-            updateTimer()
-            // What nobody wants is not read for ever.
-            if !goesOn { transferEnded(nil) }
-        } catch {
-            giveUp(error)
-        }
-    }
-
-    func ended(_ failure: HTTPFailure?, by transfer: HTTPTransfer) {
-        guard transfer === self.transfer, !endRefusal() else { return }
-        transferEnded(failure)
-    }
-
-    func transferEnded(_ failure: HTTPFailure?) {
-        let before = session?.state
-        let outcome = session?.ended(
-            failure, now: Loop.now(), wallClock: Loop.wallClock(), random: randomFraction())
-        transfer?.close()
-        transfer = nil
-        if case .message? = outcome { return prepareDelivery() }
-        noteState(before)
-        guard !isClosed else { return }
-        switch outcome {
-        case nil, .message: return
-        case .nothing: dropTransfer()
-        case .failed(let failure):
-            dropTransfer()
-            tell(failure)
-        }
-        updateTimer()
-    }
-
-    private func noteState(_ before: LongPollState?) {
+    func noteState(_ before: LongPollState?) {
         guard let state = session?.state, !isClosed else { return }
         setState(state)
         guard state == .open, before != .open else { return }
@@ -104,7 +30,7 @@ extension LongPollConnection: HTTPSource {
 
     /// Keeps what the open handler is told when the answer has proved good.
     /// - Parameter head: nil for a poll that is held without an answer.
-    private func noteOpening(_ head: ResponseHead?) {
+    func noteOpening(_ head: ResponseHead?) {
         guard state != .open, handlers.open != nil else { return }
         opening = Shared(opened(head))
     }
@@ -115,7 +41,7 @@ extension LongPollConnection: HTTPSource {
     /// fewer are delivered, since who takes them may read all of their bytes.
     private static let messagesPerTurn = 1024
 
-    private func prepareDelivery() {
+    func prepareDelivery() {
         guard let session else { return }
         var whole = ByteBuffer()
         swap(&whole, &body)
@@ -182,51 +108,6 @@ extension LongPollConnection: HTTPSource {
         if current?.isChecked == true { noteState(state) }
     }
 
-    // MARK: Telling
-
-    func note(_ failure: HTTPSourceFailure) {
-        guard let session else { return }
-        setState(session.state)
-        publish(id: session.lastEventID)
-    }
-
-    func setClosed() { setState(.closed) }
-
-    // MARK: Time
-
-    func updateTimer() {
-        if let next = upkeep.refusal?.deadline ?? session?.wakeUp {
-            loop.arm(timer, self, at: next)
-        } else {
-            loop.disarm(timer)
-        }
-    }
-
-    func timeReached(_ now: Instant) {
-        guard !isClosed else { return }
-        if let refusal = upkeep.refusal {
-            if now < refusal.deadline || !endRefusal() { updateTimer() }
-            return
-        }
-        // What has come in time is in time, however long its decoding takes.
-        if transfer?.hasCome == true { session?.noteProgress(now) }
-        let before = session?.state
-        let event = session?.timeReached(
-            now, requestStarted: transfer?.requestStarted, random: randomFraction())
-        switch event {
-        case nil, .nothing: updateTimer()
-        case .begin: attempt()
-        case .held:
-            noteOpening(nil)
-            dropConnection()
-            updateTimer()
-            noteState(before)
-        case .failed(let failure):
-            dropConnection()
-            tell(failure)
-        }
-    }
-
     // MARK: The user
 
     func restartNow() {
@@ -242,19 +123,5 @@ extension LongPollConnection: HTTPSource {
     /// Makes up for a restart that came during a delivery.
     private func restartIfAsked() {
         if restartsAfterDelivery { restartNow() }
-    }
-
-    func closeNow() {
-        session?.close()
-        dropTransfer()
-        delivery = nil
-        finish()
-    }
-
-    func loopClosed() {
-        transfer = nil
-        gate.close()
-        setState(.closed)
-        dropHandlers()
     }
 }

@@ -1,5 +1,8 @@
-import Session
+package import Session
 import Wire
+
+/// What performs what follows from an exchange: the client.
+package typealias RESTDriver = ActionDriver<RESTSession, RESTConfiguration, RESTClientHandlers>
 
 /// One request with its exchanges, one after the other. Made on any thread, used on the loop's.
 ///
@@ -8,8 +11,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     let number: UInt64
     @exclusivity(unchecked) var id: RESTSession.ID = 0
     let request: RESTRequest
-    /// The client, which performs what follows from an exchange.
-    let driver: ActionDriver<RESTSession>
+    let driver: RESTDriver
     @exclusivity(unchecked) private var handlers: RESTHandlers
     @exclusivity(unchecked) private var transfer: HTTPTransfer?
     @exclusivity(unchecked) private var body = ByteBuffer()
@@ -32,7 +34,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
 
     init(
         _ number: UInt64, _ request: RESTRequest, _ handlers: RESTHandlers,
-        by driver: ActionDriver<RESTSession>
+        by driver: RESTDriver
     ) {
         self.driver = driver
         self.number = number

@@ -7,12 +7,15 @@ extension RESTClient: ReachabilityObserver {
     private func begin() {
         guard !hasBegun else { return }
         hasBegun = true
-        handles = CurlHandles(configuration.pointee.network, on: loop)
-        session = RESTSession(configuration.pointee)
-        session.renewsCredentials = credentials != nil
-        session.setCredential(takeInitialCredential() ?? configuration.pointee.authorization)
+        takeHandlers()
+        let options = options.take()
+        configuration = options.configuration
+        handles = CurlHandles(configuration.network, on: loop)
+        session = RESTSession(configuration)
+        session.renewsCredentials = handlers.credentials != nil
+        session.setCredential(takeInitialCredential() ?? configuration.authorization)
         // Without a monitor everything counts as reachable.
-        reachability = reachability ?? (try? Reachability.of(loop))
+        reachability = options.reachability ?? (try? Reachability.of(loop))
         reachability?.add(self)
     }
 
@@ -29,7 +32,7 @@ extension RESTClient: ReachabilityObserver {
     }
 
     private func isReachable(_ url: HTTPURL) -> Bool {
-        reachability?.isReachable(url, by: configuration.pointee.network) ?? true
+        reachability?.isReachable(url, by: configuration.network) ?? true
     }
 
     func reachabilityChanged() {
@@ -48,8 +51,7 @@ extension RESTClient: ReachabilityObserver {
         switch consume action {
         case .start(let id, let request, let isFresh, let rewinds):
             callsByID[id]?.start(
-                request, isFresh: isFresh, rewinds: rewinds, configuration.pointee.http,
-                by: handles)
+                request, isFresh: isFresh, rewinds: rewinds, configuration.http, by: handles)
         case .abort(let id): callsByID[id]?.drop()
         case .timeOut(let id): callsByID[id]?.timeOut()
         case .authorize: askForCredentials()
@@ -65,7 +67,7 @@ extension RESTClient: ReachabilityObserver {
         Log.write(.info, "REST: the credentials were refused; asking for fresh ones")
         var answer = CredentialsAnswer.none
         do {
-            answer = try credentials?() ?? .none
+            answer = try handlers.credentials?() ?? .none
         } catch {
             Log.write(.warning, "REST: no fresh credentials: \(error)")
         }
@@ -85,6 +87,6 @@ extension RESTClient: ReachabilityObserver {
         performAll()
         act()
         handles.removeAll()
-        currentReachability()?.remove(self)
+        reachability?.remove(self)
     }
 }

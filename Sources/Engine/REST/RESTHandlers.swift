@@ -51,6 +51,17 @@ package struct RESTProgress: Sendable {
     package var toReceive: UInt64
 }
 
+/// What a client calls beside its requests' handlers, on the loop's thread.
+///
+/// Unchecked because it may be set on any thread and is called on the loop's: callers of the C
+/// interface promise that theirs bear it, Swift's are Sendable.
+package struct RESTClientHandlers: EndpointHandlers, @unchecked Sendable {
+    /// Asked for fresh credentials when they were refused.
+    package var credentials: (() throws -> CredentialsAnswer)?
+
+    package init() {}
+}
+
 /// What a request calls, on the loop's thread, one at a time; `done` once, and last.
 package struct RESTHandlers {
     /// The request's number, before anything else is called; on the thread that sends it.

@@ -23,7 +23,7 @@ package final class RESTRequestBuilder {
         self.client = client
         self.method = try checkedMethod(method)
         self.path = path
-        policy = try client.readOptions { options in options.pointee.policy }
+        policy = client.options.read { options in options.pointee.policy }
         url = try client.url(of: path)
     }
 
@@ -120,7 +120,7 @@ package final class RESTRequestBuilder {
         }
         let url = try wholeURL()
         var request = HTTPRequest(method, url, fields: headers.all, body: body)
-        let (isTrusted, shared) = try client.readOptions { options in
+        let (isTrusted, shared) = client.options.read { options in
             let isTrusted = options.pointee.trusts(url)
             return (isTrusted, options.pointee.fields(isTrusted: isTrusted))
         }

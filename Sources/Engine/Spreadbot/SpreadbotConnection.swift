@@ -7,29 +7,18 @@ package import Wire
 /// thread; its own work (SpreadbotDriver.swift) happens on the loop's.
 ///
 /// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
-package final class SpreadbotConnection: @unchecked Sendable {
-    package let loop: Loop
-
+package final class SpreadbotConnection:
+    ActionDriver<SpreadbotSession, SpreadbotConfiguration, SpreadbotHandlers>, @unchecked Sendable
+{
     // Any thread.
-    let options: StagedOptions<SpreadbotConfiguration>
-    let gate = DeliveryGate()
-    private let sharedHandlers = SharedHandlers(SpreadbotHandlers())
-    private let shared: Mutex<Shared>
+    private let shared = Mutex(Shared())
     private let lastNumber = Atomic<UInt64>(0)
     private let lastEpoch = Atomic<UInt64>(0)
 
     // The loop's owner only.
-    /// As they were at the first use.
-    @exclusivity(unchecked) var configuration: SpreadbotConfiguration
-    @exclusivity(unchecked) var handlers = SpreadbotHandlers()
-    @exclusivity(unchecked) var session: SpreadbotSession
     @exclusivity(unchecked) var leg: SpreadbotLeg?
     var probe: SpreadbotLeg?
-    let timer = LoopTimer()
     var reachability: Reachability?
-    var isActing = false
-    var isScheduled = false
-    var isResident = false
     var hasBegun = false
     /// Establishments whose end is still to be told, by number, and the last one that was told.
     var epochs: [UInt64] = []
@@ -78,12 +67,28 @@ package final class SpreadbotConnection: @unchecked Sendable {
 
     package init(base: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        self.loop = loop
         let configuration = try SpreadbotConfiguration(base: base)
-        self.configuration = configuration
-        options = StagedOptions(configuration, of: "connection", until: "used")
-        session = SpreadbotSession(configuration)
-        shared = Mutex(Shared())
+        super.init(
+            SpreadbotSession(configuration), configuration, named: "connection",
+            until: "the connection is used", on: loop)
+    }
+
+    // MARK: ActionDriver
+
+    override var mayAct: Bool { !isClosed }
+
+    override func performNext() -> Bool {
+        guard let action = session.nextAction() else { return false }
+        perform(action)
+        return true
+    }
+
+    override func acted() { publishState() }
+
+    /// Nothing is told once the loop is freed.
+    override func loopClosed() {
+        gate.close()
+        closeNow()
     }
 
     // MARK: What it is; any thread
@@ -99,70 +104,21 @@ package final class SpreadbotConnection: @unchecked Sendable {
 
     /// Of the last message delivered that had one; "" for none.
     package var lastEventID: String {
-        isUsed
-            ? shared.withLock { $0.lastEventID } : options.read { $0.configuration.lastEventID }
+        wasStarted ? shared.withLock { $0.lastEventID } : options.read { $0.pointee.lastEventID }
     }
 
     package var tokens: (access: String, refresh: String) {
-        isUsed
+        wasStarted
             ? shared.withLock { ($0.accessToken, $0.refreshToken) }
-            : options.read { ($0.configuration.accessToken, $0.configuration.refreshToken) }
+            : options.read { ($0.pointee.accessToken, $0.pointee.refreshToken) }
     }
 
     func publish(_ change: (inout Shared) -> Void) { shared.withLock { change(&$0) } }
 
-    private var isUsed: Bool { options.isStarted }
-
     /// The establishment that events are of; the loop's owner only.
     package var currentEpoch: UInt64 { epochs.last ?? endedEpoch }
 
-    /// Whether it was given back, as it is with its loop.
-    var isClosed: Bool {
-        gate.isClosed || loop.isClosed.load(ordering: .acquiring)
-    }
-
     var isPaused: Bool { gate.isPaused }
-
-    // MARK: Options and handlers
-
-    /// Changes options, before the first use.
-    package func configure(_ change: (inout SpreadbotConfiguration) throws -> Void) throws {
-        try changeOptions { try change(&$0.configuration) }
-    }
-
-    private func changeOptions(
-        _ change: (inout StagedOptions<SpreadbotConfiguration>.State) throws -> Void
-    ) throws {
-        try loop.checkUsable()
-        try options.change(isAsked: false, change)
-    }
-
-    /// Whether the server can be reached is asked here; nil asks the loop's own.
-    package func setReachability(_ reachability: Reachability?) throws {
-        guard reachability.map({ $0.loop === loop }) ?? true else {
-            throw RealtimeError(
-                .invalidArgument, "the reachability belongs to another loop than the connection")
-        }
-        try changeOptions { $0.reachability = reachability }
-    }
-
-    /// Changes handlers, at any time.
-    package func setHandlers(_ change: (inout SpreadbotHandlers) -> Void) throws(RealtimeError) {
-        try loop.checkUsable()
-        sharedHandlers.change(change)
-        loop.perform { [self] in takeHandlers() }
-    }
-
-    /// The handlers as they are now, for the loop's thread.
-    func takeHandlers() { handlers = sharedHandlers.current }
-
-    /// Lets go of all handlers: nothing is told any more.
-    func dropHandlers() {
-        let old = handlers
-        sharedHandlers.change { $0 = SpreadbotHandlers() }
-        takeHandlers()
-        withExtendedLifetime(old) {}
-    }
 
     // MARK: Use; any thread
 
@@ -173,7 +129,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         path: String, assigned: (UInt64) -> Void = { _ in }
     ) throws(RealtimeError) {
         try checkOpen()
-        let configuration = options.read { $0.configuration }
+        let configuration = options.read { $0.pointee }
         for transport in configuration.transports {
             _ = try configuration.url(of: transport, path: path)
         }
@@ -181,7 +137,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         publish { $0.path = path }
         let epoch = lastEpoch.add(1, ordering: .relaxed).newValue
         assigned(epoch)
-        perform { [self] in establishNow(path, epoch) }
+        onLoop { [self] in establishNow(path, epoch) }
     }
 
     /// Ends the connection; the disconnected handler tells when. It may be established again.
@@ -189,11 +145,11 @@ package final class SpreadbotConnection: @unchecked Sendable {
     ///   established.
     package func disconnect(ended: (@Sendable () -> Void)? = nil) throws(RealtimeError) {
         try checkOpen()
-        guard isUsed else {
+        guard wasStarted else {
             ended?()
             return
         }
-        perform { [self] in
+        onLoop { [self] in
             if let ended {
                 guard let epoch = epochs.last, !isClosed else { return ended() }
                 endObservers.append((epoch, ended))
@@ -206,13 +162,13 @@ package final class SpreadbotConnection: @unchecked Sendable {
     /// Sets tokens in the place of those there are, from the next attempt and request on.
     package func setTokens(access: String, refresh: String) throws {
         try checkOpen()
-        guard isUsed else {
+        guard wasStarted else {
             return try configure { try $0.setTokens(access: access, refresh: refresh) }
         }
-        var probe = options.read { $0.configuration }
+        var probe = options.read { $0.pointee }
         try probe.setTokens(access: access, refresh: refresh)
         publish { ($0.accessToken, $0.refreshToken) = (access, refresh) }
-        perform { [self] in
+        onLoop { [self] in
             session.setTokens(access: access, refresh: refresh, now: Loop.now())
             // Requests that follow this call carry them.
             setCredential(session.credential)
@@ -224,7 +180,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     /// another run has left there goes out first. Before the first use.
     /// - Throws: `.busy` while another connection or process has it open, `.store`.
     package func setOutbox(_ path: String) throws {
-        try changeOptions { _ in
+        try changeOptions { _ throws(RealtimeError) in
             guard outbox == nil else { throw RealtimeError(.state, "an outbox is set already") }
             let (outbox, entries) = try OutboxFile.open(path)
             self.outbox = outbox
@@ -268,7 +224,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         assigned: (UInt64) -> Void = { _ in }, done: ((SpreadbotSent) -> Void)? = nil
     ) throws(RealtimeError) {
         try checkOpen()
-        _ = try options.read { $0.configuration }.url(path: path)
+        _ = try options.read { $0.pointee }.url(path: path)
         try HeaderField.validate(name: "Content-Type", value: contentType)
         let kind = SpreadbotSend.Kind.request(path: path, contentType: contentType)
         try submit(kind, Array(bytes), nil, assigned, done)
@@ -285,7 +241,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
         assigned(number)
         let send = SpreadbotSend(
             number: number, kind: kind, payload: payload, path: path, key: key, entry: entry)
-        perform { [self] in
+        onLoop { [self] in
             guard !isClosed else {
                 let error = RealtimeError(.closed, "the connection was given back")
                 done?(SpreadbotSent(number: number, error: error, result: nil))
@@ -304,7 +260,7 @@ package final class SpreadbotConnection: @unchecked Sendable {
     /// was given to the WebSocket is left alone.
     package func cancel(_ number: UInt64) throws(RealtimeError) {
         try checkOpen()
-        perform { [self] in
+        onLoop { [self] in
             session.cancel(number)
             schedule()
         }
@@ -314,33 +270,28 @@ package final class SpreadbotConnection: @unchecked Sendable {
     /// message may still come.
     package func pause() throws(RealtimeError) {
         try checkOpen()
-        if gate.pause() { perform { [self] in pauseNow() } }
+        if gate.pause() { onLoop { [self] in pauseNow() } }
     }
 
     package func resume() throws(RealtimeError) {
         try checkOpen()
-        if gate.resume() { perform { [self] in resumeNow() } }
+        if gate.resume() { onLoop { [self] in resumeNow() } }
     }
 
     /// It is used: what is performed next begins.
     func start() { _ = options.start() }
 
     /// Runs on the loop's thread, behind the beginning once it was started.
-    func perform(_ work: @escaping () -> Void) {
+    func onLoop(_ work: @escaping () -> Void) {
         loop.perform { [self] in
             // Another thread's call may come before that of the one that started.
-            let begins = !hasBegun && isUsed
+            let begins = !hasBegun && wasStarted
             if begins { begin() }
             work()
             guard begins, !isClosed else { return }
             session.pump()
             schedule()
         }
-    }
-
-    func checkOpen() throws(RealtimeError) {
-        try loop.checkUsable()
-        guard !isClosed else { throw RealtimeError(.closed, "the connection is closed") }
     }
 
     /// Gives it back: no callback begins after this returned, except on the loop's thread one that

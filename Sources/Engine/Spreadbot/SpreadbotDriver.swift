@@ -5,7 +5,7 @@ import Wire
 
 // What a Spreadbot connection does on its loop's thread: its legs and what they tell, and what its
 // session wants done. Frames are in SpreadbotFrames.swift, requests in SpreadbotRequests.swift.
-extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, LoopResident {
+extension SpreadbotConnection: ReachabilityObserver {
     func begin() {
         hasBegun = true
         guard !isClosed else { return }
@@ -16,8 +16,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         // Without a monitor everything counts as reachable.
         reachability = options.reachability ?? (try? Reachability.of(loop))
         reachability?.add(self)
-        loop.addResident(self)
-        isResident = true
+        setResident(true)
         session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
         for send in left { session.restore(send) }
         left = []
@@ -55,45 +54,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         act()
     }
 
-    /// Has what is to be done done in the loop's turn: never inside a call of the user's.
-    func schedule() {
-        guard !isScheduled, !isActing else { return }
-        isScheduled = true
-        loop.schedule(self)
-    }
-
-    func turn() {
-        isScheduled = false
-        act()
-    }
-
-    func ready(_ events: UInt32) {}
-
-    func timeReached(_ now: Instant) {
-        session.timeReached(now)
-        act()
-    }
-
-    /// Does what the session wants done. A handler in here may call anything; what follows from
-    /// that is done behind it.
-    func act() {
-        guard !isActing, !isClosed else { return }
-        isActing = true
-        publishState()
-        while !isClosed, let action = session.nextAction() {
-            perform(action)
-            publishState()
-        }
-        isActing = false
-        guard !isClosed else { return }
-        if let next = session.wakeUp {
-            loop.arm(timer, self, at: next)
-        } else {
-            loop.disarm(timer)
-        }
-    }
-
-    private func publishState() {
+    func publishState() {
         guard !isClosed else { return }
         publish {
             $0.state = session.state
@@ -105,7 +66,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         }
     }
 
-    private func perform(_ action: SpreadbotSession.Action) {
+    func perform(_ action: SpreadbotSession.Action) {
         switch action {
         case .attach(let attempt): attach(attempt)
         case .detach(let number): if leg?.number == number { dropLeg() }
@@ -373,7 +334,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
     func closeNow() {
         dropLeg()
         dropProbe()
-        loop.disarm(timer)
+        disarm()
         reachability?.remove(self)
         sender?.close()
         refresher?.close()
@@ -381,10 +342,7 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         dropHandlers()
         tellEnd(isOver: true)
         abandonSends()
-        if isResident {
-            isResident = false
-            loop.removeResident(self)
-        }
+        setResident(false)
     }
 
     /// The end of a send, told once.
@@ -399,12 +357,6 @@ extension SpreadbotConnection: TimerTarget, ReachabilityObserver, LoopSource, Lo
         let ended = endObservers.filter { isOver || $0.epoch <= endedEpoch }
         endObservers.removeAll { isOver || $0.epoch <= endedEpoch }
         for observer in ended { observer.tell() }
-    }
-
-    /// Nothing is told once the loop is freed.
-    func loopClosed() {
-        gate.close()
-        closeNow()
     }
 
     /// Who waits for the end of a send of ours waits no longer; what is durable stays in its file.

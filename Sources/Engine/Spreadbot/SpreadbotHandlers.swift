@@ -26,7 +26,7 @@ package struct SpreadbotSent {
 ///
 /// Unchecked because handlers may be set on any thread and are called on the loop's: callers of the
 /// C interface promise that theirs bear it, Swift's are Sendable.
-package struct SpreadbotHandlers: @unchecked Sendable {
+package struct SpreadbotHandlers: EndpointHandlers, @unchecked Sendable {
     /// It is connected; resumed behind the last id, or from wherever the server begins.
     package var open: ((_ transport: SpreadbotTransport, _ resumed: Bool, Opened) -> Void)?
     /// Another leg is in use; nil when none is any more.

@@ -170,7 +170,7 @@ extension SpreadbotConfiguration {
     ) throws -> EventSourceConnection {
         let (url, fields) = try request(attempt)
         let source = try EventSourceConnection(url: url.text, on: loop)
-        source.upkeep.isLeg = true
+        source.isLeg = true
         try source.configure {
             $0.url = url
             for field in fields { try $0.addHeader(name: field.name, value: field.value) }
@@ -191,7 +191,7 @@ extension SpreadbotConfiguration {
     ) throws -> LongPollConnection {
         let url = try url(of: .poll, path: attempt.path)
         let poll = try LongPollConnection(url: url.text, on: loop)
-        poll.upkeep.isLeg = true
+        poll.isLeg = true
         try poll.configure {
             try setRequest(&$0, attempt.path, attempt.accessToken)
             try $0.setCursor(.headerID)

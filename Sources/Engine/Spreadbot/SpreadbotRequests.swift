@@ -88,20 +88,21 @@ extension SpreadbotConnection {
     /// like those of the connection; an Idempotency-Key goes with those that may not be repeated.
     package func makeClient() throws(RealtimeError) -> RESTClient {
         try checkOpen()
-        let base = options.read { $0.configuration.base }
+        let base = options.read { $0.pointee.base }
         let client = try makeClient(base: base)
         try client.setCredentialsHandler { [weak self] in self?.askForTokens() ?? .none }
         // Now, since its first request may come before it has joined.
         let token = tokens.access
         if !token.isEmpty { try client.setCredential(HeaderField.bearerAuthorization(token)) }
         start()
-        perform { [self] in join(client) }
+        onLoop { [self] in join(client) }
         return client
     }
 
     private func makeClient(base: HTTPURL?) throws(RealtimeError) -> RESTClient {
         let client = try RESTClient(base: nil, on: loop)
-        let (options, reachability) = options.read { ($0.configuration, $0.reachability) }
+        let reachability = options.reachability
+        let options = options.read { $0.pointee }
         do {
             try client.configure {
                 for field in options.fields { try $0.addHeader(field.name, field.value) }

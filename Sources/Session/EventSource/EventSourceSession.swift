@@ -1,11 +1,6 @@
 package import Wire
 
-/// Where an event source stands; the numbers are the standard's (HTML §9.2.2).
-package enum EventSourceState: Int32, Sendable {
-    case connecting = 0
-    case open = 1
-    case closed = 2
-}
+package typealias EventSourceState = HTTPSourceState
 
 /// The brain of an event source (docs/eventsource.md, C1 to C13): which request is made, what its
 /// answer means, when the next attempt is due. `EventSourceConnection` in Engine has the hands.

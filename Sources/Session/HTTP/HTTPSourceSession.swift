@@ -1,9 +1,21 @@
 package import Wire
 
+/// Where an event source or a long poll stands; the numbers are the C ABI's.
+package enum HTTPSourceState: Int32, Sendable {
+    /// No answer yet, or the last attempt failed.
+    case connecting = 0
+    /// The server answers; it may have held a poll for its whole time.
+    case open = 1
+    case closed = 2
+}
+
 /// What an event source and a long poll have in common to those who drive them.
 package protocol HTTPSourceSession: Sendable {
     associatedtype Configuration: HTTPSourceConfiguration
 
+    var state: HTTPSourceState { get }
+    /// When it wants to be called; nil for never.
+    var wakeUp: Instant? { get }
     /// The request of the attempt that was begun, after redirects.
     var request: HTTPRequest { get }
     /// The number of the attempt that is due.
@@ -25,6 +37,8 @@ package protocol HTTPSourceSession: Sendable {
     mutating func authorized(_ configuration: Configuration, now: Instant)
     /// Ends it for good.
     mutating func fail(_ error: RealtimeError, status: Int) -> HTTPSourceFailure
+    /// Its user ends it.
+    mutating func close()
 }
 
 extension HTTPSourceSession {
@@ -44,7 +58,7 @@ extension HTTPSourceSession {
 }
 
 package protocol HTTPSourceConfiguration: Sendable {
-    var url: HTTPURL { get }
+    var url: HTTPURL { get set }
     var network: NetworkConfiguration { get }
     var http: HTTPOptions { get }
 }

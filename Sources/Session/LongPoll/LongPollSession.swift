@@ -1,13 +1,6 @@
 package import Wire
 
-/// Where a long poll stands.
-package enum LongPollState: Int32, Sendable {
-    /// No answer yet, or the last attempt failed.
-    case connecting = 0
-    /// The server answers, or has held a poll for its whole time.
-    case open = 1
-    case closed = 2
-}
+package typealias LongPollState = HTTPSourceState
 
 /// The brain of a long poll (docs/long-polling.md, L1 to L9): which request is made, what its
 /// answer means, when the next is due. `LongPollConnection` in Engine has the hands.

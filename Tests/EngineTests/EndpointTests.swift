@@ -1,0 +1,161 @@
+import Session
+import Synchronization
+import Testing
+import Wire
+
+@testable import Engine
+
+private struct Options: Equatable {
+    var size = 1
+}
+
+private struct Handlers: EndpointHandlers {
+    var told: (@Sendable () -> Void)?
+    var ended: (@Sendable () -> Void)?
+    var failed: (@Sendable () -> Void)?
+}
+
+/// Counts what is left of the handlers that held it.
+private final class Token: Sendable {
+    let count: Counter
+    init(_ count: Counter) {
+        self.count = count
+        count.value.add(1, ordering: .relaxed)
+    }
+    deinit { count.value.subtract(1, ordering: .relaxed) }
+}
+
+private final class Counter: Sendable {
+    let value = Atomic<Int>(0)
+    var now: Int { value.load(ordering: .relaxed) }
+}
+
+private func endpoint(on loop: Loop) -> Endpoint<Options, Handlers> {
+    Endpoint(Options(), named: "thing", until: "the thing is started", on: loop)
+}
+
+/// What a call throws; nil for nothing.
+private func error(_ call: () throws -> Void) -> RealtimeError? {
+    do { try call() } catch { return error as? RealtimeError }
+    return nil
+}
+
+@Test func optionsAreSetBeforeTheStart() throws {
+    let thing = endpoint(on: try Loop())
+    try thing.configure { $0.size = 2 }
+    try thing.configureOnce { $0.size += 1 }
+    #expect(thing.options.read { $0.pointee.size } == 3)
+    #expect(thing.options.start())
+    #expect(thing.wasStarted)
+    #expect(!thing.options.start())
+    let late = error { try thing.configure { $0.size = 9 } }
+    #expect(late?.code == .state)
+    #expect(late?.message == "an option must be set before the thing is started")
+    #expect(error { try thing.configureOnce { $0.size = 9 } }?.code == .state)
+    #expect(error { try thing.setReachability(nil) }?.code == .state)
+    #expect(thing.options.take().configuration.size == 3)
+}
+
+@Test func aHandlerMayChangeOptions() throws {
+    let loop = try Loop()
+    let thing = endpoint(on: loop)
+    _ = thing.options.start()
+    loop.perform {
+        try? thing.reconfiguring { try thing.configure { $0.size = 2 } }
+        #expect(error { try thing.configure { $0.size = 9 } }?.code == .state)
+        let once = error { try thing.reconfiguring { try thing.configureOnce { $0.size = 9 } } }
+        #expect(once?.code == .state)
+    }
+    #expect(thing.options.take().configuration.size == 2)
+}
+
+@Test func whoFetchesCredentialsMayChangeOptions() throws {
+    let thing = endpoint(on: try Loop())
+    _ = thing.options.start()
+    thing.options.awaitCredentials()
+    try thing.configure { $0.size = 2 }
+    #expect(thing.options.take().configuration.size == 2)
+    #expect(error { try thing.configure { $0.size = 9 } }?.code == .state)
+}
+
+@Test func anErrorInsideAChangeReachesItsCaller() throws {
+    let thing = endpoint(on: try Loop())
+    let inside = error { try thing.configure { _ in throw RealtimeError(.invalidURL, "no") } }
+    #expect(inside?.code == .invalidURL)
+}
+
+@Test func theReachabilityIsOfTheSameLoop() throws {
+    let loop = try Loop()
+    let thing = endpoint(on: loop)
+    let other = try Reachability(on: Loop(), mode: .manual)
+    let foreign = error { try thing.setReachability(other) }
+    #expect(foreign?.code == .invalidArgument)
+    #expect(foreign?.message == "the reachability belongs to another loop than the thing")
+    let own = try Reachability(on: loop, mode: .manual)
+    try thing.setReachability(own)
+    #expect(thing.options.take().reachability === own)
+}
+
+@Test func handlersAreTakenWhenTheyChangeAndReleasedWhenTheyGo() throws {
+    let loop = try Loop()
+    let thing = endpoint(on: loop)
+    let count = Counter()
+    var token: Token? = Token(count)
+    try thing.setHandlers { [token] in $0.told = { _ = token } }
+    token = nil
+    #expect(thing.handlers.told != nil)
+    #expect(count.now == 1)
+    // Releasing the old one may call us: outside of every lock.
+    try thing.setHandlers { $0.told = nil }
+    #expect(count.now == 0)
+    try thing.setHandlers { $0.told = {} }
+    thing.dropHandlers()
+    #expect(thing.handlers.told == nil)
+}
+
+/// Calls back when what holds it is released, as the destroy function of user data does.
+private final class Farewell: Sendable {
+    private let call: @Sendable () -> Void
+    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+    deinit { call() }
+}
+
+private func holding(_ object: any AnyObject & Sendable) -> @Sendable () -> Void {
+    { withExtendedLifetime(object) {} }
+}
+
+@Test func handlersMayBeSetWhileOldOnesAreReleased() throws {
+    let thing = endpoint(on: try Loop())
+    let count = Counter()
+    func setAll(_ make: () -> any AnyObject & Sendable) throws {
+        try thing.setHandlers {
+            $0.told = holding(make())
+            $0.ended = holding(make())
+            $0.failed = holding(make())
+        }
+    }
+    for _ in 0..<3 {
+        // Each of three handlers sets all of them once it goes.
+        try setAll { Farewell { try? thing.setHandlers { $0.told = holding(Token(count)) } } }
+        try setAll { Farewell { try? thing.setHandlers { $0.failed = holding(Token(count)) } } }
+        try setAll { Token(count) }
+    }
+    thing.dropHandlers()
+    try thing.setHandlers { $0 = Handlers() }
+    #expect(count.now == 0)
+}
+
+@Test func aClosedEndpointOrLoopDeliversNothing() throws {
+    let loop = try Loop()
+    let (thing, other) = (endpoint(on: loop), endpoint(on: loop))
+    #expect(thing.mayDeliver)
+    thing.gate.pause()
+    #expect(!thing.mayDeliver && !thing.isClosed)
+    thing.gate.close()
+    #expect(thing.isClosed)
+    #expect(error { try thing.checkOpen() }?.message == "the thing is closed")
+    #expect(other.mayDeliver)
+    loop.close()
+    #expect(other.isClosed && !other.mayDeliver)
+    #expect(error { try other.configure { $0.size = 2 } }?.code == .closed)
+}
