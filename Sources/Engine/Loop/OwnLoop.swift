@@ -31,8 +31,8 @@ package enum OwnLoop {
     }
 
     /// An object of this loop, if it is the library's own, was freed. After the last one the loop
-    /// ends: a thread inside of libcurl or OpenSSL would not survive the end of the program, so
-    /// this waits for it, except on the loop's own thread.
+    /// ends with its thread. Nothing waits for that: this thread may hold another loop, for which a
+    /// callback of this one waits. A process may end meanwhile (see `shim_curl_global_init`).
     package static func leave(_ loop: Loop) {
         let isLast = users.withLock { users in
             guard let current = users, current.loop === loop else { return false }
@@ -41,13 +41,7 @@ package enum OwnLoop {
             return current.count == 1
         }
         guard isLast else { return }
-        if loop.isOwner {
-            try? loop.post { loop.close() }
-        } else {
-            try? loop.stopAndWait()
-            // What was asked of it meanwhile, such as a close frame.
-            try? loop.dispatch(timeout: 0)
-            loop.close()
-        }
+        // After a whole turn for what was asked of it before, such as a close frame.
+        try? loop.post { try? loop.post { loop.close() } }
     }
 }
