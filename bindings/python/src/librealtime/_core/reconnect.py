@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from .abi import rt_status
 from .backoff import Backoff
 from .errors import InvalidStatus, RealtimeError, check
 from .handle import Handle
 from .headers import header
-from .loader import lib
+from .kind import Kind
 from .network import Network
 from .values import text
 
@@ -39,59 +39,40 @@ class Lost:
     error: RealtimeError | None
 
 
-class Setters(NamedTuple):
-    """The functions of the C interface by which an ``Attempt`` is changed."""
-
-    url: Callable[[Handle, bytes], int]
-    header: Callable[[Handle, bytes, bytes], int]
-    bearer_token: Callable[[Handle, bytes], int]
-    clear_headers: Callable[[Handle], int]
-    network: Callable[[Handle, Handle], int]
-
-
-WEBSOCKET = Setters(
-    lib.rt_websocket_set_url,
-    lib.rt_websocket_set_header,
-    lib.rt_websocket_set_bearer_token,
-    lib.rt_websocket_clear_headers,
-    lib.rt_websocket_set_network,
-)
-
-
 class Attempt:
     """An attempt that begins now; inside the function it is given to its options may be changed.
 
     :ivar number: from 1 since the last connection that was stable.
     """
 
-    __slots__ = ("_handle", "_setters", "number")
+    __slots__ = ("_handle", "_kind", "number")
 
-    def __init__(self, handle: Handle, number: int, setters: Setters) -> None:
+    def __init__(self, handle: Handle, number: int, kind: Kind) -> None:
         self._handle = handle
-        self._setters = setters
+        self._kind = kind
         self.number = number
 
     def set_url(self, url: str) -> None:
         """Connects to another URL from now on."""
         value = text(url, "the URL", rt_status.ERROR_INVALID_URL)
-        check(self._setters.url(self._handle, value))
+        check(self._kind.set_url(self._handle, value))
 
     def set_header(self, name: str, value: str) -> None:
         """Sets a request header in the place of all of its name."""
-        check(self._setters.header(self._handle, *header(name, value)))
+        check(self._kind.set_header(self._handle, *header(name, value)))
 
     def set_bearer_token(self, token: str) -> None:
         """Sets an Authorization header with a bearer token."""
         value = text(token, "the bearer token")
-        check(self._setters.bearer_token(self._handle, value))
+        check(self._kind.set_bearer_token(self._handle, value))
 
     def clear_headers(self) -> None:
         """Takes away every header that was set, User-Agent, Origin and Cookie too."""
-        check(self._setters.clear_headers(self._handle))
+        check(self._kind.clear_headers(self._handle))
 
     def set_network(self, network: Network) -> None:
         """Connects by another network from now on."""
-        check(self._setters.network(self._handle, network.make()))
+        check(self._kind.set_network(self._handle, network.make()))
 
 
 OnLost = Optional[Callable[[Lost], object]]

@@ -14,11 +14,13 @@ from typing import Any
 
 from .._core import abi
 from .._core.abi import rt_credentials, rt_rest_body, rt_status
+from .._core.kind import Kind, callback, trampoline
 from .._core.loader import lib
-from .._core.registry import find
 from .._core.response import Headers, said
 from .call import Call
 from .response import RESTResponse
+
+REST = Kind("rest", "client", "answer")
 
 _string_at = ctypes.string_at
 
@@ -89,77 +91,40 @@ def _message(response: int) -> str:
     return text.decode()
 
 
-def _on_head(response: int, key: int) -> None:
-    call = _call(key)
-    if call is not None:
-        try:
-            head = answer(response)
-            assert head is not None
-            call.begun(head)
-        except BaseException as error:
-            call.keep(error)
+def _head(call: Call, response: int) -> None:
+    head = answer(response)
+    assert head is not None
+    call.begun(head)
 
 
-def _on_body(data: int, length: int, key: int) -> None:
-    call = _call(key)
-    if call is not None:
-        try:
-            call.came(_string_at(data, length))
-        except BaseException as error:
-            call.keep(error)
+def _source(call: Call, buffer: Any, capacity: int) -> int:
+    data = call.more(capacity)
+    if data is None:
+        return rt_rest_body.WAIT
+    ctypes.memmove(buffer, data, len(data))
+    return len(data)
 
 
-def _on_progress(sent: int, to_send: int, received: int, to_receive: int, key: int) -> None:
-    call = _call(key)
-    if call is not None:
-        try:
-            call.progressed(sent, to_send, received, to_receive)
-        except BaseException as error:
-            call.keep(error)
+def _of_request(call: Callable[..., Any]) -> Callable[..., Any]:
+    return trampoline(call, None, _call, lambda call, error: call.keep(error))
 
 
-def _on_source(buffer: Any, capacity: int, key: int) -> int:
-    call = _call(key)
-    if call is not None:
-        try:
-            data = call.more(capacity)
-            if data is None:
-                return rt_rest_body.WAIT
-            ctypes.memmove(buffer, data, len(data))
-            return len(data)
-        except BaseException as error:
-            call.body_failed(error)
-    return rt_rest_body.FAIL
-
-
-def _on_rewind(key: int) -> bool:
-    call = _call(key)
-    if call is not None:
-        try:
-            return call.rewind()
-        except BaseException as error:
-            call.body_failed(error)
-    return False
-
-
-def _on_credentials(key: int) -> int:
-    client = find(key)
-    if client is not None:
-        try:
-            answer: int = client._asked()
-            return answer
-        except BaseException as error:
-            client._keep(error)
-    return rt_credentials.NONE
+def _of_body(call: Callable[..., Any], default: Any) -> Callable[..., Any]:
+    """Whoever awaits the request is told what its own body raised."""
+    return trampoline(call, default, _call, Call.body_failed)
 
 
 # Kept as long as the process lives: C may call them at any time.
 DONE = abi.rt_rest_done_fn(_on_done)
-HEAD = abi.rt_rest_head_fn(_on_head)
-BODY = abi.rt_rest_body_fn(_on_body)
-PROGRESS = abi.rt_rest_progress_fn(_on_progress)
-SOURCE = abi.rt_rest_source_fn(_on_source)
-REWIND = abi.rt_rest_rewind_fn(_on_rewind)
-CREDENTIALS = abi.rt_rest_credentials_fn(_on_credentials)
+HEAD = abi.rt_rest_head_fn(_of_request(_head))
+BODY = abi.rt_rest_body_fn(
+    _of_request(lambda call, data, length: call.came(_string_at(data, length)))
+)
+PROGRESS = abi.rt_rest_progress_fn(_of_request(Call.progressed))
+SOURCE = abi.rt_rest_source_fn(_of_body(_source, rt_rest_body.FAIL))
+REWIND = abi.rt_rest_rewind_fn(_of_body(Call.rewind, False))
+ON_CREDENTIALS = callback(
+    "credentials", abi.rt_rest_credentials_fn, lambda client: client._asked(), rt_credentials.NONE
+)
 NO_DESTROY = abi.rt_destroy_fn()
 NO_REWIND = abi.rt_rest_rewind_fn()

@@ -151,10 +151,10 @@ class BaseRESTClient(Calling):
         """The C interface's client, with all options set."""
         url = self._options.base_url
         base = None if url is None else text(url, "base_url", rt_status.ERROR_INVALID_URL)
-        handle = new(lib.rt_rest_new, lib.rt_rest_free, loop, base)
+        handle = c.REST.make(loop, base)
         self._options.apply(handle, loop)
         if self._credentials is not None:
-            Registration(self).set(lib.rt_rest_on_credentials, handle, c.CREDENTIALS)
+            c.REST.set_callback(Registration(self), handle, c.ON_CREDENTIALS)
         return handle
 
     def _join(self) -> Handle:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from .._core.errors import check
 from .._core.handle import Handle
+from .._core.kind import Callback, read_text
 from .._core.values import invalid, text
 from .eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_RETRY, ON_STORE
 from .eventsource_options import EventHandler, EventListener, Handlers, OnComment, OnEvent, Options
 from .eventsource_parameters import Parameters
 from .http_source import HTTPSource
-from .kind import Callback, read_text
 from .server_sent_event import ServerSentEvent
 
 
@@ -79,8 +79,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
         handle, was = self._handle, self._handlers.on_comment
         self._handlers.on_comment = handler
         if handle is not None and was is None and handler is not None:
-            setter, trampoline = ON_COMMENT
-            self._registration.set(setter, handle, trampoline)
+            EVENTSOURCE.set_callback(self._registration, handle, ON_COMMENT)
         self._handlers_changed()
 
     def add_event_listener(self, event: str, handler: EventHandler) -> EventListener:

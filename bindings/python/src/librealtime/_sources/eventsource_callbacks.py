@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any
 
 from .._core import abi
+from .._core.kind import Callback, Kind, callback
 from .._core.memory import memory, text_at
 from .._core.registry import find
-from .kind import Callback, Kind
 
 EVENTSOURCE = Kind("eventsource", "event source", "event")
 
 _view = abi.rt_event.from_address
 
 
-class Target(Protocol):
-    """Who is called back, inside a dispatch; `_stores` inside a close, too."""
-
-    def _came(self, event: str, data: str, id_: str, had_id: bool, size: int) -> None: ...
-    def _commented(self, comment: str) -> None: ...
-    def _retried(self, time_ms: int) -> None: ...
-    def _stores(self, key: str, id_: str) -> None: ...
-
-    def _keep(self, error: BaseException) -> None:
-        """Keeps what a callback raised until the dispatch is over."""
-
-
 def _on_event(address: int, key: int) -> None:
-    target: Target | None = find(key)
+    """Its own trampoline, as a general one would make each event slower."""
+    target = find(key)
     if target is not None:
         try:
             view = _view(address)
@@ -46,35 +35,19 @@ def _on_event(address: int, key: int) -> None:
             target._keep(error)
 
 
-def _on_comment(comment: int, length: int, key: int) -> None:
-    target: Target | None = find(key)
-    if target is not None:
-        try:
-            # A comment may be anything.
-            target._commented(memory[comment : comment + length].decode("utf-8", "replace"))
-        except BaseException as error:
-            target._keep(error)
+def _comment(target: Any, comment: int, length: int) -> None:
+    # A comment may be anything.
+    target._commented(memory[comment : comment + length].decode("utf-8", "replace"))
 
 
-def _on_retry(time_ms: int, key: int) -> None:
-    target: Target | None = find(key)
-    if target is not None:
-        try:
-            target._retried(time_ms)
-        except BaseException as error:
-            target._keep(error)
+def _store(target: Any, key: bytes, id_: int, length: int) -> None:
+    target._stores(key.decode(), memory[id_ : id_ + length].decode())
 
 
-def _on_store(key_: bytes, id_: int, length: int, key: int) -> None:
-    target: Target | None = find(key)
-    if target is not None:
-        try:
-            target._stores(key_.decode(), memory[id_ : id_ + length].decode())
-        except BaseException as error:
-            target._keep(error)
-
-
-ON_EVENT: Callback = EVENTSOURCE.callback("any", abi.rt_event_fn, _on_event)
-ON_COMMENT: Callback = EVENTSOURCE.callback("comment", abi.rt_eventsource_comment_fn, _on_comment)
-ON_RETRY: Callback = EVENTSOURCE.callback("retry", abi.rt_eventsource_retry_fn, _on_retry)
-ON_STORE: Callback = EVENTSOURCE.callback("store", abi.rt_eventsource_store_fn, _on_store)
+ON_EVENT = Callback("any", abi.rt_event_fn(_on_event))
+ON_COMMENT = callback("comment", abi.rt_eventsource_comment_fn, _comment)
+ON_RETRY = callback(
+    "retry", abi.rt_eventsource_retry_fn, lambda target, time_ms: target._retried(time_ms)
+)
+# Inside a close, too.
+ON_STORE = callback("store", abi.rt_eventsource_store_fn, _store)

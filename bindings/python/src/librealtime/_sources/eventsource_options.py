@@ -8,9 +8,9 @@ from typing import Optional
 
 from .._core.errors import check
 from .._core.handle import Handle
+from .._core.kind import Kind
 from .._core.option_tables import EVENTSOURCE_OPTIONS
 from .._core.values import StrPath, encode, invalid, number, path, text
-from .kind import Kind
 from .server_sent_event import ServerSentEvent
 from .source_options import HTTPSourceHandlers, HTTPSourceOptions
 

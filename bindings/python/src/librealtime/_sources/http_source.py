@@ -8,9 +8,9 @@ from .._core.abi import rt_credentials
 from .._core.awaiting import at_once
 from .._core.errors import check
 from .._core.headers import header_pairs, laid_over
+from .._core.kind import ON_CREDENTIALS, ON_ERROR, ON_OPEN, ON_REQUEST, Callback
 from .._core.reconnect import Attempt
 from .._core.values import shown
-from .kind import Callback
 from .source_base import BaseSource, T
 from .source_options import HTTPSourceHandlers, ReadyState
 
@@ -21,12 +21,12 @@ class HTTPSource(BaseSource[T], Generic[T]):
     _handlers: HTTPSourceHandlers[T]
 
     def _callbacks(self) -> list[Callback]:
-        kind, handlers = self._kind, self._handlers
-        callbacks = [kind.open_callback, kind.error_callback]
+        handlers = self._handlers
+        callbacks = [ON_OPEN, ON_ERROR]
         if handlers.on_request is not None or handlers.header_provider is not None:
-            callbacks.append(kind.request_callback)
+            callbacks.append(ON_REQUEST)
         if handlers.credentials is not None:
-            callbacks.append(kind.credentials_callback)
+            callbacks.append(ON_CREDENTIALS)
         return callbacks
 
     # What it is.
@@ -69,7 +69,7 @@ class HTTPSource(BaseSource[T], Generic[T]):
                 kind.set_headers(handle, laid_over(self._headers, fresh))
             on_request = self._handlers.on_request
             if on_request is not None:
-                answer = on_request(Attempt(handle, attempt, kind.setters))
+                answer = on_request(Attempt(handle, attempt, kind))
                 if at_once(answer, "on_request") is False:
                     self.close()
         except Exception as error:

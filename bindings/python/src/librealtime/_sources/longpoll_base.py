@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .._core.kind import Callback
 from .http_source import HTTPSource
-from .kind import Callback
 from .longpoll_callbacks import LONGPOLL, ON_MESSAGE
 from .longpoll_parameters import Handlers, Options, Parameters, PollMessage
 

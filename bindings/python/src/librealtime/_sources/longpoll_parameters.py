@@ -13,11 +13,11 @@ from .._core.errors import check
 from .._core.handle import Handle
 from .._core.headers import HeadersLike
 from .._core.hints import called
+from .._core.kind import Kind
 from .._core.network import Network, chosen_network
 from .._core.option_tables import LONGPOLL_OPTIONS, LongPollKeywords
 from .._core.reachability import Reachability
 from .._core.values import StrPath, invalid, text
-from .kind import Kind
 from .source_options import (
     Credentials,
     HeaderProvider,

@@ -18,10 +18,10 @@ from .._core.failure import Failure
 from .._core.handle import Handle
 from .._core.headers import Pairs
 from .._core.inbox import Inbox
+from .._core.kind import Callback, Kind, read_text
 from .._core.registry import Registration
 from .._core.response import Opened
 from .._core.values import text, without_userinfo
-from .kind import Callback, Kind, read_text
 from .source_options import ErrorEvent, OnError, OnOpen, SourceHandlers, SourceOptions
 from .taken import Taken
 
@@ -77,8 +77,8 @@ class BaseSource(Calling, Generic[T]):
         options.apply(kind, handle, loop)
         self._url = without_userinfo(options.url)
         self._registration = Registration(self)
-        for setter, trampoline in self._callbacks():
-            self._registration.set(setter, handle, trampoline)
+        for callback in self._callbacks():
+            kind.set_callback(self._registration, handle, callback)
         if not self._flows:
             check(kind.pause(handle))
         self._start(handle)

@@ -13,12 +13,12 @@ from .._core.backoff import Backoff
 from .._core.errors import RealtimeError, check
 from .._core.handle import Handle
 from .._core.headers import HeadersLike, Pairs, header_pairs, with_credentials
+from .._core.kind import Kind
 from .._core.network import Network
 from .._core.option_kinds import Table
 from .._core.reachability import Reachability, on_loop
 from .._core.reconnect import Attempt
 from .._core.values import limit, strings, text
-from .kind import Kind
 
 T = TypeVar("T")
 

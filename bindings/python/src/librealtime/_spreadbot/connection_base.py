@@ -8,16 +8,15 @@ from .._core.abi import rt_spreadbot_state, rt_status
 from .._core.errors import BufferFull, InvalidState, RealtimeError, check, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
+from .._core.kind import ON_ERROR, Callback, read_text
 from .._core.payload import Data, payload
 from .._core.response import Opened
 from .._core.values import text
 from .._rest.response import RESTResponse
-from .._sources.kind import Callback, read_text
 from .._sources.source_base import BaseSource
 from . import sends
 from .callbacks import (
     ON_DISCONNECTED,
-    ON_ERROR,
     ON_MESSAGE,
     ON_OPEN,
     ON_SENT,
@@ -232,7 +231,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
         else:
             self._queue(message, size)
 
-    def _lost(self, failure: Failure) -> None:
+    def _erred(self, failure: Failure) -> None:
         error = failure.stream_error()
         if failure.fatal:
             self._fatal = error

@@ -13,11 +13,11 @@ from .._core.abi import rt_spreadbot_phase, rt_spreadbot_state, rt_spreadbot_tra
 from .._core.errors import RealtimeError, check
 from .._core.handle import Handle
 from .._core.headers import Pairs
+from .._core.kind import Kind
 from .._core.log import set_log_level
 from .._core.option_tables import SPREADBOT_OPTIONS
 from .._core.values import StrPath, invalid, path, strings, text
 from .._rest.options import _OVERFLOWS, _named
-from .._sources.kind import Kind
 from .._sources.source_options import ErrorEvent, SourceHandlers, SourceOptions
 
 T = TypeVar("T")

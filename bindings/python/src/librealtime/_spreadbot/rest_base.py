@@ -11,6 +11,7 @@ from .._core.errors import InvalidState, RealtimeError, from_status
 from .._core.handle import Handle, new
 from .._core.headers import HeadersLike
 from .._core.hints import called
+from .._core.kind import read_text
 from .._core.loader import lib
 from .._core.network import Network, chosen_network
 from .._core.option_kinds import Table
@@ -20,7 +21,6 @@ from .._core.values import StrPath, encode, invalid, text
 from .._rest.client_base import BaseRESTClient
 from .._rest.options import Overflow, json_text
 from .._rest.response import RESTResponse
-from .._sources.kind import read_text
 from .callbacks import ON_SENT, ON_TOKENS, SPREADBOT
 from .options import Config, OnTokens, Options, keywords, set_tokens
 from .sends import Ended, Send, Sends, posting
@@ -127,8 +127,8 @@ class BaseSpreadbotREST(BaseRESTClient):
         SPREADBOT.add_headers(owner, self._setup.pairs())
         self._setup.apply(SPREADBOT, owner, loop)
         registration = Registration(self)
-        for setter, trampoline in (ON_TOKENS, ON_SENT):
-            registration.set(setter, owner, trampoline)
+        for callback in (ON_TOKENS, ON_SENT):
+            SPREADBOT.set_callback(registration, owner, callback)
         made = sharing(owner)
         self._owner = owner
         return made

@@ -31,7 +31,7 @@ from .._core.handle import Handle
 from .._core.inbox import Inbox
 from .._core.loader import lib
 from .._core.option_tables import WEBSOCKET_OPTIONS
-from .._core.reconnect import WEBSOCKET, Attempt, Lost
+from .._core.reconnect import Attempt, Lost
 from .._core.response import Opened, visible
 from .._core.statistics import (
     LoopStatistics,
@@ -42,7 +42,7 @@ from .._core.statistics import (
 )
 from .._core.values import limit, text
 from .batch import Message
-from .callbacks import attach, new_websocket
+from .callbacks import WEBSOCKET, attach
 from .options import Options
 from .state import Handlers, Ping, State
 
@@ -99,7 +99,7 @@ class BaseConnection(Calling):
         self._loop_handle: Handle | None = loop
         # Those of the end.
         self._statistics: rt_websocket_statistics | None = None
-        handle = new_websocket(loop, url)
+        handle = WEBSOCKET.make(loop, url)
         reconnects = options.reconnect is not None
         attach(handle, self, in_pieces=options.streaming, reconnects=reconnects)
         options.apply(handle, loop)
