@@ -36,7 +36,7 @@ from ._sources.asyncio_eventsource import EventSource
 from ._sources.asyncio_longpoll import LongPoll
 from ._sources.eventsource_options import RESILIENT, EventListener
 from ._sources.eventstream_parser import EventStreamParser
-from ._sources.longpoll_parameters import PollMessage
+from ._sources.longpoll_options import PollMessage
 from ._sources.server_sent_event import ServerSentEvent
 from ._sources.source_options import ErrorEvent, ReadyState
 from ._spreadbot.asyncio_connection import Spreadbot

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import functools
-import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-from .option_kinds import Table
 
 _REDIRECTS = "redirects are followed by default, and max_redirects=0 follows none"
 _TRUST = "the client decides whom to trust: see ca_file and network of RESTClient"
@@ -30,7 +25,8 @@ OF_REQUESTS = {
     "stream": "client.stream() gives the answer while it comes",
 }
 
-_OF_OBJECTS = {
+#: Those that an object does not have.
+OF_OBJECTS = {
     "follow_redirects": _REDIRECTS,
     "allow_redirects": _REDIRECTS,
     "verify": _CAREFUL,
@@ -49,29 +45,3 @@ def hint(name: str, known: Iterable[str], elsewhere: Mapping[str, str]) -> str:
         return f": {elsewhere[name]}"
     near = difflib.get_close_matches(name, known, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def called(name: str, kind: Any, table: Table) -> None:
-    """Has complaints of arguments call a class by its public name, and tell what was meant.
-
-    :param table: what it is given as ``**options``: its signature and its documentation show them.
-    """
-    make = kind.__init__
-    make.__qualname__ = name
-    known = [*make.__kwdefaults__, *(option.name for option in table)]
-    plain = make.__annotations__.keys() - {"options"}
-
-    @functools.wraps(make)
-    def checked(self: object, *args: Any, **options: Any) -> None:
-        for option in options:
-            if option not in plain and option not in table:
-                said = hint(option, known, _OF_OBJECTS)
-                raise TypeError(f"{name}() got an unexpected keyword argument {option!r}{said}")
-        make(self, *args, **options)
-
-    signature = inspect.signature(make)
-    own = [one for one in signature.parameters.values() if one.name != "options"]
-    shown = [*own, *(option.parameter for option in table)]
-    checked.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
-    kind.__init__ = checked
-    kind.__doc__ = f"{kind.__doc__.rstrip()}\n\n{table.doc}\n    "

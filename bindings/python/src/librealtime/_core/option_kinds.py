@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -98,6 +99,12 @@ class Table:
     def __init__(self, chapter: str, *options: Option) -> None:
         self._prefix = f"rt_{chapter}_set_"
         self._options = {option.name: option for option in options}
+
+    def only(self, *names: str) -> Table:
+        """Those with these names."""
+        part = copy.copy(self)
+        part._options = {name: self._options[name] for name in names}
+        return part
 
     def __iter__(self) -> Iterator[Option]:
         return iter(self._options.values())

@@ -7,6 +7,7 @@ import math
 import operator
 import os
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any, Union
 from urllib.parse import urlsplit
 
@@ -92,6 +93,20 @@ def number(value: int, name: str, least: int, most: int = _LARGEST) -> int:
         range_ = f"{least} or more" if most == _LARGEST else f"{least} to {most}"
         raise invalid(f"{name} is {result}; {range_} is expected")
     return result
+
+
+def names_of(enum: type[IntEnum]) -> dict[Any, int]:
+    """Values of C by what they are called here."""
+    return {one.name.lower(): one for one in enum}
+
+
+def choice(value: Any, names: Mapping[Any, int], what: str) -> int:
+    """One of C's values, by the name that it has here."""
+    try:
+        return names[value]
+    except (KeyError, TypeError):
+        known = ", ".join(repr(name) for name in names)
+        raise invalid(f"{what} is {value!r}; one of {known} is expected") from None
 
 
 def strings(values: object, what: str) -> list[str]:

@@ -1,16 +1,15 @@
-"""The options of a client and of a request, as C spells them."""
+"""The options of a request, as C spells them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Optional, TypedDict, Union
+from typing import Any, TypedDict, Union
 from urllib.parse import parse_qsl, urlencode
 
-from .._core.abi import rt_rest_order, rt_rest_overflow, rt_status
+from .._core.abi import rt_rest_order
 from .._core.awaiting import plain
-from .._core.backoff import _JITTERS, Backoff
 from .._core.errors import check
 from .._core.handle import Handle
 from .._core.headers import (
@@ -18,130 +17,42 @@ from .._core.headers import (
     checked_cookies,
     cookie_header,
     header,
-    header_pairs,
     laid_over,
     with_credentials,
 )
 from .._core.hints import OF_REQUESTS, hint
 from .._core.loader import lib
-from .._core.network import Network
-from .._core.option_tables import REST_OPTIONS
-from .._core.reachability import Reachability, on_loop
 from .._core.values import (
-    LONGEST_MS,
+    choice,
     encode,
     invalid,
     limit,
-    milliseconds,
     number,
     pairs,
-    strings,
     text,
     time_limit,
-    user_and_password,
 )
 from .call import OnProgress
 from .origin import is_trusted
 
-#: A bearer token, or a user and a password; None when there are none.
-Credential = Union[str, "tuple[str, str]", None]
-CredentialSource = Optional[Callable[[], Union[Credential, Awaitable[Credential]]]]
-
 #: What becomes a query: a mapping, whose values may be lists, pairs, or a query as it is written.
 Params = Union[Mapping[str, Any], Iterable["tuple[str, Any]"], str, bytes, None]
 
-_OVERFLOWS = {
-    "reject_new": rt_rest_overflow.REJECT_NEW,
-    "drop_oldest": rt_rest_overflow.DROP_OLDEST,
+ORDERS: dict[Any, int] = {
+    None: rt_rest_order.AUTOMATIC,
+    True: rt_rest_order.ALWAYS,
+    False: rt_rest_order.NEVER,
 }
-_ORDERS = {None: rt_rest_order.AUTOMATIC, True: rt_rest_order.ALWAYS, False: rt_rest_order.NEVER}
 
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """What a client was given."""
+    """What a client was given that a request looks at."""
 
     base_url: str | None
-    headers: HeadersLike | None
     params: Params
     cookies: Mapping[str, str] | None
     credential_origins: list[str]
-    auth: tuple[str, str] | None
-    bearer_token: str | None
-    base_delay: float
-    delay_factor: float
-    max_delay: float
-    jitter: str
-    backoff: Backoff | None
-    max_retry_after: float | None
-    queue_overflow: str
-    ordered: bool | None
-    safe_headers: Iterable[str]
-    plain: Mapping[str, Any]
-    network: Network | None
-    reachability: Reachability | None
-
-    def apply(self, rest: Handle, loop: Handle) -> None:
-        """Sets everything on a client that has sent nothing."""
-        pairs = header_pairs(self.headers)
-        if self.cookies:
-            pairs = laid_over(pairs, [("Cookie", cookie_header(self.cookies).decode())])
-        for name, value in pairs:
-            check(lib.rt_rest_add_header(rest, *header(name, value)))
-        if self.auth is not None and self.bearer_token is not None:
-            raise invalid("auth and bearer_token are the same header; give one of them")
-        if self.auth is not None:
-            check(lib.rt_rest_set_basic_auth(rest, *user_and_password(self.auth)))
-        elif self.bearer_token is not None:
-            check(lib.rt_rest_set_bearer_token(rest, _token(self.bearer_token)))
-        self._apply_times(rest)
-        self._apply_queue(rest)
-        REST_OPTIONS.apply(rest, self.plain)
-        for origin in self.credential_origins:
-            status = rt_status.ERROR_INVALID_URL
-            check(lib.rt_rest_add_credential_origin(rest, text(origin, "an origin", status)))
-        for name in strings(self.safe_headers, "safe_headers"):
-            status = rt_status.ERROR_INVALID_HEADER
-            check(lib.rt_rest_add_safe_header(rest, text(name, "a safe header", status)))
-        if self.network is not None:
-            check(lib.rt_rest_set_network(rest, self.network.make()))
-        if self.reachability is not None:
-            check(lib.rt_rest_set_reachability(rest, on_loop(self.reachability, loop)))
-
-    def _apply_times(self, rest: Handle) -> None:
-        # To C 0 is to wait for none, and nothing is no limit.
-        longest, wish = LONGEST_MS, self.max_retry_after
-        if wish is not None:
-            longest = milliseconds(wish, "max_retry_after", least=0)
-        check(lib.rt_rest_set_max_retry_after_ms(rest, longest))
-        if self.backoff is not None:
-            check(lib.rt_rest_set_backoff(rest, self.backoff.make()))
-            return
-        for setter, value, name in (
-            (lib.rt_rest_set_base_delay_ms, self.base_delay, "base_delay"),
-            (lib.rt_rest_set_max_delay_ms, self.max_delay, "max_delay"),
-        ):
-            check(setter(rest, milliseconds(value, name, least=0)))
-        check(lib.rt_rest_set_delay_factor(rest, float(self.delay_factor)))
-        check(lib.rt_rest_set_jitter(rest, _named(self.jitter, _JITTERS, "jitter")))
-
-    def _apply_queue(self, rest: Handle) -> None:
-        overflow = _named(self.queue_overflow, _OVERFLOWS, "queue_overflow")
-        check(lib.rt_rest_set_queue_overflow(rest, overflow))
-        check(lib.rt_rest_set_order(rest, _named(self.ordered, _ORDERS, "ordered")))
-
-
-def set_credential(rest: Handle, credential: Credential) -> None:
-    if isinstance(credential, str):
-        check(lib.rt_rest_set_bearer_token(rest, _token(credential)))
-    elif credential is None:
-        check(lib.rt_rest_set_bearer_token(rest, None))
-    else:
-        check(lib.rt_rest_set_basic_auth(rest, *user_and_password(credential, "the credential")))
-
-
-def _token(value: str) -> bytes:
-    return text(value, "bearer_token", rt_status.ERROR_INVALID_HEADER)
 
 
 class _Default:
@@ -241,7 +152,7 @@ class RequestOptions:
             count = number(self.attempts, "attempts", 1, 1000)
             check(lib.rt_rest_request_set_attempts(request, count))
         if self.ordered is not DEFAULT:
-            order = _named(self.ordered, _ORDERS, "ordered")
+            order = choice(self.ordered, ORDERS, "ordered")
             check(lib.rt_rest_request_set_order(request, order))
         if isinstance(self.idempotency_key, str):
             pair = header("Idempotency-Key", self.idempotency_key)
@@ -325,14 +236,3 @@ def _items(params: Params, what: str) -> list[tuple[str, Any]]:
         # What is no UTF-8 is refused where all values are looked at.
         return parse_qsl(params, keep_blank_values=True, errors="surrogateescape")
     return pairs(params, what)
-
-
-def _named(value: Any, names: Mapping[Any, int], what: str) -> int:
-    try:
-        return names[value]
-    except (KeyError, TypeError):
-        known = ", ".join(repr(name) for name in names)
-        raise invalid(f"{what} is {value!r}; one of {known} is expected") from None
-
-
-Overflow = Literal["reject_new", "drop_oldest"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .asyncio_source import AsyncSource
 from .longpoll_base import BaseLongPoll
-from .longpoll_parameters import PollMessage
+from .longpoll_options import PollMessage
 
 
 class LongPoll(AsyncSource[PollMessage], BaseLongPoll):

@@ -11,9 +11,11 @@ from weakref import WeakKeyDictionary
 from .._core.awaiting import Awaiting, current_task
 from .._core.errors import RealtimeError
 from .._core.handle import Handle
+from .._core.parameters import Given
 from .._core.reactor import Reactor, elsewhere
+from .._core.shared_options import queue_limits
 from .source_base import BaseSource, T, check_flow
-from .source_options import ErrorEvent, SourceHandlers, SourceOptions
+from .source_options import ErrorEvent
 from .taken import TaskTaker
 
 Self = TypeVar("Self", bound="AsyncSource[Any]")
@@ -24,15 +26,15 @@ class AsyncSource(BaseSource[T], Awaiting):
 
     _reactor: Reactor
 
-    def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
+    def _begin(self, url: str, given: Given) -> None:
         self._reactor = Reactor.current()
         self._loop = self._reactor.loop
         self._waiters: dict[asyncio.Future[None], None] = {}
         self._takers: WeakKeyDictionary[asyncio.Task[Any], TaskTaker] = WeakKeyDictionary()
         self._task: asyncio.Task[None] | None = None
-        self._prepare_awaiting(*options.queue_limits())
+        self._prepare_awaiting(*queue_limits(given))
         try:
-            super()._begin(options, handlers)
+            super()._begin(url, given)
         except BaseException:
             self._reactor.release_when_idle()
             raise

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .._core.errors import check
 from .._core.handle import Handle
 from .._core.kind import Callback, read_text
 from .._core.values import invalid, text
 from .eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_RETRY, ON_STORE
-from .eventsource_options import EventHandler, EventListener, Handlers, OnComment, OnEvent, Options
-from .eventsource_parameters import Parameters
+from .eventsource_options import (
+    OPTIONS,
+    EventHandler,
+    EventListener,
+    Handlers,
+    Keywords,
+    OnComment,
+    OnEvent,
+)
 from .http_source import HTTPSource
 from .server_sent_event import ServerSentEvent
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
-    """What both faces have."""
+
+@OPTIONS.shown_by("EventSource")
+class BaseEventSource(HTTPSource[ServerSentEvent]):
+    """It begins to connect when it is made; events wait for the first handler or iteration.
+
+    Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+
+    :param url: ``http://`` or ``https://``; a user and password in it become a basic Authorization.
+    """
 
     _kind = EVENTSOURCE
+    _options = OPTIONS
+    _handler_type = Handlers
     _handlers: Handlers
     # Whose ids are kept when the event was taken and the next is asked for: those that wait in the
     # queue would be lost by a crash.
@@ -24,15 +44,16 @@ class BaseEventSource(HTTPSource[ServerSentEvent], Parameters):
     # Handlers of an event are called; and one has its id forgotten.
     _is_telling = _is_forgotten = False
 
-    def _make(self, options: Options, handlers: Handlers) -> None:
+    def __init__(self, url: str, **options: Unpack[Keywords]) -> None:
+        given = OPTIONS.complete(options)
         self._listeners: dict[str, list[EventListener]] = {}
         # What the stream has given since the last event.
         self._retry_ms: int | None = None
         # Origin and reconnection time at the end.
         self._last: tuple[str, float] = ("", 0)
-        self._begin(options, handlers)
+        self._begin(url, given)
         handle = self._require_handle()
-        if options.ids.id_file is not None or handlers.on_store is not None:
+        if given["id_file"] is not None or given["on_store"] is not None:
             self._confirmed_handle = handle
             self._confirms = True
 

@@ -7,8 +7,9 @@ from typing import Any, Generic
 from .._core.abi import rt_credentials
 from .._core.awaiting import at_once
 from .._core.errors import check
-from .._core.headers import header_pairs, laid_over
+from .._core.headers import Pairs, header_pairs, laid_over, with_credentials
 from .._core.kind import ON_CREDENTIALS, ON_ERROR, ON_OPEN, ON_REQUEST, Callback
+from .._core.parameters import Given
 from .._core.reconnect import Attempt
 from .._core.values import shown
 from .source_base import BaseSource, T
@@ -19,6 +20,9 @@ class HTTPSource(BaseSource[T], Generic[T]):
     """What such sources share: requests that may be changed, and credentials asked for."""
 
     _handlers: HTTPSourceHandlers[T]
+
+    def _pairs(self, given: Given) -> Pairs:
+        return with_credentials(given["headers"], given["auth"], given["bearer_token"])
 
     def _callbacks(self) -> list[Callback]:
         handlers = self._handlers

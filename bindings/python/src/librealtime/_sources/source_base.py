@@ -16,13 +16,15 @@ from .._core.awaiting import Calling
 from .._core.errors import RealtimeError, StreamEnded, check, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
-from .._core.headers import Pairs
+from .._core.headers import Pairs, header_pairs
 from .._core.inbox import Inbox
 from .._core.kind import Callback, Kind, read_text
+from .._core.parameters import Configured, Given, Options, Setup
 from .._core.registry import Registration
 from .._core.response import Opened
+from .._core.shared_options import queue_limits
 from .._core.values import text, without_userinfo
-from .source_options import ErrorEvent, OnError, OnOpen, SourceHandlers, SourceOptions
+from .source_options import ErrorEvent, OnError, OnOpen, SourceHandlers
 from .taken import Taken
 
 
@@ -36,7 +38,7 @@ class Item(Protocol):
 T = TypeVar("T", bound=Item)
 
 
-class BaseSource(Calling, Generic[T]):
+class BaseSource(Calling, Configured, Generic[T]):
     """What all kinds have in both faces.
 
     A kind is a class with `_kind`; it makes itself by `_begin`, names its callbacks in
@@ -46,36 +48,39 @@ class BaseSource(Calling, Generic[T]):
     """
 
     _kind: ClassVar[Kind]
+    _options: ClassVar[Options]
+    _handler_type: ClassVar[type[SourceHandlers[Any]]]
+    _handlers: SourceHandlers[T]
 
     # For an object whose making failed half-way.
     _handle: Handle | None = None
     _is_closed = True
     _opened: Opened | None = None
 
-    def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
+    def _begin(self, url: str, given: Given) -> None:
         """Makes the C interface's and starts it."""
         kind = self._kind
-        url = text(options.url, "the URL", rt_status.ERROR_INVALID_URL)
-        self._handlers = handlers
-        self._inbox: Inbox[T] = Inbox(*options.queue_limits())
+        address = text(url, "the URL", rt_status.ERROR_INVALID_URL)
+        self._handlers = self._handler_type.of(given)
+        self._inbox: Inbox[T] = Inbox(*queue_limits(given))
         self._failure: RealtimeError | None = None
         self._untold: ErrorEvent | None = None
         # Items come once there is somebody to take them.
-        self._flows = handlers.take_items
+        self._flows = self._handlers.take_items
         # Whether somebody has asked for the next item.
         self._is_taken = False
         # Whether `_confirm` is wanted behind each item taken.
         self._confirms = False
         self._taken = Taken(self._is_gone)
         # Those of every attempt.
-        self._headers: Pairs = options.pairs()
+        self._headers = self._pairs(given)
         self._last_id = ""
         loop = self._join()
         self._loop_handle: Handle | None = loop
-        handle = kind.make(loop, url)
+        handle = kind.make(loop, address)
         kind.add_headers(handle, self._headers)
-        options.apply(kind, handle, loop)
-        self._url = without_userinfo(options.url)
+        self._options.apply(Setup(kind, handle, loop), given)
+        self._url = without_userinfo(url)
         self._registration = Registration(self)
         for callback in self._callbacks():
             kind.set_callback(self._registration, handle, callback)
@@ -84,6 +89,10 @@ class BaseSource(Calling, Generic[T]):
         self._start(handle)
         self._handle = handle
         self._is_closed = False
+
+    def _pairs(self, given: Given) -> Pairs:
+        """The headers of its requests."""
+        return header_pairs(given["headers"])
 
     def _callbacks(self) -> list[Callback]:
         """The callbacks it needs."""

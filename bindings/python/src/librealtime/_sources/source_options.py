@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import dataclasses
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Generic, Optional, TypeVar, Union
+from typing import Any, Generic, Optional, TypedDict, TypeVar, Union
 
-from .._core.abi import rt_eventsource_state, rt_status
+from .._core.abi import rt_eventsource_state
 from .._core.awaiting import check_functions, plain
-from .._core.backoff import Backoff
-from .._core.errors import RealtimeError, check
-from .._core.handle import Handle
-from .._core.headers import HeadersLike, Pairs, header_pairs, with_credentials
-from .._core.kind import Kind
-from .._core.network import Network
-from .._core.option_kinds import Table
-from .._core.reachability import Reachability, on_loop
+from .._core.errors import RealtimeError
+from .._core.headers import HeadersLike
+from .._core.parameters import Given, Group
 from .._core.reconnect import Attempt
-from .._core.values import limit, strings, text
+from .._core.shared_options import (
+    HEADERS,
+    QUEUE,
+    ROUTE,
+    SAFE_HEADERS,
+    CredentialKeywords,
+    HeaderKeywords,
+    QueueKeywords,
+    RouteKeywords,
+    SafeHeaderKeywords,
+)
 
 T = TypeVar("T")
+Handlers = TypeVar("Handlers", bound="SourceHandlers[Any]")
 
 OnOpen = Optional[Callable[[], object]]
 OnError = Optional[Callable[["ErrorEvent"], object]]
@@ -64,6 +71,11 @@ class SourceHandlers(Generic[T]):
     on_error: OnError
     on_message: Callable[[T], object] | None
 
+    @classmethod
+    def of(cls: type[Handlers], given: Given) -> Handlers:
+        """Those among what was given."""
+        return cls(**{field.name: given[field.name] for field in dataclasses.fields(cls)})
+
     def __post_init__(self) -> None:
         check_functions(self)
 
@@ -92,53 +104,42 @@ class HTTPSourceHandlers(SourceHandlers[T]):
         plain(self.header_provider, "header_provider")
 
 
-@dataclass(frozen=True)
-class SourceOptions:
-    """What a source was given, the same for both faces."""
+class RequestKeywords(TypedDict, total=False):
+    """What is asked before and after a request.
 
-    #: Those that are plain values.
-    table: ClassVar[Table]
+    :param on_request: called with an ``Attempt`` before each request, whose URL and headers it may
+        change; it closes the source by returning False.
+    :param header_provider: called with the number of each attempt, from 1 since the last that was
+        stable; the headers it returns are laid over the others for that attempt. Default None.
+    :param credentials: called with the status when the server answers 401, or the proxy 407, once
+        an attempt: returns headers (Proxy-Authorization for the proxy), with which the request is
+        sent again, or None, which is fatal. In asyncio it may be a coroutine function. Default
+        None.
+    """
 
-    url: str
-    headers: HeadersLike | None
-    plain: Mapping[str, Any]
-    network: Network | None
-    reachability: Reachability | None
-    backoff: Backoff | None
-    max_queue: int | None
-    max_queue_bytes: int | None
-
-    def pairs(self) -> Pairs:
-        """Its headers."""
-        return header_pairs(self.headers)
-
-    def queue_limits(self) -> tuple[int, int]:
-        return limit(self.max_queue, "max_queue"), limit(self.max_queue_bytes, "max_queue_bytes")
-
-    def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
-        """Sets everything but the headers on a source that was not started."""
-        self.table.apply(source, self.plain)
-        if self.network is not None:
-            check(kind.set_network(source, self.network.make()))
-        if self.backoff is not None:
-            check(kind.set_backoff(source, self.backoff.make()))
-        if self.reachability is not None:
-            check(kind.set_reachability(source, on_loop(self.reachability, loop)))
+    on_request: OnRequest
+    header_provider: HeaderProvider
+    credentials: Credentials
 
 
-@dataclass(frozen=True)
-class HTTPSourceOptions(SourceOptions):
-    """And what one that makes requests was given."""
+class HTTPSourceKeywords(
+    RequestKeywords,
+    HeaderKeywords,
+    CredentialKeywords,
+    SafeHeaderKeywords,
+    RouteKeywords,
+    QueueKeywords,
+    total=False,
+):
+    """All that sources have that make requests."""
 
-    auth: tuple[str, str] | None
-    bearer_token: str | None
-    safe_headers: Iterable[str]
 
-    def pairs(self) -> Pairs:
-        return with_credentials(self.headers, self.auth, self.bearer_token)
-
-    def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
-        super().apply(kind, source, loop)
-        for name in strings(self.safe_headers, "safe_headers"):
-            safe = text(name, "a safe header", rt_status.ERROR_INVALID_HEADER)
-            check(kind.add_safe_header(source, safe))
+# Credentials go with the headers, which such a source sets anew when they are refused.
+HTTP_SOURCE = (
+    Group(RequestKeywords),
+    HEADERS,
+    Group(CredentialKeywords),
+    SAFE_HEADERS,
+    ROUTE,
+    QUEUE,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .longpoll_base import BaseLongPoll
-from .longpoll_parameters import PollMessage
+from .longpoll_options import PollMessage
 from .sync_source import BlockingSource
 
 

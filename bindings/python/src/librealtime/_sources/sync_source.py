@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from .._core.driven import Driven, deadline_after
 from .._core.errors import StreamEnded
 from .._core.handle import Handle, new_loop
+from .._core.parameters import Given
 from .source_base import BaseSource, T
-from .source_options import SourceHandlers, SourceOptions
 
 Self = TypeVar("Self", bound="BlockingSource[Any]")
 
@@ -19,9 +19,9 @@ Self = TypeVar("Self", bound="BlockingSource[Any]")
 class BlockingSource(Driven, BaseSource[T]):
     """Driven by whichever thread waits for it."""
 
-    def _begin(self, options: SourceOptions, handlers: SourceHandlers[T]) -> None:
+    def _begin(self, url: str, given: Given) -> None:
         self._prepare_driving()
-        super()._begin(options, handlers)
+        super()._begin(url, given)
         self._live_by_itself()
 
     def _join(self) -> Handle:

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, check
 from .._core.handle import Handle
+from .._core.parameters import Given
 from .._core.payload import payload
 from .._core.reactor import Reactor
 from .._rest.response import RESTResponse
 from .._sources.asyncio_source import AsyncSource
-from .._sources.source_options import SourceHandlers, SourceOptions
 from . import sends
 from .asyncio_rest import SpreadbotREST
 from .callbacks import SPREADBOT
@@ -34,14 +34,14 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     thread. Handlers may be coroutine functions, which are awaited one after the other.
     """
 
-    def _begin(self, options: SourceOptions, handlers: SourceHandlers[SpreadbotMessage]) -> None:
+    def _begin(self, url: str, given: Given) -> None:
         self._rest: SharedREST | None = None
         # Sends that are awaited, by their future: the number, and who awaits it.
         self._senders: dict[asyncio.Future[RESTResponse | None], tuple[int, Task | None]] = {}
         # Who took the last message.
         self._taker: weakref.ref[Task] | None = None
         self._is_closing = False
-        super()._begin(options, handlers)
+        super()._begin(url, given)
 
     @property
     def rest(self) -> SpreadbotREST:

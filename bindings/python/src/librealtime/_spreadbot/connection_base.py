@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, cast
+from typing import TYPE_CHECKING, Callable, cast
 
 from .._core.abi import rt_spreadbot_state, rt_status
 from .._core.errors import BufferFull, InvalidState, RealtimeError, check, from_status
@@ -25,46 +25,66 @@ from .callbacks import (
     SPREADBOT,
 )
 from .options import (
+    OPTIONS,
     PHASES,
     STATES,
     TRANSPORTS,
+    FromConfig,
     Handlers,
+    Keywords,
     OnDisconnected,
     OnError,
     OnOpen,
     OnSent,
     OnTokens,
     OnTransport,
-    Options,
     Phase,
     SpreadbotError,
     SpreadbotMessage,
     State,
     Transport,
-    set_tokens,
+    encoded_tokens,
     transport_name,
 )
-from .parameters import Parameters
 from .sends import Sends
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
-    """What both faces have."""
+
+@OPTIONS.shown_by("Spreadbot")
+class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
+    """Nothing is sent before ``establish_connection``. A WebSocket is tried first, then server-sent
+    events, then long polls; what fails is tried again, what does not work here is left, and while
+    a lower leg is in use the WebSocket is asked for from time to time. Each leg begins behind the
+    last message of the one before.
+
+    A WebSocket confirms a send behind what it sent before: while receiving pauses, as ``max_queue``
+    messages wait, a send by the task that takes the messages, or with nobody to take them, raises
+    ``BufferFull``. A program that wants no messages gives an ``on_message`` that forgets them.
+
+    Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+
+    :param base_url: ``http://`` or ``https://`` without a query; paths are appended to it.
+    """
 
     _kind = SPREADBOT
+    _options = OPTIONS
+    _handler_type = Handlers
     _handlers: Handlers
     # What is asked for after the end, too: access and refresh token.
     _last_tokens = ("", "")
 
-    def _make(self, options: Options, handlers: Handlers) -> None:
+    def __init__(self, base_url: str, **options: Unpack[Keywords]) -> None:
+        given = OPTIONS.complete(options)
         self._is_established = False
         self._is_open = False
         # Counts calls of establish_connection: who waits for the end of one waits for no other.
         self._epoch = 0
         self._fatal: RealtimeError | None = None
-        self._is_durable = options.config.outbox is not None
+        self._is_durable = given["outbox"] is not None
         self._sends = Sends(self._is_durable)
-        self._begin(options, handlers)
+        self._begin(base_url, given)
         message = "establish_connection was not called"
         self._failure = self._unused = InvalidState(rt_status.ERROR_STATE, message)
 
@@ -111,7 +131,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Parameters):
 
     def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
         """Sets tokens in the place of those there are, from the next attempt and request on."""
-        set_tokens(SPREADBOT, self._require_handle(), access_token, refresh_token)
+        tokens = encoded_tokens(access_token, refresh_token)
+        check(SPREADBOT.set_tokens(self._require_handle(), *tokens))
 
     # Handlers; the last one set counts.
 

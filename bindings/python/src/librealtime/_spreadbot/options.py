@@ -7,48 +7,43 @@ import json
 import logging
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Literal, Optional, TypeVar, Union
+from typing import Any, Callable, Literal, Optional, TypedDict, TypeVar, Union
 
 from .._core.abi import rt_spreadbot_phase, rt_spreadbot_state, rt_spreadbot_transport, rt_status
-from .._core.errors import RealtimeError, check
-from .._core.handle import Handle
-from .._core.headers import Pairs
-from .._core.kind import Kind
+from .._core.backoff import Backoff
+from .._core.errors import RealtimeError
 from .._core.log import set_log_level
-from .._core.option_tables import SPREADBOT_OPTIONS
-from .._core.values import StrPath, invalid, path, strings, text
-from .._rest.options import _OVERFLOWS, _named
-from .._sources.source_options import ErrorEvent, SourceHandlers, SourceOptions
+from .._core.option_tables import SPREADBOT_OPTIONS, SpreadbotKeywords
+from .._core.parameters import Given, Group, Options, Setup
+from .._core.shared_options import (
+    HEADERS,
+    OVERFLOW,
+    QUEUE,
+    ROUTE,
+    HeaderKeywords,
+    OverflowKeywords,
+    QueueKeywords,
+    RouteKeywords,
+    set_backoff,
+)
+from .._core.values import StrPath, choice, invalid, names_of, path, strings, text
+from .._sources.source_options import ErrorEvent, SourceHandlers
 
-T = TypeVar("T")
+Self = TypeVar("Self")
 
 #: A way that messages come.
 Transport = Literal["websocket", "sse", "poll"]
 State = Literal["connecting", "connected", "disconnected"]
 Phase = Literal["none", "dialing", "backoff", "offline", "auth"]
 
-TRANSPORTS: dict[Transport, int] = {
-    "websocket": rt_spreadbot_transport.WEBSOCKET,
-    "sse": rt_spreadbot_transport.SSE,
-    "poll": rt_spreadbot_transport.POLL,
-}
-_TRANSPORT_NAMES: dict[int, Transport] = {value: name for name, value in TRANSPORTS.items()}
-STATES: dict[int, State] = {
-    rt_spreadbot_state.CONNECTING: "connecting",
-    rt_spreadbot_state.CONNECTED: "connected",
-    rt_spreadbot_state.DISCONNECTED: "disconnected",
-}
-PHASES: dict[int, Phase] = {
-    rt_spreadbot_phase.NONE: "none",
-    rt_spreadbot_phase.DIALING: "dialing",
-    rt_spreadbot_phase.BACKOFF: "backoff",
-    rt_spreadbot_phase.OFFLINE: "offline",
-    rt_spreadbot_phase.AUTH: "auth",
-}
+TRANSPORTS: dict[Transport, int] = names_of(rt_spreadbot_transport)
+del TRANSPORTS["none"]  # type: ignore[arg-type]
+STATES: dict[int, State] = {value: name for name, value in names_of(rt_spreadbot_state).items()}
+PHASES: dict[int, Phase] = {value: name for name, value in names_of(rt_spreadbot_phase).items()}
 
 
 def transport_name(transport: int) -> Transport | None:
-    return _TRANSPORT_NAMES.get(transport)
+    return next((name for name, value in TRANSPORTS.items() if value == transport), None)
 
 
 @dataclass(frozen=True)
@@ -126,38 +121,55 @@ class Handlers(SourceHandlers[SpreadbotMessage]):
         return any(handler is not None for handler in messages + others)
 
 
-@dataclass(frozen=True)
-class Config:
-    """Where to connect and as whom: also what a ``SpreadbotREST`` is given."""
+class AccountKeywords(TypedDict, total=False):
+    """As whom; a ``SpreadbotREST`` has these, too.
 
-    base_url: str
-    auth_url: str | None
+    :param access_token: sent as ``Authorization: Bearer``; ``""``, the default, sends none.
+    :param refresh_token: for ``auth_url``. Default ``""``.
+    :param auth_url: where a refused access token is refreshed (RFC 6749 §6), once for all that wait
+        for it. The answer is waited for up to 30 s; a refresh token whose request is lost, or not
+        answered by then, is sent again. Default None: a refusal is fatal, or a request's
+        ``AuthenticationFailed``.
+    :param base64_credentials: base64 of "client:secret", for ``auth_url``. Default ``""``.
+    :param on_tokens: called with access and refresh token when they were refreshed, before they are
+        used: keep them for the next run. A coroutine function is begun behind that, while they are
+        used already: only what a plain one keeps is kept before.
+    :param log: sends the library's log to the logger ``librealtime``, from INFO on, and to standard
+        error where the program has set up no logging. Default False.
+    """
+
     access_token: str
     refresh_token: str
+    auth_url: str | None
     base64_credentials: str
-    queue_overflow: str
+    on_tokens: OnTokens
     log: bool
-    outbox: StrPath | None
-
-    def apply(self, kind: Kind, spreadbot: Handle) -> None:
-        if self.auth_url is not None:
-            url = text(self.auth_url, "auth_url", rt_status.ERROR_INVALID_URL)
-            status = rt_status.ERROR_INVALID_HEADER
-            credentials = text(self.base64_credentials, "base64_credentials", status)
-            check(kind.set_auth(spreadbot, url, credentials))
-        set_tokens(kind, spreadbot, self.access_token, self.refresh_token)
-        overflow = _named(self.queue_overflow, _OVERFLOWS, "queue_overflow")
-        check(kind.set_queue_overflow(spreadbot, overflow))
-        if self.outbox is not None:
-            check(kind.set_outbox(spreadbot, path(self.outbox, "outbox")))
-        if self.log:
-            write_log()
 
 
-def set_tokens(kind: Kind, spreadbot: Handle, access_token: str, refresh_token: str) -> None:
+def _set_account(setup: Setup, given: Given) -> None:
+    if given["auth_url"] is not None:
+        url = text(given["auth_url"], "auth_url", rt_status.ERROR_INVALID_URL)
+        status = rt_status.ERROR_INVALID_HEADER
+        setup.set_auth(url, text(given["base64_credentials"], "base64_credentials", status))
+    setup.set_tokens(*encoded_tokens(given["access_token"], given["refresh_token"]))
+    if given["log"]:
+        write_log()
+
+
+ACCOUNT = Group(
+    AccountKeywords,
+    _set_account,
+    access_token="",
+    refresh_token="",
+    base64_credentials="",
+    log=False,
+)
+
+
+def encoded_tokens(access_token: str, refresh_token: str) -> tuple[bytes, bytes]:
     status = rt_status.ERROR_INVALID_HEADER
     access = text(access_token, "access_token", status)
-    check(kind.set_tokens(spreadbot, access, text(refresh_token, "refresh_token", status)))
+    return access, text(refresh_token, "refresh_token", status)
 
 
 def write_log() -> None:
@@ -170,41 +182,90 @@ def write_log() -> None:
     set_log_level("INFO")
 
 
-@dataclass(frozen=True)
-class Options(SourceOptions):
-    """What a Spreadbot connection was given, the same for both faces."""
+def set_outbox(setup: Setup, given: Given) -> None:
+    if given["outbox"] is not None:
+        setup.set_outbox(path(given["outbox"], "outbox"))
 
-    table = SPREADBOT_OPTIONS
 
-    config: Config
-    transports: Iterable[Transport] = ("websocket", "sse", "poll")
-    transport_urls: Mapping[Transport, str] | None = None
-    send_url: str | None = None
-    last_event_id: str = ""
+class ConnectionKeywords(TypedDict, total=False):
+    """What a ``SpreadbotREST`` does not have.
 
-    def apply(self, kind: Kind, source: Handle, loop: Handle) -> None:
-        super().apply(kind, source, loop)
-        self.config.apply(kind, source)
-        self._apply_legs(kind, source)
-        check(kind.set_last_event_id(source, text(self.last_event_id, "last_event_id")))
+    :param on_open: called with the leg (``"websocket"``, ``"sse"``, ``"poll"``) and whether it
+        began behind the last id, so that nothing is missing: when it is connected, and again.
+    :param on_transport: called with the leg in use when another one is; with None when it is over.
+    :param on_error: called with a ``SpreadbotError`` when a leg fails or is lost.
+    :param on_message: called with each ``SpreadbotMessage``, in the place of an iteration.
+    :param on_disconnected: called when it is over: with None after ``close_connection``, else with
+        the fatal error. It may be established again, here too.
+    :param transports: which legs are tried, in this order. Default
+        ``("websocket", "sse", "poll")``.
+    :param transport_urls: whole URLs of legs, in the place of base URL and path. Default none.
+    :param send_url: where sends are posted while there is no WebSocket. Default None: to base URL
+        and path.
+    :param last_event_id: begins behind the message with this id. Default ``""``.
+    :param outbox: a file that keeps sends until the server has them: one whose call has begun to
+        wait, or has returned, is sent after a crash of the process, too, by the next object with
+        this outbox, once that is established; when a connection is lost, or in a crash, maybe
+        twice, a POST with the same Idempotency-Key. Cancelling a wait withdraws nothing, and what
+        was sent before anything was established is refused. It holds 10,000 sends, and 64 MiB:
+        the next one raises ``QueueFull``. Default None: they are kept in memory.
+    :param backoff: a ``Backoff`` that delays attempts on one transport, and rounds over all of
+        them, in the place of ``max_delay``. Its ``max_attempts`` and ``stable_time`` are not used.
+        Default None: by that option.
+    """
 
-    def _apply_legs(self, kind: Kind, source: Handle) -> None:
-        names = strings(self.transports, "transports")
-        legs = [_named(name, TRANSPORTS, "a transport") for name in names]
-        check(kind.set_transports(source, (ctypes.c_int32 * len(legs))(*legs), len(legs)))
-        for name, url in (self.transport_urls or {}).items():
-            leg = _named(name, TRANSPORTS, "a transport of transport_urls")
-            where = text(url, f"the URL of {name}", rt_status.ERROR_INVALID_URL)
-            check(kind.set_transport_url(source, leg, where))
-        if self.send_url is not None:
-            where = text(self.send_url, "send_url", rt_status.ERROR_INVALID_URL)
-            check(kind.set_send_url(source, where))
+    on_open: OnOpen
+    on_transport: OnTransport
+    on_error: OnError
+    on_message: OnMessage
+    on_disconnected: OnDisconnected
+    transports: Iterable[Transport]
+    transport_urls: Mapping[Transport, str] | None
+    send_url: str | None
+    last_event_id: str
+    outbox: StrPath | None
+    backoff: Backoff | None
 
-    def pairs(self) -> Pairs:
-        if not isinstance(self.config.base_url, str):
-            kind = type(self.config.base_url).__name__
-            raise TypeError(f"base_url is a {kind}; a str is expected")
-        return super().pairs()
+
+def _set_connection(setup: Setup, given: Given) -> None:
+    names = strings(given["transports"], "transports")
+    legs = [choice(name, TRANSPORTS, "a transport") for name in names]
+    setup.set_transports((ctypes.c_int32 * len(legs))(*legs), len(legs))
+    for name, url in (given["transport_urls"] or {}).items():
+        leg = choice(name, TRANSPORTS, "a transport of transport_urls")
+        setup.set_transport_url(leg, text(url, f"the URL of {name}", rt_status.ERROR_INVALID_URL))
+    if given["send_url"] is not None:
+        setup.set_send_url(text(given["send_url"], "send_url", rt_status.ERROR_INVALID_URL))
+    setup.set_last_event_id(text(given["last_event_id"], "last_event_id"))
+    set_outbox(setup, given)
+    set_backoff(setup, given)
+
+
+class Keywords(
+    AccountKeywords,
+    ConnectionKeywords,
+    HeaderKeywords,
+    OverflowKeywords,
+    RouteKeywords,
+    QueueKeywords,
+    SpreadbotKeywords,
+    total=False,
+):
+    """All that a Spreadbot connection may be given."""
+
+
+_LEGS = ("websocket", "sse", "poll")
+
+OPTIONS = Options(
+    Keywords,
+    ACCOUNT,
+    Group(ConnectionKeywords, _set_connection, transports=_LEGS, last_event_id=""),
+    HEADERS,
+    OVERFLOW,
+    ROUTE,
+    QUEUE,
+    plain=SPREADBOT_OPTIONS,
+)
 
 
 #: The original's names, and what they are here.
@@ -218,7 +279,7 @@ _NAMES = {
 }
 
 
-def keywords(config: Mapping[str, Any]) -> dict[str, Any]:
+def _keywords(config: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a configuration by the original's names stands for.
 
     :raises InvalidArgument: for a name that is none of them, or without a baseURL.
@@ -237,3 +298,18 @@ def keywords(config: Mapping[str, Any]) -> dict[str, Any]:
     if not config.get("baseURL"):
         raise invalid("the configuration has no baseURL")
     return {_NAMES[name]: value for name, value in config.items() if value is not None}
+
+
+class FromConfig:
+    """What a configuration by the original's names makes."""
+
+    @classmethod
+    def from_config(cls: type[Self], config: Mapping[str, Any], **options: Any) -> Self:
+        """From a mapping by the original's names: ``baseURL``, ``authURL``, ``accessToken``,
+        ``refreshToken``, ``base64Credentials`` and ``log``; None is as if it were not there.
+
+        :param options: further parameters, by the names here; they go before those of `config`.
+        :raises InvalidArgument: for another name, or without a baseURL.
+        :raises TypeError: for a value that is no str, or a ``log`` that is no bool.
+        """
+        return cls(**{**_keywords(config), **options})

@@ -3,32 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 from .._core.abi import rt_status
-from .._core.errors import InvalidState, RealtimeError, from_status
+from .._core.errors import InvalidState, RealtimeError, check, from_status
 from .._core.handle import Handle, new
-from .._core.headers import HeadersLike
-from .._core.hints import called
+from .._core.headers import header_pairs
 from .._core.kind import read_text
 from .._core.loader import lib
-from .._core.network import Network, chosen_network
-from .._core.option_kinds import Table
-from .._core.reachability import Reachability
+from .._core.option_tables import SPREADBOT_OPTIONS
+from .._core.parameters import Group, Options, Setup
 from .._core.registry import Registration
+from .._core.shared_options import (
+    HEADERS,
+    OVERFLOW,
+    ROUTE,
+    HeaderKeywords,
+    OverflowKeywords,
+    RouteKeywords,
+)
 from .._core.values import StrPath, encode, invalid, text
 from .._rest.client_base import BaseRESTClient
-from .._rest.options import Overflow, json_text
+from .._rest.options import json_text
 from .._rest.response import RESTResponse
 from .callbacks import ON_SENT, ON_TOKENS, SPREADBOT
-from .options import Config, OnTokens, Options, keywords, set_tokens
+from .options import ACCOUNT, AccountKeywords, FromConfig, OnTokens, encoded_tokens, set_outbox
 from .sends import Ended, Send, Sends, posting
 
-Self = TypeVar("Self", bound="BaseSpreadbotREST")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-class BaseSpreadbotREST(BaseRESTClient):
+class OutboxKeywords(TypedDict, total=False):
+    """
+    :param outbox: a file that keeps what ``post_data`` sends until the server has it: what has
+        begun to wait is sent after a crash of the process, too, by the next object with this
+        outbox; in the moment of a crash maybe twice, with the same Idempotency-Key. Messages that a
+        ``Spreadbot`` has left in it wait for one. Default None: it is kept in memory.
+    """
+
+    outbox: StrPath | None
+
+
+class Keywords(
+    AccountKeywords, HeaderKeywords, OverflowKeywords, OutboxKeywords, RouteKeywords, total=False
+):
+    """All that a ``SpreadbotREST`` may be given."""
+
+    queue_capacity: int
+    max_redirects: int
+    compression: bool
+    http2: bool
+
+
+OPTIONS = Options(
+    Keywords,
+    ACCOUNT,
+    HEADERS,
+    OVERFLOW,
+    Group(OutboxKeywords, set_outbox),
+    ROUTE,
+    plain=SPREADBOT_OPTIONS.only("queue_capacity", "max_redirects", "compression", "http2"),
+)
+
+
+@OPTIONS.shown_by("SpreadbotREST")
+class BaseSpreadbotREST(BaseRESTClient, FromConfig):
     """
     Each request is tried up to three times, a POST by an Idempotency-Key that is the same in all
     attempts; without a network they wait. An access token that is refused is refreshed once for all
@@ -37,95 +77,24 @@ class BaseSpreadbotREST(BaseRESTClient):
     Durations are in seconds, sizes in bytes.
 
     :param base_url: ``http://`` or ``https://`` without a query; paths are appended to it.
-    :param access_token: sent as ``Authorization: Bearer``; ``""``, the default, sends none.
-    :param refresh_token: for ``auth_url``. Default ``""``.
-    :param auth_url: where a refused access token is refreshed (RFC 6749 §6). Default None: a
-        refusal raises ``AuthenticationFailed``.
-    :param base64_credentials: base64 of "client:secret", for ``auth_url``. Default ``""``.
-    :param on_tokens: called with access and refresh token when they were refreshed, before they are
-        used: keep them for the next run. A coroutine function is begun behind that, while they are
-        used already: only what a plain one keeps is kept before.
-    :param headers: of every request: a mapping or pairs. Default None.
-    :param log: sends the library's log to the logger ``librealtime``, from INFO on, and to standard
-        error where the program has set up no logging. Default False.
-    :param queue_capacity: requests that may wait. Default 100.
-    :param queue_overflow: ``"reject_new"`` (the default): the next one raises ``QueueFull``; or
-        ``"drop_oldest"``: the one that has waited longest does.
-    :param outbox: a file that keeps what ``post_data`` sends until the server has it: what has
-        begun to wait is sent after a crash of the process, too, by the next object with this
-        outbox; in the moment of a crash maybe twice, with the same Idempotency-Key. Messages that a
-        ``Spreadbot`` has left in it wait for one. Default None: it is kept in memory.
-    :param max_redirects: 0 to 20. Default 20.
-    :param compression: asks for compressed answers. Default True.
-    :param http2: offers HTTP/2 over TLS. Default True.
-    :param network: a ``Network``. Default None: its defaults.
-    :param ca_file: short for ``Network(ca_file=…)``.
-    :param proxy: short for ``Network(proxy=…)``.
-    :param reachability: who says whether there is a network. Default None: the kernel.
     """
 
     # Who has the tokens; None before the first use, and at the end.
     _owner: Handle | None = None
 
-    def __init_subclass__(cls) -> None:
-        """``help`` shows the parameters with each of them."""
-        cls.__doc__ = f"{cls.__doc__}\n    {BaseSpreadbotREST.__doc__}"
-
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        access_token: str = "",
-        refresh_token: str = "",
-        auth_url: str | None = None,
-        base64_credentials: str = "",
-        on_tokens: OnTokens = None,
-        headers: HeadersLike | None = None,
-        log: bool = False,
-        queue_capacity: int = 100,
-        queue_overflow: Overflow = "reject_new",
-        outbox: StrPath | None = None,
-        max_redirects: int = 20,
-        compression: bool = True,
-        http2: bool = True,
-        network: Network | None = None,
-        ca_file: StrPath | None = None,
-        proxy: str | Literal[True] | None = True,
-        reachability: Reachability | None = None,
-    ) -> None:
-        self._on_tokens = on_tokens
+    def __init__(self, base_url: str, **options: Unpack[Keywords]) -> None:
+        self._account = OPTIONS.complete(options)
+        self._on_tokens: OnTokens = self._account["on_tokens"]
         # What `post_data` sends by the outbox.
         self._sends = Sends(is_durable=True)
-        plain = {
-            "queue_capacity": queue_capacity,
-            "max_redirects": max_redirects,
-            "compression": compression,
-            "http2": http2,
-        }
-        self._setup = Options(
-            base_url, headers, plain, chosen_network(network, ca_file, proxy), reachability,
-            None, None, None,
-            Config(base_url, auth_url, access_token, refresh_token, base64_credentials,
-                   queue_overflow, log, outbox),
-        )  # fmt: skip
+        self._spreadbot_url = base_url
         super().__init__(base_url)
 
-    @classmethod
-    def from_config(cls: type[Self], config: Mapping[str, Any], **options: Any) -> Self:
-        """From a mapping by the original's names: ``baseURL``, ``authURL``, ``accessToken``,
-        ``refreshToken``, ``base64Credentials`` and ``log``; None is as if it were not there.
-
-        :param options: further parameters, by the names here; they go before those of `config`.
-        :raises InvalidArgument: for another name, or without a baseURL.
-        :raises TypeError: for a value that is no str, or a ``log`` that is no bool.
-        """
-        return cls(**{**keywords(config), **options})
-
     def _make(self, loop: Handle) -> Handle:
-        url = text(self._setup.url, "base_url", rt_status.ERROR_INVALID_URL)
+        url = text(self._spreadbot_url, "base_url", rt_status.ERROR_INVALID_URL)
         owner = SPREADBOT.make(loop, url)
-        SPREADBOT.add_headers(owner, self._setup.pairs())
-        self._setup.apply(SPREADBOT, owner, loop)
+        SPREADBOT.add_headers(owner, header_pairs(self._account["headers"]))
+        OPTIONS.apply(Setup(SPREADBOT, owner, loop), self._account)
         registration = Registration(self)
         for callback in (ON_TOKENS, ON_SENT):
             SPREADBOT.set_callback(registration, owner, callback)
@@ -136,28 +105,26 @@ class BaseSpreadbotREST(BaseRESTClient):
     @property
     def access_token(self) -> str:
         """The one in use, which a refresh may have changed."""
-        owner, config = self._owner, self._setup.config
-        return config.access_token if owner is None else _read("access", owner)
+        return self._token("access_token")
 
     @property
     def refresh_token(self) -> str:
         """The one to be spent next."""
-        owner, config = self._owner, self._setup.config
-        return config.refresh_token if owner is None else _read("refresh", owner)
+        return self._token("refresh_token")
+
+    def _token(self, which: str) -> str:
+        owner = self._owner
+        token = self._account[which] if owner is None else _read(which, owner)
+        return str(token)
 
     def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
         """Sets tokens in the place of those there are, from the next request on."""
         if self._is_closed:
             raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
         if self._owner is not None:
-            set_tokens(SPREADBOT, self._owner, access_token, refresh_token)
+            check(SPREADBOT.set_tokens(self._owner, *encoded_tokens(access_token, refresh_token)))
         else:
-            self._note_tokens(access_token, refresh_token)
-
-    def _note_tokens(self, access_token: str, refresh_token: str) -> None:
-        was = self._setup.config
-        config = replace(was, access_token=access_token, refresh_token=refresh_token)
-        self._setup = replace(self._setup, config=config)
+            self._account |= {"access_token": access_token, "refresh_token": refresh_token}
 
     @property
     def on_tokens(self) -> OnTokens:
@@ -179,7 +146,9 @@ class BaseSpreadbotREST(BaseRESTClient):
         super()._close()
         owner, self._owner = self._owner, None
         if owner is not None:
-            self._note_tokens(_read("access", owner), _read("refresh", owner))
+            self._account |= {
+                which: _read(which, owner) for which in ("access_token", "refresh_token")
+            }
         self._end_sends()
 
     def _end_sends(self) -> None:
@@ -199,7 +168,7 @@ class BaseSpreadbotREST(BaseRESTClient):
 
     @property
     def _is_durable(self) -> bool:
-        return self._setup.config.outbox is not None
+        return self._account["outbox"] is not None
 
     def fail(self, error: RealtimeError) -> None:
         super().fail(error)
@@ -215,9 +184,6 @@ class BaseSpreadbotREST(BaseRESTClient):
     def _refreshed(self, access_token: str, refresh_token: str) -> None:
         if self._on_tokens is not None:
             self._call(self._on_tokens, access_token, refresh_token)
-
-
-called("SpreadbotREST", BaseSpreadbotREST, Table("spreadbot"))
 
 
 def sharing(spreadbot: Handle) -> Handle:
@@ -245,4 +211,4 @@ def durable(path: str, payload: Any, options: Mapping[str, Any]) -> Send:
 
 
 def _read(which: str, owner: Handle) -> str:
-    return read_text(getattr(SPREADBOT, f"get_{which}_token"), owner)
+    return read_text(getattr(SPREADBOT, f"get_{which}"), owner)

@@ -10,10 +10,10 @@ from typing import NoReturn
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, check
 from .._core.handle import Handle
+from .._core.parameters import Given
 from .._core.payload import payload
 from .._core.wheel import Wheel
 from .._rest.response import RESTResponse
-from .._sources.source_options import SourceHandlers, SourceOptions
 from .._sources.sync_source import BlockingSource
 from . import sends
 from .callbacks import SPREADBOT
@@ -33,11 +33,11 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
     own while none does. What handlers raise is raised by that call, or by the next that waits.
     """
 
-    def _begin(self, options: SourceOptions, handlers: SourceHandlers[SpreadbotMessage]) -> None:
+    def _begin(self, url: str, given: Given) -> None:
         self._rest: SharedREST | None = None
         # Who took the last message.
         self._taker: threading.Thread | None = None
-        super()._begin(options, handlers)
+        super()._begin(url, given)
 
     @property
     def rest(self) -> SpreadbotREST:

@@ -25,7 +25,7 @@ class connect(Connector):  # noqa: N801
     async def _connect(self) -> Connection:
         reactor = Reactor.current()
         try:
-            connection = Connection(reactor, self._options, self._handlers)
+            connection = Connection(reactor, self._url, self._given, self._handlers)
         except BaseException:
             reactor.release_when_idle()
             raise

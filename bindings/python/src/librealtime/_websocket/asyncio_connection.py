@@ -19,12 +19,12 @@ from .._core.errors import (
     from_status,
 )
 from .._core.loader import lib
+from .._core.parameters import Given
 from .._core.payload import Data, is_data, payload
 from .._core.reactor import Reactor
-from .._core.values import limit
+from .._core.shared_options import queue_limits
 from .batch import Message
 from .connection_base import BaseConnection
-from .options import Options
 from .pieces import Joined, PieceEncoder, each_of
 from .state import Handlers
 
@@ -39,7 +39,7 @@ class Connection(BaseConnection, Awaiting):
     ConnectionClosedError when it is not.
     """
 
-    def __init__(self, reactor: Reactor, options: Options, handlers: Handlers) -> None:
+    def __init__(self, reactor: Reactor, url: str, given: Given, handlers: Handlers) -> None:
         self._reactor = reactor
         self._loop = reactor.loop
         # Keys alone: sets that keep the order, so that senders take turns as they came.
@@ -53,9 +53,8 @@ class Connection(BaseConnection, Awaiting):
         handle = reactor.handle
         if handle is None:
             raise RuntimeError("the reactor was given back")
-        super().__init__(handle, options, handlers)
-        count, size = options.limits.max_queue, options.limits.max_queue_bytes
-        self._prepare_awaiting(limit(count, "max_queue"), limit(size, "max_queue_bytes"))
+        super().__init__(handle, url, given, handlers)
+        self._prepare_awaiting(*queue_limits(given))
         reactor.add(self)
 
     async def _open(self) -> Connection:

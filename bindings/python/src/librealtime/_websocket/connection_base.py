@@ -31,8 +31,10 @@ from .._core.handle import Handle
 from .._core.inbox import Inbox
 from .._core.loader import lib
 from .._core.option_tables import WEBSOCKET_OPTIONS
+from .._core.parameters import Given, Setup
 from .._core.reconnect import Attempt, Lost
 from .._core.response import Opened, visible
+from .._core.shared_options import queue_limits
 from .._core.statistics import (
     LoopStatistics,
     Statistics,
@@ -43,7 +45,7 @@ from .._core.statistics import (
 from .._core.values import limit, text
 from .batch import Message
 from .callbacks import WEBSOCKET, attach
-from .options import Options
+from .options import OPTIONS
 from .state import Handlers, Ping, State
 
 #: Of a message, and whether it ends it; None when the connection was lost there.
@@ -66,7 +68,7 @@ class BaseConnection(Calling):
     _handle: Handle | None = None
     _is_closed = True
 
-    def __init__(self, loop: Handle, options: Options, handlers: Handlers) -> None:
+    def __init__(self, loop: Handle, url: str, given: Given, handlers: Handlers) -> None:
         self.subprotocol: str | None = None
         self.opened: Opened | None = None
         self.latency = 0.0
@@ -74,19 +76,18 @@ class BaseConnection(Calling):
         self.close_reason: str | None = None
         self._handlers = handlers
         self._calls_back = handlers.on_message is not None or handlers.on_messages is not None
-        limits = options.limits
-        count = limit(limits.max_queue, "max_queue")
-        size = limit(limits.max_queue_bytes, "max_queue_bytes")
+        count, size = queue_limits(given)
         self._inbox: Inbox[Message] = Inbox(count, size)
         # Pieces of messages, each with whether it ends one; None when they come whole.
         self._pieces: Inbox[Piece] | None = None
-        if options.streaming:
+        in_pieces = bool(given["streaming"])
+        if in_pieces:
             self._pieces = Inbox(count, size)
         # Whether the last piece that came, and the last that was taken, did not end its message.
         self._comes_midway = self._is_midway = False
         self._reader: object = None
-        self._max_size = limit(WEBSOCKET_OPTIONS.get("max_size", options.plain), "max_size")
-        self._write_limit = limits.write_limit
+        self._max_size = limit(WEBSOCKET_OPTIONS.get("max_size", given), "max_size")
+        self._write_limit: int = given["write_limit"]
         self._pings: list[Ping] = []
         # What is being handed to on_message.
         self._batch: list[Message] = []
@@ -94,15 +95,15 @@ class BaseConnection(Calling):
         # Open once at least; open now; how often it was lost.
         self._is_open = self._is_up = False
         self._losses = 0
-        url = text(options.url, "the URL", rt_status.ERROR_INVALID_URL)
-        self._url = options.url
+        address = text(url, "the URL", rt_status.ERROR_INVALID_URL)
+        self._url = url
         self._loop_handle: Handle | None = loop
         # Those of the end.
         self._statistics: rt_websocket_statistics | None = None
-        handle = WEBSOCKET.make(loop, url)
-        reconnects = options.reconnect is not None
-        attach(handle, self, in_pieces=options.streaming, reconnects=reconnects)
-        options.apply(handle, loop)
+        handle = WEBSOCKET.make(loop, address)
+        reconnects = given["reconnect"] is not None
+        attach(handle, self, in_pieces=in_pieces, reconnects=reconnects)
+        OPTIONS.apply(Setup(WEBSOCKET, handle, loop), given)
         self._handle = handle
         self._is_closed = False
         self._is_closing = False

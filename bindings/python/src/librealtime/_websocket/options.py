@@ -1,21 +1,20 @@
-"""The options of a connection, in groups, each of which sets itself on a connection of C's."""
+"""The options of a connection, and how they are set on one of C's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from .._core.abi import rt_status
 from .._core.backoff import Backoff
-from .._core.errors import check
-from .._core.handle import Handle
 from .._core.headers import USER_AGENT, HeadersLike, cookie_header, header
-from .._core.loader import lib
-from .._core.network import Network
-from .._core.option_tables import WEBSOCKET_OPTIONS
-from .._core.reachability import Reachability, on_loop
-from .._core.values import invalid, number, pairs, strings, text, user_and_password
+from .._core.option_tables import WEBSOCKET_OPTIONS, WebSocketKeywords
+from .._core.parameters import Given, Group, Options, Setup
+from .._core.reconnect import OnLost, OnReconnect, ProcessException, process_exception
+from .._core.shared_options import CREDENTIAL, ROUTE, CredentialKeywords, RouteKeywords
+from .._core.values import invalid, number, pairs, strings, text
+from .state import OnMessage, OnMessages
 
 _HEADER = rt_status.ERROR_INVALID_HEADER
 
@@ -46,121 +45,174 @@ class Deflate:
     server_no_context_takeover: bool = False
     memory_level: int = 8
 
-    def apply(self, websocket: Handle) -> None:
-        check(lib.rt_websocket_set_compression(websocket, True))
-        level = number(self.level, "level", 0, 9)
-        check(lib.rt_websocket_set_compression_level(websocket, level))
-        level = number(self.memory_level, "memory_level", 1, 9)
-        check(lib.rt_websocket_set_compression_memory_level(websocket, level))
-        smallest = number(self.min_size, "min_size", 0)
-        check(lib.rt_websocket_set_compression_min_bytes(websocket, smallest))
+    def apply(self, setup: Setup) -> None:
+        setup.set_compression(True)
+        setup.set_compression_level(number(self.level, "level", 0, 9))
+        setup.set_compression_memory_level(number(self.memory_level, "memory_level", 1, 9))
+        setup.set_compression_min_bytes(number(self.min_size, "min_size", 0))
         ratio = 0
         if self.max_inflate_ratio is not None:
             ratio = number(self.max_inflate_ratio, "max_inflate_ratio", 1, 2**31)
-        check(lib.rt_websocket_set_max_inflate_ratio(websocket, ratio))
+        setup.set_max_inflate_ratio(ratio)
         bits = number(self.client_max_window_bits, "client_max_window_bits", 9, 15)
-        check(lib.rt_websocket_set_client_max_window_bits(websocket, bits))
+        setup.set_client_max_window_bits(bits)
         bits = number(self.server_max_window_bits, "server_max_window_bits", 8, 15)
-        check(lib.rt_websocket_set_server_max_window_bits(websocket, bits))
-        alone = bool(self.client_no_context_takeover)
-        check(lib.rt_websocket_set_client_no_context_takeover(websocket, alone))
-        alone = bool(self.server_no_context_takeover)
-        check(lib.rt_websocket_set_server_no_context_takeover(websocket, alone))
+        setup.set_server_max_window_bits(bits)
+        setup.set_client_no_context_takeover(bool(self.client_no_context_takeover))
+        setup.set_server_no_context_takeover(bool(self.server_no_context_takeover))
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the handshake says, and how far it is redirected."""
+class HandlerKeywords(TypedDict, total=False):
+    """
+    :param on_message: called with each message inside the loop's dispatch, instead of ``recv``. In
+        asyncio what it raises goes to the loop's exception handler; it may be a coroutine function,
+        as ``on_messages`` and ``on_lost`` may, and then its calls are awaited one after the other,
+        ``max_queue`` messages at most waiting for theirs.
+    :param on_messages: the same with a list, all messages of one read: the fastest way.
+    :param on_lost: called with a ``Lost`` when the connection will be made again (``reconnect``).
+    :param on_reconnect: called with an ``Attempt`` before each further attempt, whose URL and
+        headers it may change; it ends the connection by returning False, or by raising.
+    """
+
+    on_message: OnMessage
+    on_messages: OnMessages
+    on_lost: OnLost
+    on_reconnect: OnReconnect
+
+
+class HandshakeKeywords(TypedDict, total=False):
+    """
+    :param subprotocols: offered in this order. Default None.
+    :param origin: the Origin header. Default None.
+    :param additional_headers: a mapping or pairs, for the handshake. Default None.
+    :param user_agent_header: default ``librealtime/`` and the version.
+    :param cookies: names and values of the Cookie header. Default None.
+    """
 
     subprotocols: Iterable[str] | None
     origin: str | None
     additional_headers: HeadersLike | None
     user_agent_header: str
     cookies: Mapping[str, str] | None
-    auth: tuple[str, str] | None
-    bearer_token: str | None
-
-    def apply(self, websocket: Handle) -> None:
-        for subprotocol in strings(self.subprotocols or (), "subprotocols"):
-            name = text(subprotocol, "a subprotocol", rt_status.ERROR_INVALID_SUBPROTOCOL)
-            check(lib.rt_websocket_add_subprotocol(websocket, name))
-        if self.user_agent_header != USER_AGENT:
-            agent = text(self.user_agent_header, "user_agent_header", _HEADER)
-            check(lib.rt_websocket_set_user_agent(websocket, agent))
-        for name, value in pairs(self.additional_headers, "additional_headers"):
-            check(lib.rt_websocket_add_header(websocket, *header(name, value)))
-        if self.origin is not None:
-            check(lib.rt_websocket_set_origin(websocket, text(self.origin, "origin", _HEADER)))
-        if self.cookies:
-            check(lib.rt_websocket_set_cookie(websocket, cookie_header(self.cookies)))
-        self._apply_credentials(websocket)
-
-    def _apply_credentials(self, websocket: Handle) -> None:
-        if self.auth is not None and self.bearer_token is not None:
-            raise invalid("auth and bearer_token are the same header; give one of them")
-        if self.auth is not None:
-            check(lib.rt_websocket_set_basic_auth(websocket, *user_and_password(self.auth)))
-        if self.bearer_token is not None:
-            token = text(self.bearer_token, "bearer_token", _HEADER)
-            check(lib.rt_websocket_set_bearer_token(websocket, token))
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Sizes in bytes, counts of messages; None for no limit."""
+def _set_handshake(setup: Setup, given: Given) -> None:
+    for subprotocol in strings(given["subprotocols"] or (), "subprotocols"):
+        status = rt_status.ERROR_INVALID_SUBPROTOCOL
+        setup.add_subprotocol(text(subprotocol, "a subprotocol", status))
+    if given["user_agent_header"] != USER_AGENT:
+        setup.set_user_agent(text(given["user_agent_header"], "user_agent_header", _HEADER))
+    for name, value in pairs(given["additional_headers"], "additional_headers"):
+        setup.add_header(*header(name, value))
+    if given["origin"] is not None:
+        setup.set_origin(text(given["origin"], "origin", _HEADER))
+    if given["cookies"]:
+        setup.set_cookie(cookie_header(given["cookies"]))
 
+
+class MessageKeywords(TypedDict, total=False):
+    """
+    :param compression: ``"deflate"`` (the default), a ``Deflate`` with its settings, or None.
+    :param streaming: messages come in pieces, for ``recv_streaming``. Default False.
+    :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
+        messages may come on top. Default 256.
+    :param max_queue_bytes: the same by their size. Default 1 MiB.
+    :param write_limit: how many bytes may wait to be sent, with a connection or without, before
+        ``send`` waits and ``send_nowait`` raises ``BufferFull``. Default 256 KiB.
+    """
+
+    compression: str | Deflate | None
+    streaming: bool
     max_queue: int | None
     max_queue_bytes: int | None
     write_limit: int
-    offline_queue: int
-
-    def apply(self, websocket: Handle) -> None:
-        mark = number(self.write_limit, "write_limit", 0)
-        check(lib.rt_websocket_set_send_high_water_bytes(websocket, mark))
-        # What waits is bounded by write_limit here: send waits, send_nowait refuses.
-        check(lib.rt_websocket_set_send_limit_bytes(websocket, 0))
-        queue = number(self.offline_queue, "offline_queue", 0)
-        if queue:
-            check(lib.rt_websocket_set_offline_queue(websocket, queue))
 
 
-@dataclass(frozen=True)
-class Options:
-    """What ``connect`` was given, the same for all faces."""
+def _set_messages(setup: Setup, given: Given) -> None:
+    setup.set_send_high_water_bytes(number(given["write_limit"], "write_limit", 0))
+    # What waits is bounded by write_limit here: send waits, send_nowait refuses.
+    setup.set_send_limit_bytes(0)
+    compression = given["compression"]
+    if compression is None:
+        setup.set_compression(False)
+    elif isinstance(compression, Deflate):
+        compression.apply(setup)
+    elif compression == "deflate":
+        Deflate().apply(setup)
+    else:
+        raise invalid(f'compression is {compression!r}; "deflate", Deflate() or None')
 
-    url: str
-    request: Request
-    limits: Limits
-    plain: Mapping[str, Any]
-    compression: str | Deflate | None
-    streaming: bool
-    network: Network | None
+
+class ReconnectKeywords(TypedDict, total=False):
+    """
+    :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
+        as one and the same object; what was sent before a loss is not sent again. Default None.
+    :param reconnect_after_normal_close: whether ``reconnect`` also applies after the peer closed
+        the connection with code 1000. Some servers send that code when they restart. ``close()``
+        always ends the connection. Default False.
+    :param offline_queue: how many messages may wait while there is no connection, and up to
+        ``write_limit`` bytes; above, ``send`` waits until they are sent and ``send_nowait`` raises
+        ``BufferFull``. Default 0: both raise ``InvalidState``.
+    :param reconnect_delays: a ``Backoff`` for iterating over connections. Default ``Backoff()``.
+    :param process_exception: tells when iterating whether a failure is worth another attempt: it is
+        given the exception and returns None, or the exception to raise.
+    """
+
     reconnect: Backoff | None
     reconnect_after_normal_close: bool
-    reachability: Reachability | None
+    offline_queue: int
+    reconnect_delays: Backoff
+    process_exception: ProcessException
 
-    def apply(self, websocket: Handle, loop: Handle) -> None:
-        """Sets everything on a connection that was not started, on its loop."""
-        self.request.apply(websocket)
-        self.limits.apply(websocket)
-        WEBSOCKET_OPTIONS.apply(websocket, self.plain)
-        if self.compression is None:
-            check(lib.rt_websocket_set_compression(websocket, False))
-        elif isinstance(self.compression, Deflate):
-            self.compression.apply(websocket)
-        elif self.compression == "deflate":
-            Deflate().apply(websocket)
-        else:
-            raise invalid(f'compression is {self.compression!r}; "deflate", Deflate() or None')
-        if self.network is not None:
-            check(lib.rt_websocket_set_network(websocket, self.network.make()))
-        if self.reconnect is not None:
-            if not isinstance(self.reconnect, Backoff):
-                kind = type(self.reconnect).__name__
-                raise TypeError(f"reconnect is a {kind}; a Backoff is expected")
-            check(lib.rt_websocket_set_reconnect(websocket, self.reconnect.make()))
-            after_normal = self.reconnect_after_normal_close
-            check(lib.rt_websocket_set_reconnect_after_normal_close(websocket, after_normal))
-        if self.reachability is not None:
-            reachability = on_loop(self.reachability, loop)
-            check(lib.rt_websocket_set_reachability(websocket, reachability))
+
+def _set_reconnect(setup: Setup, given: Given) -> None:
+    queue = number(given["offline_queue"], "offline_queue", 0)
+    if queue:
+        setup.set_offline_queue(queue)
+    backoff = given["reconnect"]
+    if backoff is not None:
+        if not isinstance(backoff, Backoff):
+            kind = type(backoff).__name__
+            raise TypeError(f"reconnect is a {kind}; a Backoff is expected")
+        setup.set_reconnect(backoff.make())
+        setup.set_reconnect_after_normal_close(bool(given["reconnect_after_normal_close"]))
+
+
+class Keywords(
+    HandlerKeywords,
+    HandshakeKeywords,
+    CredentialKeywords,
+    RouteKeywords,
+    MessageKeywords,
+    ReconnectKeywords,
+    WebSocketKeywords,
+    total=False,
+):
+    """All that ``connect`` may be given."""
+
+
+OPTIONS = Options(
+    Keywords,
+    Group(HandlerKeywords),
+    Group(HandshakeKeywords, _set_handshake, user_agent_header=USER_AGENT),
+    CREDENTIAL,
+    ROUTE,
+    Group(
+        MessageKeywords,
+        _set_messages,
+        compression="deflate",
+        streaming=False,
+        max_queue=256,
+        max_queue_bytes=2**20,
+        write_limit=2**18,
+    ),
+    Group(
+        ReconnectKeywords,
+        _set_reconnect,
+        reconnect_after_normal_close=False,
+        offline_queue=0,
+        reconnect_delays=Backoff(),
+        process_exception=process_exception,
+    ),
+    plain=WEBSOCKET_OPTIONS,
+)

@@ -45,7 +45,7 @@ class reconnect(Connector):  # noqa: N801
             time.sleep(retries.after_end(lasted, end))
 
     def _connect(self, loop: Handle, wheel: Wheel | None = None) -> Connection:
-        return Connection(loop, self._options, self._handlers, wheel)._open()
+        return Connection(loop, self._url, self._given, self._handlers, wheel)._open()
 
 
 def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:
@@ -57,7 +57,7 @@ def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:
     ``on_message`` and the other functions are called in the call that waits, or in a thread of the
     connection while none does. What they raise is raised by that call, or by the next that waits.
 
-    {Connector.__doc__}"""
+    {Connector._parameters}"""
     connect.__signature__ = inspect.signature(connector)  # type: ignore[attr-defined]
     return connect
 

@@ -10,11 +10,11 @@ from .._core.abi import rt_status
 from .._core.driven import Driven, deadline_after
 from .._core.errors import BufferFull, ConnectionClosedOK, InvalidState, from_status
 from .._core.handle import Handle
+from .._core.parameters import Given
 from .._core.payload import Data, is_data, payload
 from .._core.wheel import Wheel
 from .batch import Message
 from .connection_base import BaseConnection
-from .options import Options
 from .pieces import Joined, PieceEncoder, iterable
 from .state import Handlers, State
 
@@ -27,12 +27,17 @@ class Connection(Driven, BaseConnection):
     """
 
     def __init__(
-        self, loop: Handle, options: Options, handlers: Handlers, wheel: Wheel | None = None
+        self,
+        loop: Handle,
+        url: str,
+        given: Given,
+        handlers: Handlers,
+        wheel: Wheel | None = None,
     ) -> None:
         self._prepare_driving(wheel)
         # Sending in pieces goes on over several calls; a thread may do so once at a time.
         self._sending = threading.RLock()
-        super().__init__(loop, options, handlers)
+        super().__init__(loop, url, given, handlers)
 
     def _open(self) -> Connection:
         """Connects; whatever ends the wait early closes what it opened."""

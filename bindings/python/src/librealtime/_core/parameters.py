@@ -1,0 +1,161 @@
+"""Keyword parameters of objects: each with its type, its text and its default in one place, and set
+on an object of C's in one place.
+
+Those that are plain values stand in tables that abigen prints; the others are in groups, some of
+which several objects have.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+from .errors import check
+from .handle import Handle
+from .hints import OF_OBJECTS, hint
+from .kind import Kind
+from .option_kinds import Table
+
+T = TypeVar("T", bound="type[Configured]")
+
+#: What was given, with the defaults of the groups.
+Given = Mapping[str, Any]
+
+
+class Setup:
+    """An object of C's that is not started: functions of its kind, which raise what C answers."""
+
+    def __init__(self, kind: Kind, handle: Handle, loop: Handle) -> None:
+        """:param loop: that it lives on."""
+        self._kind = kind
+        self._handle = handle
+        self.loop = loop
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        function: Callable[..., int] = getattr(self._kind, name)
+        return lambda *arguments: check(function(self._handle, *arguments))
+
+    def apply(self, table: Table, given: Given) -> None:
+        """Sets options that are plain values."""
+        table.apply(self._handle, given)
+
+
+class Group:
+    """Parameters that belong together.
+
+    :ivar keywords: a ``TypedDict`` with their types, in whose docstring each is a ``:param:``.
+    """
+
+    def __init__(
+        self,
+        keywords: type,
+        apply: Callable[[Setup, Given], None] = lambda setup, given: None,
+        **defaults: Any,
+    ) -> None:
+        """
+        :param apply: sets them.
+        :param defaults: those that are not None.
+        """
+        self.keywords = keywords
+        self.apply = apply
+        self.defaults = dict.fromkeys(keywords.__annotations__) | defaults
+
+    @property
+    def doc(self) -> str:
+        """A ``:param:`` for each, for a docstring that is indented by four."""
+        text = inspect.cleandoc(self.keywords.__doc__ or "")
+        return textwrap.indent(text[text.index(":param ") :], " " * 4)
+
+
+class Options:
+    """All keyword parameters of an object."""
+
+    def __init__(self, keywords: type, *groups: Group, plain: Table) -> None:
+        """
+        :param keywords: a ``TypedDict`` with the types of all.
+        :param plain: those that are plain values.
+        """
+        self._types = keywords.__annotations__
+        self._groups = groups
+        self._plain = plain
+        self._defaults: dict[str, Any] = {}
+        for group in groups:
+            self._defaults |= group.defaults
+
+    def complete(self, given: Given) -> dict[str, Any]:
+        """What was given, and the defaults of all but the plain values."""
+        return {**self._defaults, **given}
+
+    def apply(self, setup: Setup, given: Given) -> None:
+        for group in self._groups:
+            group.apply(setup, given)
+        setup.apply(self._plain, given)
+
+    @property
+    def doc(self) -> str:
+        return "\n\n".join([*(group.doc for group in self._groups), self._plain.doc])
+
+    @property
+    def parameters(self) -> list[inspect.Parameter]:
+        """As a signature shows them."""
+        defaults = self._defaults | {option.name: option.default for option in self._plain}
+        return [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=getattr(self._types[name], "__forward_arg__", self._types[name]),
+            )
+            for name, default in defaults.items()
+        ]
+
+    def shown_by(self, name: str) -> Callable[[T], T]:
+        """Decorates a class whose constructor is given them as ``**options``.
+
+        ``help`` shows them with the class and each class that derives from it.
+
+        :param name: that the class has for its users: complaints of arguments call it so, and tell
+            what was meant.
+        """
+
+        def decorate(kind: T) -> T:
+            make: Callable[..., None] = kind.__init__
+            make.__qualname__ = name
+            shown = self.parameters
+            known = [one.name for one in shown]
+
+            @functools.wraps(make)
+            def checked(self: object, *arguments: Any, **options: Any) -> None:
+                for option in options:
+                    if option not in known and option not in make.__annotations__:
+                        said = hint(option, known, OF_OBJECTS)
+                        text = f"{name}() got an unexpected keyword argument {option!r}{said}"
+                        raise TypeError(text)
+                make(self, *arguments, **options)
+
+            signature = inspect.signature(make)
+            own = [one for one in signature.parameters.values() if one.name != "options"]
+            checked.__signature__ = signature.replace(  # type: ignore[attr-defined]
+                parameters=[*own, *shown]
+            )
+            kind.__init__ = checked  # type: ignore[method-assign]
+            kind._parameters = f"{(kind.__doc__ or '').rstrip()}\n\n{self.doc}\n    "
+            return kind
+
+        return decorate
+
+
+class Configured:
+    """What is made with keyword parameters."""
+
+    #: Their part of the docstring.
+    _parameters: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """``help`` shows the parameters with each of them, but those that have others."""
+        super().__init_subclass__(**options)
+        if "__init__" not in vars(cls) and cls._parameters:
+            cls.__doc__ = f"{cls.__doc__}\n    {cls._parameters}"

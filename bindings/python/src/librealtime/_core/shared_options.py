@@ -1,0 +1,142 @@
+"""Parameters that several objects have, each of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypedDict
+
+from .abi import rt_rest_overflow, rt_status
+from .backoff import Backoff
+from .headers import HeadersLike
+from .network import Network, chosen_network
+from .parameters import Given, Group, Setup
+from .reachability import Reachability, on_loop
+from .values import StrPath, choice, invalid, limit, names_of, strings, text, user_and_password
+
+_HEADER = rt_status.ERROR_INVALID_HEADER
+
+
+class RouteKeywords(TypedDict, total=False):
+    """How connections are made.
+
+    :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
+    :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
+        network's. Default None.
+    :param proxy: the URL of a proxy, or None for no proxy; goes before the network's. Default True:
+        as the network says.
+    :param reachability: a ``Reachability``: while it is offline no attempt is made and none is
+        counted. Default None: as the kernel tells.
+    """
+
+    network: Network | None
+    ca_file: StrPath | None
+    proxy: str | Literal[True] | None
+    reachability: Reachability | None
+
+
+def _set_route(setup: Setup, given: Given) -> None:
+    network = chosen_network(given["network"], given["ca_file"], given["proxy"])
+    if network is not None:
+        setup.set_network(network.make())
+    if given["reachability"] is not None:
+        setup.set_reachability(on_loop(given["reachability"], setup.loop))
+
+
+ROUTE = Group(RouteKeywords, _set_route, proxy=True)
+
+
+class CredentialKeywords(TypedDict, total=False):
+    """As whom.
+
+    :param auth: user and password for a basic Authorization header. Default None.
+    :param bearer_token: for an Authorization header. Default None.
+    """
+
+    auth: tuple[str, str] | None
+    bearer_token: str | None
+
+
+def _set_credential(setup: Setup, given: Given) -> None:
+    auth, token = given["auth"], given["bearer_token"]
+    if auth is not None and token is not None:
+        raise invalid("auth and bearer_token are the same header; give one of them")
+    if auth is not None:
+        setup.set_basic_auth(*user_and_password(auth))
+    if token is not None:
+        setup.set_bearer_token(text(token, "bearer_token", _HEADER))
+
+
+CREDENTIAL = Group(CredentialKeywords, _set_credential)
+
+
+class SafeHeaderKeywords(TypedDict, total=False):
+    """What redirects and other origins may see.
+
+    :param safe_headers: names of headers that go along to another origin. Default ().
+    """
+
+    safe_headers: Iterable[str]
+
+
+def _add_safe_headers(setup: Setup, given: Given) -> None:
+    for name in strings(given["safe_headers"], "safe_headers"):
+        setup.add_safe_header(text(name, "a safe header", _HEADER))
+
+
+SAFE_HEADERS = Group(SafeHeaderKeywords, _add_safe_headers, safe_headers=())
+
+
+class HeaderKeywords(TypedDict, total=False):
+    """What each request carries.
+
+    :param headers: of every request: a mapping or pairs. Default None.
+    """
+
+    headers: HeadersLike | None
+
+
+HEADERS = Group(HeaderKeywords)
+
+
+class QueueKeywords(TypedDict, total=False):
+    """What waits to be taken.
+
+    :param max_queue: how many may wait to be taken before receiving pauses. Default 1024.
+    :param max_queue_bytes: the same by their size. Default 8 MiB.
+    """
+
+    max_queue: int | None
+    max_queue_bytes: int | None
+
+
+QUEUE = Group(QueueKeywords, max_queue=1024, max_queue_bytes=2**23)
+
+
+def queue_limits(given: Given) -> tuple[int, int]:
+    """Count and size, 0 for no limit."""
+    size = limit(given["max_queue_bytes"], "max_queue_bytes")
+    return limit(given["max_queue"], "max_queue"), size
+
+
+class OverflowKeywords(TypedDict, total=False):
+    """What becomes of a request, or send, when as many wait as may.
+
+    :param queue_overflow: ``"reject_new"`` (the default): the next one raises ``QueueFull``; or
+        ``"drop_oldest"``: the one that has waited longest does.
+    """
+
+    queue_overflow: Literal["reject_new", "drop_oldest"]
+
+
+def _set_overflow(setup: Setup, given: Given) -> None:
+    names = names_of(rt_rest_overflow)
+    setup.set_queue_overflow(choice(given["queue_overflow"], names, "queue_overflow"))
+
+
+OVERFLOW = Group(OverflowKeywords, _set_overflow, queue_overflow="reject_new")
+
+
+def set_backoff(setup: Setup, given: Given) -> None:
+    backoff: Backoff | None = given["backoff"]
+    if backoff is not None:
+        setup.set_backoff(backoff.make())
