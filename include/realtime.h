@@ -477,25 +477,6 @@ rt_status rt_network_new(rt_network **out);
 void rt_network_free(rt_network *network);
 
 /**
- * Trusts the certificates of this PEM file instead of the system's, and of those that the
- * environment names (`rt_network_new`).
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "". A file that cannot be read is an
- *   RT_ERROR_TLS of the connection.
- * Since 0.1.
- */
-rt_status rt_network_set_ca_file(rt_network *network, const char *path);
-
-/**
- * Trusts the certificates of this folder, as `openssl rehash` names them, instead of the system's;
- * with a CA file, those of both.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "".
- * Since 0.1.
- */
-rt_status rt_network_set_ca_path(rt_network *network, const char *path);
-
-/**
  * Shows this certificate to servers that ask for one.
  *
  * certificate: path of a PEM file, its chain behind it.
@@ -518,23 +499,6 @@ rt_status rt_network_set_client_certificate(
  * Since 0.1.
  */
 rt_status rt_network_add_pinned_public_key(rt_network *network, const char *pin);
-
-/**
- * The oldest TLS accepted. Default RT_TLS_V1_2.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a version that is not listed.
- * Since 0.1.
- */
-rt_status rt_network_set_min_tls_version(rt_network *network, rt_tls_version version);
-
-/**
- * Accepts any certificate for any name: anyone on the way can read and change everything. For tests
- * alone. Default false.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_network_set_insecure_skip_verification(rt_network *network, bool enabled);
 
 /**
  * Connects through this proxy, whatever the environment says. One that opens no tunnel is
@@ -564,16 +528,6 @@ rt_status rt_network_set_proxy(rt_network *network, const char *url);
 rt_status rt_network_set_no_proxy(rt_network *network, const char *hosts);
 
 /**
- * Connects to this Unix socket instead of the URL's host, which is still what the Host header and
- * the certificate are about; no proxy is used.
- *
- * path: at most 107 bytes.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_network_set_unix_socket(rt_network *network, const char *path);
-
-/**
  * Makes a host's port lead to an address without asking the resolver; for several addresses of one
  * host the last one added counts.
  *
@@ -586,15 +540,64 @@ rt_status rt_network_add_resolve(
     rt_network *network, const char *host, int32_t port, const char *address);
 
 /**
- * Which addresses are connected to. Default RT_IP_ANY.
+ * A PEM file of certificates to trust instead of the system's, and of those that the environment
+ * names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If it cannot be read,
+ * connections fail with RT_ERROR_TLS. Default none.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a version that is not listed.
+ * ca_file: NULL for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for "".
  * Since 0.1.
  */
-rt_status rt_network_set_ip_version(rt_network *network, rt_ip_version version);
+rt_status rt_network_set_ca_file(rt_network *network, const char *ca_file);
 
 /**
- * TCP_NODELAY: small writes go out at once instead of waiting for an acknowledgement. Default true.
+ * A folder of certificates, as `openssl rehash` names them, to trust instead of the system's; with
+ * a CA file, those of both. Default none.
+ *
+ * ca_path: NULL for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for "".
+ * Since 0.1.
+ */
+rt_status rt_network_set_ca_path(rt_network *network, const char *ca_path);
+
+/**
+ * The oldest TLS accepted. Default RT_TLS_V1_2.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
+ * Since 0.1.
+ */
+rt_status rt_network_set_min_tls_version(rt_network *network, rt_tls_version min_tls_version);
+
+/**
+ * Accepts any certificate for any name: anyone on the way can read and change everything. For tests
+ * alone. Default false.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_network_set_insecure_skip_verification(rt_network *network, bool enabled);
+
+/**
+ * A Unix socket to connect to instead of the URL's host, which is still what the Host header and
+ * the certificate are about; no proxy is used. Default none.
+ *
+ * unix_socket: NULL for none.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for "", and above 107 bytes.
+ * Since 0.1.
+ */
+rt_status rt_network_set_unix_socket(rt_network *network, const char *unix_socket);
+
+/**
+ * Which addresses are connected to. Of both, the faster one is taken (RFC 8305). Default RT_IP_ANY.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
+ * Since 0.1.
+ */
+rt_status rt_network_set_ip_version(rt_network *network, rt_ip_version ip_version);
+
+/**
+ * Small writes go out at once instead of waiting for an acknowledgement (TCP_NODELAY). Default
+ * true.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -602,27 +605,25 @@ rt_status rt_network_set_ip_version(rt_network *network, rt_ip_version version);
 rt_status rt_network_set_tcp_no_delay(rt_network *network, bool enabled);
 
 /**
- * TCP keep-alive: how long a connection may be idle before the kernel probes the peer, and the time
- * between probes; whole seconds, rounded down, at least one. The kernel gives a connection up after
- * as many probes as it is configured for (9, tcp(7)).
+ * How long a connection may be idle before the kernel probes the peer, and the time between probes:
+ * whole seconds, rounded down, at least one. The kernel gives a connection up after as many probes
+ * as it is configured for (9, tcp(7)). If it is not set, a WebSocket is not probed, since it has
+ * pings. Connections of event sources, long polls and requests are probed: after 20 s without
+ * traffic, every 5 s, and they fail after three probes without an answer (TCP_KEEPCNT). So a link
+ * that is dead without a word is noticed within 35 s. A long interval is as good as no probes.
+ * Default 0: not set.
  *
- * Default 0. A WebSocket is then not probed, since it has pings. Connections of event sources, long
- * polls and requests are: after 20 s without traffic, every 5 s, and they fail after three probes
- * without an answer (TCP_KEEPCNT). So a link that is dead without a word is noticed within 35 s. A
- * long interval is as good as no probes.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 32,767,000, the most that the
- *   kernel takes.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 32,767,000.
  * Since 0.1.
  */
-rt_status rt_network_set_tcp_keep_alive_ms(rt_network *network, int64_t interval_ms);
+rt_status rt_network_set_tcp_keep_alive_ms(rt_network *network, int64_t time_ms);
 
 /**
- * The size of the kernel's receive buffer (SO_RCVBUF). Default 0: the kernel's choice, which grows
- * with the path. A fixed size of 256 KiB keeps large messages in the processor's cache, and limits
- * the throughput of long fast paths.
+ * The size of the kernel's receive buffer (SO_RCVBUF). By itself it grows with the path. A fixed
+ * size of 256 KiB keeps large messages in the processor's cache, and limits the throughput of long
+ * fast paths. Default 0: the kernel's choice.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above INT32_MAX.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above 2,147,483,647.
  * Since 0.1.
  */
 rt_status rt_network_set_receive_buffer_bytes(rt_network *network, size_t bytes);
@@ -674,23 +675,41 @@ rt_status rt_backoff_new(rt_backoff **out);
 void rt_backoff_free(rt_backoff *backoff);
 
 /**
- * The delay after the first failure. Default 1,000; 0 tries again at once.
+ * For attempts of the caller's own: counts a failure.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year.
+ * out: receives the delay before the next attempt in milliseconds.
+ * Returns: RT_OK; RT_ERROR_NOT_FOUND when there is to be no other attempt;
+ *   RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
-rt_status rt_backoff_set_initial_delay_ms(rt_backoff *backoff, int64_t delay_ms);
+rt_status rt_backoff_next_ms(rt_backoff *backoff, int64_t *out);
+
+/**
+ * For attempts of the caller's own: forgets the failures counted.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_backoff_reset(rt_backoff *backoff);
+
+/**
+ * The delay after the first failure; 0 tries again at once. Default 1,000.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_backoff_set_initial_delay_ms(rt_backoff *backoff, int64_t time_ms);
 
 /**
  * The longest delay. Default 30,000.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
  * Since 0.1.
  */
-rt_status rt_backoff_set_max_delay_ms(rt_backoff *backoff, int64_t delay_ms);
+rt_status rt_backoff_set_max_delay_ms(rt_backoff *backoff, int64_t time_ms);
 
 /**
- * By how much each delay is longer than the one before. Default 2.
+ * By how much each delay is longer than the one before, 1 to 1,000. Default 2.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000.
  * Since 0.1.
@@ -698,7 +717,10 @@ rt_status rt_backoff_set_max_delay_ms(rt_backoff *backoff, int64_t delay_ms);
 rt_status rt_backoff_set_factor(rt_backoff *backoff, double factor);
 
 /**
- * How delays are spread. Default RT_JITTER_EQUAL.
+ * How delays are spread, so that the clients of a server that restarted do not all come back at
+ * once: not at all; "equal" waits half the delay and a random part of the other half; "full" a
+ * random part of it; "decorrelated" from `initial_delay_ms` to three times the previous one.
+ * Default RT_JITTER_EQUAL.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
  * Since 0.1.
@@ -720,24 +742,6 @@ rt_status rt_backoff_set_max_attempts(rt_backoff *backoff, uint32_t count);
  * Since 0.1.
  */
 rt_status rt_backoff_set_stable_time_ms(rt_backoff *backoff, int64_t time_ms);
-
-/**
- * For attempts of the caller's own: counts a failure.
- *
- * out: receives the delay before the next attempt in milliseconds.
- * Returns: RT_OK; RT_ERROR_NOT_FOUND when there is to be no other attempt;
- *   RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_backoff_next_ms(rt_backoff *backoff, int64_t *out);
-
-/**
- * For attempts of the caller's own: forgets the failures counted.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_backoff_reset(rt_backoff *backoff);
 
 /*
  * Chapter: reachability. Whether there is a network to reach a peer by.
@@ -2173,8 +2177,8 @@ rt_status rt_eventsource_set_connect_timeout_ms(rt_eventsource *eventsource, int
 
 /**
  * The longest line of the stream. Comments that nobody listens to, and lines of unknown fields, do
- * not count. A longer one ends the event source with RT_ERROR_TOO_LARGE. Default 64 MiB; 0 is no
- * limit. Before start alone.
+ * not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64
+ * MiB; 0 is no limit. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -2182,8 +2186,8 @@ rt_status rt_eventsource_set_connect_timeout_ms(rt_eventsource *eventsource, int
 rt_status rt_eventsource_set_max_line_bytes(rt_eventsource *eventsource, size_t bytes);
 
 /**
- * The most data of one event. More ends the event source with RT_ERROR_TOO_LARGE. Default 64 MiB; 0
- * is no limit. Before start alone.
+ * The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
+ * Default 64 MiB; 0 is no limit. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -2191,8 +2195,8 @@ rt_status rt_eventsource_set_max_line_bytes(rt_eventsource *eventsource, size_t 
 rt_status rt_eventsource_set_max_event_bytes(rt_eventsource *eventsource, size_t bytes);
 
 /**
- * The longest id, and the longest type, of an event. A longer one ends the event source with
- * RT_ERROR_TOO_LARGE. Default 64 KiB; 0 is no limit. Before start alone.
+ * The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
+ * which nothing more is read. Default 64 KiB; 0 is no limit. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -2552,32 +2556,6 @@ rt_status rt_eventstream_parser_on_retry(
 rt_status rt_eventstream_parser_set_last_event_id(rt_eventstream_parser *parser, const char *id);
 
 /**
- * The longest line. Default 64 MiB; 0 for no limit. Lines that are no field, and comments without a
- * callback, do not count. When options may be set.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventstream_parser_set_max_line_bytes(rt_eventstream_parser *parser, size_t bytes);
-
-/**
- * The most data of one event. Default 64 MiB; 0 for no limit. When options may be set.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventstream_parser_set_max_event_bytes(rt_eventstream_parser *parser, size_t bytes);
-
-/**
- * The longest id, and the longest type of an event. Default 64 KiB; 0 for no limit. When options
- * may be set.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventstream_parser_set_max_name_bytes(rt_eventstream_parser *parser, size_t bytes);
-
-/**
  * Reads the next bytes of the stream. All callbacks for what they complete come inside this call;
  * none waits for a byte behind the one that ends a line.
  *
@@ -2625,6 +2603,34 @@ rt_status rt_eventstream_parser_get_last_event_id(
  * Since 0.1.
  */
 int64_t rt_eventstream_parser_get_reconnection_time_ms(rt_eventstream_parser *parser);
+
+/**
+ * The longest line of the stream. Comments that nobody listens to, and lines of unknown fields, do
+ * not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64
+ * MiB; 0 is no limit. Before the first bytes alone.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_set_max_line_bytes(rt_eventstream_parser *parser, size_t bytes);
+
+/**
+ * The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
+ * Default 64 MiB; 0 is no limit. Before the first bytes alone.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_set_max_event_bytes(rt_eventstream_parser *parser, size_t bytes);
+
+/**
+ * The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
+ * which nothing more is read. Default 64 KiB; 0 is no limit. Before the first bytes alone.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventstream_parser_set_max_name_bytes(rt_eventstream_parser *parser, size_t bytes);
 
 /*
  * Chapter: long poll. Messages by requests that the server answers when there is something new.
@@ -3344,58 +3350,6 @@ rt_status rt_rest_add_credential_origin(rt_rest *rest, const char *origin);
 rt_status rt_rest_set_backoff(rt_rest *rest, rt_backoff *backoff);
 
 /**
- * The delay before the second attempt, of which a random half to whole is waited. Default 1,000.
- * Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_base_delay_ms(rt_rest *rest, int64_t delay_ms);
-
-/**
- * The longest delay between attempts, save one that the server asks for. Default 30,000. Before the
- * first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_max_delay_ms(rt_rest *rest, int64_t delay_ms);
-
-/**
- * By how much each delay is longer than the one before. Default 2. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_delay_factor(rt_rest *rest, double factor);
-
-/**
- * How delays are spread. Default RT_JITTER_EQUAL. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_jitter(rt_rest *rest, rt_jitter jitter);
-
-/**
- * Which request ends when the queue is full. Default RT_REST_OVERFLOW_REJECT_NEW. Before the first
- * request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_queue_overflow(rt_rest *rest, rt_rest_overflow overflow);
-
-/**
- * Which requests are sent one after the other, each behind the terminal callback of the one before.
- * Default RT_REST_ORDER_AUTOMATIC. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_order(rt_rest *rest, rt_rest_order order);
-
-/**
  * Names a header that another origin may see, too, when a redirect leads there. Before the first
  * request.
  *
@@ -3425,8 +3379,9 @@ rt_status rt_rest_set_reachability(rt_rest *rest, rt_reachability *reachability)
  * How long one attempt may take, from name resolution to the last byte of its answer, redirects
  * included. While the body of the request is sent, and while the answer is streamed to the caller,
  * it limits the time without a byte instead: each byte starts it anew. It does not run while the
- * caller pauses the answer, or has no more of the body yet. Default 5,000; 0 is no limit. Before
- * the first request.
+ * caller pauses the answer, or has no more of the body yet. One that is set for a request, and is
+ * longer than the client's deadline, is the request's deadline, too. Default 5,000; 0 is no limit.
+ * Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -3450,6 +3405,43 @@ rt_status rt_rest_set_connect_timeout_ms(rt_rest *rest, int64_t time_ms);
  * Since 0.1.
  */
 rt_status rt_rest_set_attempts(rt_rest *rest, uint32_t count);
+
+/**
+ * The delay after the first failure; 0 tries again at once. Default 1,000. Before the first
+ * request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_base_delay_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * The longest delay. Default 30,000. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_max_delay_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * By how much each delay is longer than the one before, 1 to 1,000. Default 2. Before the first
+ * request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_delay_factor(rt_rest *rest, double delay_factor);
+
+/**
+ * How delays are spread, so that the clients of a server that restarted do not all come back at
+ * once: not at all; "equal" waits half the delay and a random part of the other half; "full" a
+ * random part of it; "decorrelated" from `initial_delay` to three times the previous one. Default
+ * RT_JITTER_EQUAL. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_jitter(rt_rest *rest, rt_jitter jitter);
 
 /**
  * How long a request may take with all its attempts and delays; time without a network does not
@@ -3479,6 +3471,15 @@ rt_status rt_rest_set_max_retry_after_ms(rt_rest *rest, int64_t time_ms);
  * Since 0.1.
  */
 rt_status rt_rest_set_queue_ttl_ms(rt_rest *rest, int64_t time_ms);
+
+/**
+ * Which requests are sent one after the other, each after the terminal callback of the one before:
+ * all but GET and HEAD, all or none. Default RT_REST_ORDER_AUTOMATIC. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_order(rt_rest *rest, rt_rest_order order);
 
 /**
  * Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a random
@@ -3538,6 +3539,15 @@ rt_status rt_rest_set_max_body_bytes(rt_rest *rest, size_t bytes);
  * Since 0.1.
  */
 rt_status rt_rest_set_queue_capacity(rt_rest *rest, uint32_t count);
+
+/**
+ * Which request ends when the queue is full: the new one, or the one that has waited longest.
+ * Default RT_REST_OVERFLOW_REJECT_NEW. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_queue_overflow(rt_rest *rest, rt_rest_overflow queue_overflow);
 
 /**
  * How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
@@ -3694,80 +3704,6 @@ rt_status rt_rest_request_set_body(
     rt_rest_request *request, const uint8_t *data, size_t length, const char *content_type);
 
 /**
- * As `rt_rest_set_order`, for this request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_order(rt_rest_request *request, rt_rest_order order);
-
-/**
- * As `rt_rest_set_attempts`, for this request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_attempts(rt_rest_request *request, uint32_t count);
-
-/**
- * As `rt_rest_set_attempt_timeout_ms`, for this request. One that is longer than the client's
- * deadline is this request's deadline, too, unless it has one of its own.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_attempt_timeout_ms(rt_rest_request *request, int64_t timeout_ms);
-
-/**
- * As `rt_rest_set_deadline_ms`, for this request; and unlike the client's it limits a streamed
- * answer that has begun, too.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_deadline_ms(rt_rest_request *request, int64_t deadline_ms);
-
-/**
- * As `rt_rest_set_queue_ttl_ms`, for this request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_queue_ttl_ms(rt_rest_request *request, int64_t time_ms);
-
-/**
- * As `rt_rest_set_retry_unsafe`, for this request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_retry_unsafe(rt_rest_request *request, bool enabled);
-
-/**
- * As `rt_rest_set_idempotency_keys`, for this request; a key of your own is a header.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_idempotency_key(rt_rest_request *request, bool enabled);
-
-/**
- * As `rt_rest_set_max_redirects`, for this request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_max_redirects(rt_rest_request *request, int32_t count);
-
-/**
- * As `rt_rest_set_max_body_bytes`, for this request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2.
- * Since 0.1.
- */
-rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t bytes);
-
-/**
  * Has the body written by `fn` while it is sent. One request at a time takes it: when this one is
  * sent again, `rewind` is called first.
  *
@@ -3830,6 +3766,119 @@ rt_status rt_rest_request_on_progress(
 rt_status rt_rest_request_send(
     rt_rest_request *request, rt_rest_done_fn fn, void *user, rt_destroy_fn destroy,
     uint64_t *out_id);
+
+/**
+ * How long one attempt may take, from name resolution to the last byte of its answer, redirects
+ * included. While the body of the request is sent, and while the answer is streamed to the caller,
+ * it limits the time without a byte instead: each byte starts it anew. It does not run while the
+ * caller pauses the answer, or has no more of the body yet. One that is set for a request, and is
+ * longer than the client's deadline, is the request's deadline, too. 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_attempt_timeout_ms(rt_rest_request *request, int64_t time_ms);
+
+/**
+ * The time until a connection is ready: name resolution, TCP and TLS. Without it only
+ * `attempt_timeout_ms` counts. 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_connect_timeout_ms(rt_rest_request *request, int64_t time_ms);
+
+/**
+ * How often a request is tried in all; with 1 it is never tried again.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_attempts(rt_rest_request *request, uint32_t count);
+
+/**
+ * How long a request may take with all its attempts and delays; time without a network does not
+ * count. No attempt and no delay begins that the deadline would cut off: the last result is
+ * reported instead. An answer that is streamed and has begun may take longer, unless its request
+ * has a deadline of its own. 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_deadline_ms(rt_rest_request *request, int64_t time_ms);
+
+/**
+ * The longest Retry-After that is waited for. An answer that asks for more is reported at once.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_max_retry_after_ms(rt_rest_request *request, int64_t time_ms);
+
+/**
+ * How long a request may wait to begin, with a network or without. Then it ends with
+ * RT_ERROR_EXPIRED. 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_queue_ttl_ms(rt_rest_request *request, int64_t time_ms);
+
+/**
+ * Which requests are sent one after the other, each after the terminal callback of the one before:
+ * all but GET and HEAD, all or none.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_order(rt_rest_request *request, rt_rest_order order);
+
+/**
+ * Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a random
+ * UUID, the same in all its attempts, so that it may be repeated. For servers that know this
+ * header.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_idempotency_keys(rt_rest_request *request, bool enabled);
+
+/**
+ * Whether any request is repeated after a connection that broke or a time that ran out, even if the
+ * server has already acted on it.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_retry_unsafe(rt_rest_request *request, bool enabled);
+
+/**
+ * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
+ * any other. On the way to another origin only these headers go along: Accept, Accept-Encoding,
+ * Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and those that the
+ * caller named as safe.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_max_redirects(rt_rest_request *request, uint32_t count);
+
+/**
+ * Whether a redirect may lead from https to http, or from wss to ws.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_allow_insecure_redirects(rt_rest_request *request, bool enabled);
+
+/**
+ * The largest answer that is kept whole, after decompression. A larger one is an
+ * RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. 0 is no limit.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2.
+ * Since 0.1.
+ */
+rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t bytes);
 
 /*
  * Chapter: spreadbot. Messages of a path by WebSocket, by server-sent events or by long polls,
@@ -4033,15 +4082,6 @@ rt_status rt_spreadbot_set_network(rt_spreadbot *spreadbot, rt_network *network)
 rt_status rt_spreadbot_set_reachability(rt_spreadbot *spreadbot, rt_reachability *reachability);
 
 /**
- * Which send ends with RT_ERROR_QUEUE_FULL when the queue is full. Default
- * RT_REST_OVERFLOW_REJECT_NEW.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_queue_overflow(rt_spreadbot *spreadbot, rt_rest_overflow overflow);
-
-/**
  * Keeps sends in a file until the server has them: a message or request whose call has returned
  * RT_OK is on the disk, and is sent after a crash of the process, too, by the next connection with
  * this outbox, once it is used. It is sent as often as it takes, and never ends with
@@ -4227,6 +4267,15 @@ rt_status rt_spreadbot_set_poll_timeout_ms(rt_spreadbot *spreadbot, int64_t time
  * Since 0.1.
  */
 rt_status rt_spreadbot_set_queue_capacity(rt_spreadbot *spreadbot, uint32_t count);
+
+/**
+ * Which send ends with RT_ERROR_QUEUE_FULL when the queue is full: the new one, or the one that has
+ * waited longest. Default RT_REST_OVERFLOW_REJECT_NEW.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_queue_overflow(rt_spreadbot *spreadbot, rt_rest_overflow queue_overflow);
 
 /**
  * The largest message that is received, after decompression. A frame or a batch of JSON may have 16

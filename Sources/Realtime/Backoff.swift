@@ -17,39 +17,29 @@ public struct Backoff: Sendable, Hashable {
         case decorrelated
     }
 
-    /// The delay after the first failure.
+    // abigen: the options of BackoffConfiguration
+    /// The delay after the first failure; 0 tries again at once.
     public var initialDelay = Duration.seconds(1)
+    /// The longest delay.
+    public var maxDelay = Duration.seconds(30)
     /// By how much each delay is longer than the one before, 1 to 1,000.
     public var factor = 2.0
-    public var maxDelay = Duration.seconds(30)
-    public var jitter = Jitter.equal
-    /// How many attempts in a row may follow a failure; nil means no limit.
-    public var maxAttempts: Int?
+    /// How delays are spread, so that the clients of a server that restarted do not all come back
+    /// at once: not at all; "equal" waits half the delay and a random part of the other half;
+    /// "full" a random part of it; "decorrelated" from `initialDelay` to three times the previous
+    /// one.
+    public var jitter = Backoff.Jitter.equal
+    /// How many attempts in a row may follow a failure. 0 is no limit.
+    public var maxAttempts = 0
     /// How long a connection must last before attempts are counted anew.
     public var stableTime = Duration.seconds(10)
+    // abigen: end
 
     public init() {}
 
     func configuration() throws(RealtimeError) -> BackoffConfiguration {
         var target = BackoffConfiguration()
-        try target.setInitial(try OptionCheck.delay(initialDelay, "initialDelay"))
-        try target.setMaximum(try OptionCheck.delay(maxDelay, "maxDelay"))
-        try target.setFactor(factor)
-        target.jitter =
-            switch jitter {
-            case .none: .none
-            case .equal: .equal
-            case .full: .full
-            case .decorrelated: .decorrelated
-            }
-        if let maxAttempts {
-            guard maxAttempts > 0 else {
-                throw RealtimeError(
-                    .invalidArgument, "maxAttempts is \(maxAttempts), 1 or more is expected")
-            }
-            target.attemptLimit = maxAttempts
-        }
-        target.stableTime = try OptionCheck.delay(stableTime, "stableTime")
+        try applyPlain(to: &target)
         return target
     }
 }

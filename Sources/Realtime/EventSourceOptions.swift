@@ -100,13 +100,14 @@ extension EventSource {
         /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
         public var connectTimeout: Duration? = .seconds(15)
         /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
-        /// fields, do not count. A longer one ends the event source with `.tooLarge`. 0 is no
-        /// limit.
+        /// fields, do not count. A longer one is an `.tooLarge`, after which nothing more is read.
+        /// 0 is no limit.
         public var maxLineBytes = 64 << 20
-        /// The most data of one event. More ends the event source with `.tooLarge`. 0 is no limit.
+        /// The most data of one event. More is an `.tooLarge`, after which nothing more is read. 0
+        /// is no limit.
         public var maxEventBytes = 64 << 20
-        /// The longest id, and the longest type, of an event. A longer one ends the event source
-        /// with `.tooLarge`. 0 is no limit.
+        /// The longest id, and the longest type, of an event. A longer one is an `.tooLarge`, after
+        /// which nothing more is read. 0 is no limit.
         public var maxNameBytes = 64 << 10
         // abigen: end
 

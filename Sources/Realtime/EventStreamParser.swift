@@ -12,12 +12,18 @@ internal import Wire
 public final class EventStreamParser {
     /// The most it keeps; 0 means no limit.
     public struct Limits: Sendable, Hashable {
-        /// Of one line. Lines that are no field do not count.
-        public var lineBytes = 64 << 20
-        /// Of one event's data.
-        public var eventBytes = 64 << 20
-        /// Of an id, and of an event's type.
-        public var nameBytes = 64 << 10
+        // abigen: the options of EventStreamParser.Limits
+        /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
+        /// fields, do not count. A longer one is an `.tooLarge`, after which nothing more is read.
+        /// 0 is no limit.
+        public var maxLineBytes = 64 << 20
+        /// The most data of one event. More is an `.tooLarge`, after which nothing more is read. 0
+        /// is no limit.
+        public var maxEventBytes = 64 << 20
+        /// The longest id, and the longest type, of an event. A longer one is an `.tooLarge`, after
+        /// which nothing more is read. 0 is no limit.
+        public var maxNameBytes = 64 << 10
+        // abigen: end
 
         public init() {}
     }
@@ -41,11 +47,9 @@ public final class EventStreamParser {
     ///   LF or NUL.
     public init(lastEventID: String = "", limits: Limits = Limits()) throws(RealtimeError) {
         try reader.setLastEventID(Array(lastEventID.utf8))
-        try reader.setLimits { (target) throws(RealtimeError) in
-            target.line = try OptionCheck.atLeast(0, limits.lineBytes, "lineBytes")
-            target.data = try OptionCheck.atLeast(0, limits.eventBytes, "eventBytes")
-            target.name = try OptionCheck.atLeast(0, limits.nameBytes, "nameBytes")
-        }
+        var target = reader.limits
+        try limits.applyPlain(to: &target)
+        try reader.setLimits(target)
         reader.changeHandlers { handlers in
             handlers.event = { [unowned self] event in
                 events.append(

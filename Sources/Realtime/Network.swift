@@ -57,55 +57,62 @@ public struct Network: Sendable {
         }
     }
 
-    /// A PEM file of certificates to trust instead of the system's. Default: those that the
-    /// environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR.
-    public var caFile: String?
-    /// A folder of certificates, as `openssl rehash` names them, to trust instead of the system's;
-    /// with a CA file, those of both.
-    public var caPath: String?
     public var clientCertificate: ClientCertificate?
     /// The only public keys accepted, unless empty: "sha256//" and the base64 of the SHA-256 of a
     /// key's SubjectPublicKeyInfo (RFC 7469 §2.4) each.
     public var pinnedPublicKeys: [String] = []
-    public var minimumTLSVersion = TLSVersion.v1_2
-    /// Accepts any certificate for any name: anyone on the way can read and change everything.
-    /// For tests alone.
-    public var insecureSkipVerification = false
-
     public var proxy = Proxy.environment
     /// Hosts that are reached without a proxy, in the place of NO_PROXY: names, domains, addresses,
     /// networks as 10.0.0.0/8, separated by commas; "*" for all. A name stands for all that end in
     /// "." and it too; an entry that can match no host throws `.invalidArgument`.
     public var noProxy: String?
-    /// A Unix socket to connect to instead of the URL's host.
-    public var unixSocket: String?
     public var resolves: [Resolve] = []
-    public var ipVersion = IPVersion.any
 
-    /// Small writes go out at once instead of waiting for an acknowledgement.
+    // abigen: the options of NetworkConfiguration
+    /// A PEM file of certificates to trust instead of the system's, and of those that the
+    /// environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If it cannot
+    /// be read, connections fail with `.tls`.
+    public var caFile: String?
+    /// A folder of certificates, as `openssl rehash` names them, to trust instead of the system's;
+    /// with a CA file, those of both.
+    public var caPath: String?
+    /// The oldest TLS accepted.
+    public var minimumTLSVersion = TLSVersion.v1_2
+    /// Accepts any certificate for any name: anyone on the way can read and change everything. For
+    /// tests alone.
+    public var insecureSkipVerification = false
+    /// A Unix socket to connect to instead of the URL's host, which is still what the Host header
+    /// and the certificate are about; no proxy is used.
+    public var unixSocket: String?
+    /// Which addresses are connected to. Of both, the faster one is taken (RFC 8305).
+    public var ipVersion = IPVersion.any
+    /// Small writes go out at once instead of waiting for an acknowledgement (TCP_NODELAY).
     public var tcpNoDelay = true
     /// How long a connection may be idle before the kernel probes the peer, and the time between
-    /// probes, in whole seconds up to 32,767. With nil a WebSocket is not probed, since it has
-    /// pings; event sources, long polls and requests are, and notice a link that is dead without a
-    /// word within 35 s.
+    /// probes: whole seconds, rounded down, at least one. The kernel gives a connection up after as
+    /// many probes as it is configured for (9, tcp(7)). If it is not set, a WebSocket is not
+    /// probed, since it has pings. Connections of event sources, long polls and requests are
+    /// probed: after 20 s without traffic, every 5 s, and they fail after three probes without an
+    /// answer (TCP_KEEPCNT). So a link that is dead without a word is noticed within 35 s. A long
+    /// interval is as good as no probes. nil is not set.
     public var tcpKeepAlive: Duration?
-    /// The size of the kernel's receive buffer (SO_RCVBUF); 0 leaves it to the kernel.
+    /// The size of the kernel's receive buffer (SO_RCVBUF). By itself it grows with the path. A
+    /// fixed size of 256 KiB keeps large messages in the processor's cache, and limits the
+    /// throughput of long fast paths. 0 is the kernel's choice.
     public var receiveBufferBytes = 0
+    // abigen: end
 
     public init() {}
 
     func configuration() throws(RealtimeError) -> NetworkConfiguration {
         var target = NetworkConfiguration()
-        if let caFile { try target.setCAFile(caFile) }
-        if let caPath { try target.setCAPath(caPath) }
+        try applyPlain(to: &target)
         if let certificate = clientCertificate {
             try target.setClientCertificate(
                 certificate.certificateFile, keyFile: certificate.keyFile,
                 keyPassword: certificate.keyPassword)
         }
         for pin in pinnedPublicKeys { try target.addPinnedPublicKey(pin) }
-        target.minimumTLSVersion = minimumTLSVersion == .v1_3 ? .v1_3 : .v1_2
-        target.verifiesCertificates = !insecureSkipVerification
         switch proxy {
         case .environment: break
         case .none: try target.setProxy("")
@@ -116,20 +123,10 @@ public struct Network: Sendable {
             try target.setProxy(url)
         }
         if let noProxy { try target.setNoProxy(noProxy) }
-        if let unixSocket { try target.setUnixSocket(unixSocket) }
         for resolve in resolves {
             try target.addResolve(
                 host: resolve.host, port: resolve.port, address: resolve.address)
         }
-        target.ipVersion =
-            switch ipVersion {
-            case .any: .any
-            case .v4: .v4
-            case .v6: .v6
-            }
-        target.tcpNoDelay = tcpNoDelay
-        try target.setTCPKeepAlive(OptionCheck.limit(tcpKeepAlive, "tcpKeepAlive"))
-        try target.setReceiveBufferBytes(receiveBufferBytes)
         return target
     }
 }

@@ -4,13 +4,34 @@ internal import Wire
 /// What options are checked for when they are used.
 enum OptionCheck {
     static func limit(
-        _ value: Duration?, _ name: String
+        _ value: Duration?, _ name: String, atMost most: Duration = .longestOption
     ) throws(RealtimeError) -> Duration {
         guard let value else { return .zero }
         guard value > .zero else {
             throw RealtimeError(.invalidArgument, "\(name) is \(value); nil turns it off")
         }
-        return try delay(value, name)
+        let time = try delay(value, name)
+        guard time <= most else {
+            throw RealtimeError(
+                .invalidArgument, "\(name) is \(time.readable), \(most.readable) is the most")
+        }
+        return time
+    }
+
+    static func path(
+        _ value: String?, _ name: String, atMost most: Int = .max
+    ) throws(RealtimeError) -> String? {
+        guard let value else { return nil }
+        guard !value.isEmpty, !value.utf8.contains(0), value.utf8.count <= most else {
+            let reason =
+                value.isEmpty
+                ? "is empty; nil is none"
+                : value.utf8.contains(0)
+                    ? "has a NUL character"
+                    : "has \(value.utf8.count) bytes, \(most) are the most"
+            throw RealtimeError(.invalidArgument, "\(name) \(reason)")
+        }
+        return value
     }
 
     static func delay(_ value: Duration, _ name: String) throws(RealtimeError) -> Duration {
@@ -31,9 +52,9 @@ enum OptionCheck {
         return value
     }
 
-    static func within(
-        _ range: ClosedRange<Int>, _ value: Int, _ name: String
-    ) throws(RealtimeError) -> Int {
+    static func within<Value: Comparable>(
+        _ range: ClosedRange<Value>, _ value: Value, _ name: String
+    ) throws(RealtimeError) -> Value {
         guard range.contains(value) else {
             throw RealtimeError(
                 .invalidArgument,

@@ -3,6 +3,26 @@
 internal import Session
 internal import Wire
 
+extension Backoff {
+    /// Checks and copies the options that are plain values.
+    func applyPlain(
+        to target: inout BackoffConfiguration
+    ) throws(RealtimeError) {
+        target.initial = try OptionCheck.delay(initialDelay, "initialDelay")
+        target.maximum = try OptionCheck.delay(maxDelay, "maxDelay")
+        target.factor = try OptionCheck.within(1...1000, factor, "factor")
+        target.jitter =
+            switch jitter {
+            case .none: .none
+            case .equal: .equal
+            case .full: .full
+            case .decorrelated: .decorrelated
+            }
+        target.attemptLimit = try OptionCheck.atLeast(0, maxAttempts, "maxAttempts")
+        target.stableTime = try OptionCheck.delay(stableTime, "stableTime")
+    }
+}
+
 extension EventSource.Options {
     /// Checks and copies the options that are plain values.
     func applyPlain(
@@ -29,6 +49,17 @@ extension EventSource.Options {
     }
 }
 
+extension EventStreamParser.Limits {
+    /// Checks and copies the options that are plain values.
+    func applyPlain(
+        to target: inout Wire.EventStreamParser.Limits
+    ) throws(RealtimeError) {
+        target.line = try OptionCheck.atLeast(0, maxLineBytes, "maxLineBytes")
+        target.data = try OptionCheck.atLeast(0, maxEventBytes, "maxEventBytes")
+        target.name = try OptionCheck.atLeast(0, maxNameBytes, "maxNameBytes")
+    }
+}
+
 extension LongPoll.Options {
     /// Checks and copies the options that are plain values.
     func applyPlain(
@@ -48,6 +79,34 @@ extension LongPoll.Options {
     }
 }
 
+extension Network {
+    /// Checks and copies the options that are plain values.
+    func applyPlain(
+        to target: inout NetworkConfiguration
+    ) throws(RealtimeError) {
+        target.caFile = try OptionCheck.path(caFile, "caFile")
+        target.caPath = try OptionCheck.path(caPath, "caPath")
+        target.minimumTLSVersion =
+            switch minimumTLSVersion {
+            case .v1_2: .v1_2
+            case .v1_3: .v1_3
+            }
+        target.skipsVerification = insecureSkipVerification
+        target.unixSocket = try OptionCheck.path(unixSocket, "unixSocket", atMost: 107)
+        target.ipVersion =
+            switch ipVersion {
+            case .any: .any
+            case .v4: .v4
+            case .v6: .v6
+            }
+        target.tcpNoDelay = tcpNoDelay
+        target.tcpKeepAlive =
+            try OptionCheck.limit(tcpKeepAlive, "tcpKeepAlive", atMost: .milliseconds(32767000))
+        target.receiveBufferBytes =
+            try OptionCheck.within(0...2147483647, receiveBufferBytes, "receiveBufferBytes")
+    }
+}
+
 extension REST.Options {
     /// Checks and copies the options that are plain values.
     func applyPlain(
@@ -59,6 +118,12 @@ extension REST.Options {
         target.policy.deadline = try OptionCheck.limit(deadline, "deadline")
         target.policy.retryAfterLimit = try OptionCheck.delay(maxRetryAfter, "maxRetryAfter")
         target.policy.queueTime = try OptionCheck.limit(queueTime, "queueTime")
+        target.policy.order =
+            switch order {
+            case .automatic: .automatic
+            case .always: .always
+            case .never: .never
+            }
         target.policy.addsIdempotencyKey = idempotencyKeys
         target.policy.retriesUnsafe = retryUnsafe
         target.policy.redirects.maximum =
@@ -66,9 +131,51 @@ extension REST.Options {
         target.policy.redirects.allowsInsecure = allowInsecureRedirects
         target.policy.bodyLimit = try OptionCheck.atLeast(0, maxBodyBytes, "maxBodyBytes")
         target.queueCapacity = try OptionCheck.atLeast(0, queueCapacity, "queueCapacity")
+        target.overflow =
+            switch queueOverflow {
+            case .rejectNew: .rejectNew
+            case .dropOldest: .dropOldest
+            }
         target.perHost = try OptionCheck.within(1...1000, maxPerHost, "maxPerHost")
         target.http.compression = compression
         target.http.http2 = http2
+    }
+}
+
+extension REST.Request {
+    /// Checks and copies the options that are plain values.
+    func applyPlain(
+        to target: inout RESTPolicy
+    ) throws(RealtimeError) {
+        if let attemptTimeout {
+            target.attemptTimeout = try OptionCheck.delay(attemptTimeout, "attemptTimeout")
+        }
+        if let connectTimeout {
+            target.connectTimeout = try OptionCheck.delay(connectTimeout, "connectTimeout")
+        }
+        if let attempts { target.attempts = try OptionCheck.within(1...1000, attempts, "attempts") }
+        if let deadline { target.deadline = try OptionCheck.delay(deadline, "deadline") }
+        if let maxRetryAfter {
+            target.retryAfterLimit = try OptionCheck.delay(maxRetryAfter, "maxRetryAfter")
+        }
+        if let queueTime { target.queueTime = try OptionCheck.delay(queueTime, "queueTime") }
+        if let order {
+            target.order =
+                switch order {
+                case .automatic: .automatic
+                case .always: .always
+                case .never: .never
+                }
+        }
+        if let idempotencyKeys { target.addsIdempotencyKey = idempotencyKeys }
+        if let retryUnsafe { target.retriesUnsafe = retryUnsafe }
+        if let maxRedirects {
+            target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
+        }
+        if let allowInsecureRedirects { target.redirects.allowsInsecure = allowInsecureRedirects }
+        if let maxBodyBytes {
+            target.bodyLimit = try OptionCheck.atLeast(0, maxBodyBytes, "maxBodyBytes")
+        }
     }
 }
 
@@ -95,6 +202,11 @@ extension Spreadbot.Configuration {
         target.pollInterval = try OptionCheck.delay(pollInterval, "pollInterval")
         target.pollTimeout = try OptionCheck.limit(pollTimeout, "pollTimeout")
         target.queueCapacity = try OptionCheck.atLeast(0, queueCapacity, "queueCapacity")
+        target.overflow =
+            switch queueOverflow {
+            case .rejectNew: .rejectNew
+            case .dropOldest: .dropOldest
+            }
         target.maxMessageBytes = try OptionCheck.atLeast(0, maxMessageBytes, "maxMessageBytes")
     }
 }

@@ -3,17 +3,25 @@ internal import Session
 internal import Wire
 
 extension REST {
+    /// Which requests are sent one after the other, in the order of submission.
+    public enum Order: Sendable {
+        /// All but GET and HEAD.
+        case automatic
+        case always
+        case never
+    }
+
+    /// Which request ends with `.queueFull` when the queue is full.
+    public enum Overflow: Sendable {
+        /// The new one.
+        case rejectNew
+        /// The one that has waited longest.
+        case dropOldest
+    }
+
     /// What holds for all requests of a client, with the defaults of the C ABI's `rt_rest_set_*`. A
     /// time limit of nil means no limit.
     public struct Options: Sendable {
-        /// Which requests are sent one after the other, in the order of submission.
-        public enum Order: Sendable {
-            /// All but GET and HEAD.
-            case automatic
-            case always
-            case never
-        }
-
         /// Sent with every request that has none of the name itself, to the base URL's origin and
         /// those of `credentialOrigins`.
         public var headers: [(name: String, value: String)] = []
@@ -21,7 +29,7 @@ extension REST {
         public var bearerToken: String?
         /// Asked once for a fresh bearer token when the credentials were refused with 401, however
         /// many requests wait; nil when there is none. A request by the same client may fetch it,
-        /// best with an Authorization of its own, and with `isOrdered` false: it would wait behind
+        /// best with an Authorization of its own, and with `order` `.never`: it would wait behind
         /// an ordered one that was refused. Refused itself, it waits as the others do, until its
         /// deadline.
         public var freshToken: (@Sendable () async throws -> String?)?
@@ -36,9 +44,6 @@ extension REST {
 
         /// The delays between attempts; its `maxAttempts` and `stableTime` are not used.
         public var backoff = Backoff()
-        /// A full queue drops the request that has waited longest, and not the new one.
-        public var dropsOldest = false
-        public var order = Order.automatic
 
         /// Names of headers that another origin may see, too.
         public var safeHeaders: [String] = []
@@ -48,7 +53,8 @@ extension REST {
         /// redirects included. While the body of the request is sent, and while the answer is
         /// streamed to the caller, it limits the time without a byte instead: each byte starts it
         /// anew. It does not run while the caller pauses the answer, or has no more of the body
-        /// yet. nil is no limit.
+        /// yet. One that is set for a request, and is longer than the client's deadline, is the
+        /// request's deadline, too. nil is no limit.
         public var attemptTimeout: Duration? = .seconds(5)
         /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
         /// `attemptTimeout` counts. nil is no limit.
@@ -66,6 +72,9 @@ extension REST {
         /// How long a request may wait to begin, with a network or without. Then it ends with
         /// `.expired`. nil is no limit.
         public var queueTime: Duration?
+        /// Which requests are sent one after the other, each after the terminal callback of the one
+        /// before: all but GET and HEAD, all or none.
+        public var order = REST.Order.automatic
         /// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a
         /// random UUID, the same in all its attempts, so that it may be repeated. For servers that
         /// know this header.
@@ -87,6 +96,9 @@ extension REST {
         /// with `.queueFull`. Requests that wait for a connection to their host do not count. At
         /// most 65,536 requests of a client may be under way in all.
         public var queueCapacity = 100
+        /// Which request ends when the queue is full: the new one, or the one that has waited
+        /// longest.
+        public var queueOverflow = REST.Overflow.rejectNew
         /// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number
         /// of requests under way; others wait. Over HTTP/2 requests share a connection: up to 100
         /// are under way, or this number if it is larger. The server says how many of them one
@@ -134,13 +146,6 @@ extension REST {
             try applyPlain(to: &target)
             target.policy.backoff = try backoff.configuration()
             target.policy.backoff.attemptLimit = 0
-            target.overflow = dropsOldest ? .dropOldest : .rejectNew
-            target.policy.isOrdered =
-                switch order {
-                case .automatic: nil
-                case .always: true
-                case .never: false
-                }
             for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
             target.policy.redirects.safeNames = safeHeaders
         }

@@ -38,23 +38,6 @@ extension REST {
         /// sent when the server asks for it, or has said nothing for a second, and stays here when
         /// it answers 300 or more instead.
         public var headers: [(name: String, value: String)]
-        /// For one attempt, from name resolution to the last byte; while a body is sent, or an
-        /// answer is streamed, for the time without a byte. `.zero` means no limit. A longer one
-        /// than the client's deadline is this request's deadline, too.
-        public var attemptTimeout: Duration?
-        /// For all attempts and delays, and for a streamed answer, which the client's own does not
-        /// limit once it has begun; `.zero` means no limit.
-        public var deadline: Duration?
-        /// How long it may wait to begin; `.zero` means no limit.
-        public var queueTime: Duration?
-        public var attempts: Int?
-        public var isOrdered: Bool?
-        /// Adds an Idempotency-Key, a random UUID that is the same in all attempts.
-        public var addsIdempotencyKey: Bool?
-        public var retryUnsafe: Bool?
-        public var maxRedirects: Int?
-        /// Bytes of an answer that is kept whole; 0 means no limit.
-        public var maxBodyBytes: Int?
         /// Called on the loop's thread with bytes of bodies; a total is 0 while it is not known.
         public var onProgress:
             (
@@ -63,6 +46,52 @@ extension REST {
                 )
                     -> Void
             )?
+
+        // abigen: the options of RESTPolicy
+        /// How long one attempt may take, from name resolution to the last byte of its answer,
+        /// redirects included. While the body of the request is sent, and while the answer is
+        /// streamed to the caller, it limits the time without a byte instead: each byte starts it
+        /// anew. It does not run while the caller pauses the answer, or has no more of the body
+        /// yet. One that is set for a request, and is longer than the client's deadline, is the
+        /// request's deadline, too. `.zero` is no limit.
+        public var attemptTimeout: Duration?
+        /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
+        /// `attemptTimeout` counts. `.zero` is no limit.
+        public var connectTimeout: Duration?
+        /// How often a request is tried in all; with 1 it is never tried again.
+        public var attempts: Int?
+        /// How long a request may take with all its attempts and delays; time without a network
+        /// does not count. No attempt and no delay begins that the deadline would cut off: the last
+        /// result is reported instead. An answer that is streamed and has begun may take longer,
+        /// unless its request has a deadline of its own. `.zero` is no limit.
+        public var deadline: Duration?
+        /// The longest Retry-After that is waited for. An answer that asks for more is reported at
+        /// once.
+        public var maxRetryAfter: Duration?
+        /// How long a request may wait to begin, with a network or without. Then it ends with
+        /// `.expired`. `.zero` is no limit.
+        public var queueTime: Duration?
+        /// Which requests are sent one after the other, each after the terminal callback of the one
+        /// before: all but GET and HEAD, all or none.
+        public var order: REST.Order?
+        /// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a
+        /// random UUID, the same in all its attempts, so that it may be repeated. For servers that
+        /// know this header.
+        public var idempotencyKeys: Bool?
+        /// Whether any request is repeated after a connection that broke or a time that ran out,
+        /// even if the server has already acted on it.
+        public var retryUnsafe: Bool?
+        /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
+        /// answer like any other. On the way to another origin only these headers go along: Accept,
+        /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
+        /// User-Agent, and those that the caller named as safe.
+        public var maxRedirects: Int?
+        /// Whether a redirect may lead from https to http, or from wss to ws.
+        public var allowInsecureRedirects: Bool?
+        /// The largest answer that is kept whole, after decompression. A larger one is an
+        /// `.tooLarge`. Answers that are streamed have no such limit. 0 is no limit.
+        public var maxBodyBytes: Int?
+        // abigen: end
 
         public init(
             _ method: String, _ path: String, body: Body = .none,
@@ -81,32 +110,13 @@ extension REST {
             for (name, value) in query { builder.addQuery(name, value) }
             for (name, value) in headers { try builder.addHeader(name, value) }
             try setBody(of: builder)
-            try apply(to: &builder.policy)
+            try applyPlain(to: &builder.policy)
             if let onProgress {
                 builder.handlers.progress = {
                     onProgress($0.sent, $0.toSend, $0.received, $0.toReceive)
                 }
             }
             return builder
-        }
-
-        private func apply(to policy: inout RESTPolicy) throws {
-            if let deadline { policy.setOwnDeadline(deadline) }
-            if let attemptTimeout { policy.setOwnAttemptTimeout(attemptTimeout) }
-            policy.queueTime = queueTime ?? policy.queueTime
-            if let attempts {
-                policy.attempts = try OptionCheck.within(1...1000, attempts, "attempts")
-            }
-            policy.isOrdered = isOrdered ?? policy.isOrdered
-            policy.addsIdempotencyKey = addsIdempotencyKey ?? policy.addsIdempotencyKey
-            policy.retriesUnsafe = retryUnsafe ?? policy.retriesUnsafe
-            if let maxRedirects {
-                policy.redirects.maximum = try OptionCheck.within(
-                    0...20, maxRedirects, "maxRedirects")
-            }
-            if let maxBodyBytes {
-                policy.bodyLimit = try OptionCheck.within(0...Int.max, maxBodyBytes, "maxBodyBytes")
-            }
         }
 
         private func setBody(of builder: RESTRequestBuilder) throws {

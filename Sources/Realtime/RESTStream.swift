@@ -67,7 +67,7 @@ extension REST {
     /// Sends a request and returns when the head of its answer has come, whatever the status.
     /// The body may then take as long as bytes flow: `attemptTimeout` limits the time without one,
     /// and only a `deadline` of the request itself limits the whole. Ordered requests, as POSTs
-    /// are, wait until the body of one before them has ended: `isOrdered`.
+    /// are, wait until the body of one before them has ended: `order`.
     /// - Throws: `RealtimeError` for a request that cannot be sent, `Failure` when no answer comes,
     ///   `CancellationError`.
     public func stream(_ request: Request) async throws -> Stream {

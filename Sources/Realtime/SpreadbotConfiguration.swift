@@ -73,9 +73,6 @@ extension Spreadbot {
         /// Who says whether there is a network; nil asks the loop's own.
         public var reachability: Reachability?
 
-        /// Above it the one that has waited longest ends with `.queueFull`, in the place of the new
-        /// one.
-        public var dropsOldest = false
         /// A file that keeps what is sent until the server has it, over the end of the process: a
         /// call that has returned is on the disk, and is sent by the next connection with this
         /// outbox, maybe twice after a crash or a lost connection; messages once it is established.
@@ -146,6 +143,9 @@ extension Spreadbot {
         /// How many sends may wait for a connection; further ones end with `.queueFull`. Frames
         /// that a WebSocket has taken do not count.
         public var queueCapacity = 100
+        /// Which send ends with `.queueFull` when the queue is full: the new one, or the one that
+        /// has waited longest.
+        public var queueOverflow = REST.Overflow.rejectNew
         /// The largest message that is received, after decompression. A frame or a batch of JSON
         /// may have 16 MiB, whatever this says. A transport on which more comes is left for the
         /// next one. 0 is no limit.
@@ -216,7 +216,6 @@ extension Spreadbot {
             target.network = try network.configuration()
             target.backoff = try backoff?.configuration()
             try applyPlain(to: &target)
-            target.overflow = dropsOldest ? .dropOldest : .rejectNew
             _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
             _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }

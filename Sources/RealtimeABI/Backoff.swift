@@ -40,58 +40,6 @@ public func rt_backoff_new(_ out: UnsafeMutablePointer<rt_backoff?>?) -> rt_stat
 @_cdecl("rt_backoff_free")
 public func rt_backoff_free(_ backoff: rt_backoff?) { BackoffHandle.release(backoff) { _ in } }
 
-/// The delay after the first failure. Default 1,000; 0 tries again at once. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year.
-@_cdecl("rt_backoff_set_initial_delay_ms")
-public func rt_backoff_set_initial_delay_ms(
-    _ backoff: rt_backoff?, _ delay_ms: Int64
-) -> rt_status {
-    change(backoff) { try $0.setInitial(milliseconds(delay_ms, "delay_ms")) }
-}
-
-/// The longest delay. Default 30,000. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year.
-@_cdecl("rt_backoff_set_max_delay_ms")
-public func rt_backoff_set_max_delay_ms(
-    _ backoff: rt_backoff?, _ delay_ms: Int64
-) -> rt_status {
-    change(backoff) { try $0.setMaximum(milliseconds(delay_ms, "delay_ms")) }
-}
-
-/// By how much each delay is longer than the one before. Default 2. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000.
-@_cdecl("rt_backoff_set_factor")
-public func rt_backoff_set_factor(_ backoff: rt_backoff?, _ factor: Double) -> rt_status {
-    change(backoff) { try $0.setFactor(factor) }
-}
-
-/// How delays are spread. Default RT_JITTER_EQUAL. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed.
-@_cdecl("rt_backoff_set_jitter")
-public func rt_backoff_set_jitter(_ backoff: rt_backoff?, _ jitter: rt_jitter) -> rt_status {
-    change(backoff) {
-        $0.jitter = try named(
-            jitter, "jitter",
-            "RT_JITTER_NONE, RT_JITTER_EQUAL, RT_JITTER_FULL or RT_JITTER_DECORRELATED")
-    }
-}
-
-/// How many attempts in a row may follow a failure. Default 0: no limit. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
-@_cdecl("rt_backoff_set_max_attempts")
-public func rt_backoff_set_max_attempts(_ backoff: rt_backoff?, _ count: UInt32) -> rt_status {
-    change(backoff) { $0.attemptLimit = Int(count) }
-}
-
-/// How long a connection must last before attempts are counted anew. Default 10,000. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
-@_cdecl("rt_backoff_set_stable_time_ms")
-public func rt_backoff_set_stable_time_ms(
-    _ backoff: rt_backoff?, _ time_ms: Int64
-) -> rt_status {
-    change(backoff) { $0.stableTime = try milliseconds(time_ms, "time_ms") }
-}
-
 /// For attempts of the caller's own: counts a failure. Since 0.1.
 /// - Parameter out: receives the delay before the next attempt in milliseconds.
 /// - Returns: RT_OK; RT_ERROR_NOT_FOUND when there is to be no other attempt;
@@ -119,7 +67,8 @@ func backoffConfiguration(_ backoff: rt_backoff?) throws(RealtimeError) -> Backo
     return try BackoffHandle.borrow(backoff).configuration
 }
 
-private func change(
+/// Runs a change of a backoff's options.
+func backoffOptions(
     _ backoff: rt_backoff?, _ body: (inout BackoffConfiguration) throws -> Void
 ) -> rt_status {
     border { try BackoffHandle.borrow(backoff).change(body) }

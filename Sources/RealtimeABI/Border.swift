@@ -62,14 +62,28 @@ func bytes<T: BitwiseCopyable>(
     return UnsafeRawBufferPointer(start: try required(pointer, name), count: length)
 }
 
-func milliseconds(_ value: Int64, _ name: String) throws(RealtimeError) -> Duration {
-    let time = Duration.milliseconds(value)
-    guard time >= .zero, time <= .longestOption else {
-        let most = Duration.longestOption.components.seconds * 1000
+/// - Parameter most: nil is a hundred years.
+func milliseconds(
+    _ value: Int64, _ name: String, atMost most: Int64? = nil
+) throws(RealtimeError) -> Duration {
+    let longest = most ?? Duration.longestOption.components.seconds * 1000
+    guard value >= 0, value <= longest else {
+        let words = most == nil ? " (a hundred years)" : ""
         throw RealtimeError(
-            .invalidArgument, "\(name) is \(value), 0 to \(most) (a hundred years) is expected")
+            .invalidArgument, "\(name) is \(value), 0 to \(longest)\(words) is expected")
     }
-    return time
+    return .milliseconds(value)
+}
+
+func real(
+    _ value: Double, _ name: String, in range: ClosedRange<Double>
+) throws(RealtimeError) -> Double {
+    guard range.contains(value) else {
+        throw RealtimeError(
+            .invalidArgument,
+            "\(name) is \(value), \(Int(range.lowerBound)) to \(Int(range.upperBound)) is expected")
+    }
+    return value
 }
 
 func size(_ value: Int, _ name: String, atLeast least: Int = 0) throws(RealtimeError) -> Int {
@@ -98,6 +112,22 @@ func textOrNone(
     guard let pointer else { return nil }
     let text = try text(pointer, name)
     return text.isEmpty ? nil : text
+}
+
+/// The path of a file, where NULL is none.
+func filePath(
+    _ pointer: UnsafePointer<CChar>?, _ name: String, atMost most: Int = .max
+) throws(RealtimeError) -> String? {
+    guard let pointer else { return nil }
+    let path = try text(pointer, name)
+    guard !path.isEmpty else {
+        throw RealtimeError(.invalidArgument, "\(name) is empty; NULL is none")
+    }
+    guard path.utf8.count <= most else {
+        throw RealtimeError(
+            .invalidArgument, "\(name) has \(path.utf8.count) bytes, \(most) are the most")
+    }
+    return path
 }
 
 /// One of an enum's values by its number.

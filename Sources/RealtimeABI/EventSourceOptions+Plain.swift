@@ -158,8 +158,8 @@ public func rt_eventsource_set_connect_timeout_ms(
 }
 
 /// The longest line of the stream. Comments that nobody listens to, and lines of unknown fields, do
-/// not count. A longer one ends the event source with RT_ERROR_TOO_LARGE. Default 64 MiB; 0 is no
-/// limit. Before start alone. Since 0.1.
+/// not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64
+/// MiB; 0 is no limit. Before start alone. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_line_bytes")
 public func rt_eventsource_set_max_line_bytes(
@@ -168,8 +168,8 @@ public func rt_eventsource_set_max_line_bytes(
     eventsourceOptionsOnce(eventsource) { $0.limits.line = try size(bytes, "bytes") }
 }
 
-/// The most data of one event. More ends the event source with RT_ERROR_TOO_LARGE. Default 64 MiB;
-/// 0 is no limit. Before start alone. Since 0.1.
+/// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
+/// Default 64 MiB; 0 is no limit. Before start alone. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_event_bytes")
 public func rt_eventsource_set_max_event_bytes(
@@ -178,8 +178,8 @@ public func rt_eventsource_set_max_event_bytes(
     eventsourceOptionsOnce(eventsource) { $0.limits.data = try size(bytes, "bytes") }
 }
 
-/// The longest id, and the longest type, of an event. A longer one ends the event source with
-/// RT_ERROR_TOO_LARGE. Default 64 KiB; 0 is no limit. Before start alone. Since 0.1.
+/// The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
+/// which nothing more is read. Default 64 KiB; 0 is no limit. Before start alone. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_eventsource_set_max_name_bytes")
 public func rt_eventsource_set_max_name_bytes(

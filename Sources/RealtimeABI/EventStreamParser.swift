@@ -82,35 +82,6 @@ public func rt_eventstream_parser_set_last_event_id(
     reader(parser) { try $0.setLastEventID(Array(text(id, "id").utf8)) }
 }
 
-/// The longest line. Default 64 MiB; 0 for no limit. Lines that are no field, and comments without
-/// a callback, do not count. When options may be set. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
-@_cdecl("rt_eventstream_parser_set_max_line_bytes")
-public func rt_eventstream_parser_set_max_line_bytes(
-    _ parser: rt_eventstream_parser?, _ bytes: Int
-) -> rt_status {
-    limit(parser, bytes) { $0.line = $1 }
-}
-
-/// The most data of one event. Default 64 MiB; 0 for no limit. When options may be set. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
-@_cdecl("rt_eventstream_parser_set_max_event_bytes")
-public func rt_eventstream_parser_set_max_event_bytes(
-    _ parser: rt_eventstream_parser?, _ bytes: Int
-) -> rt_status {
-    limit(parser, bytes) { $0.data = $1 }
-}
-
-/// The longest id, and the longest type of an event. Default 64 KiB; 0 for no limit. When options
-/// may be set. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
-@_cdecl("rt_eventstream_parser_set_max_name_bytes")
-public func rt_eventstream_parser_set_max_name_bytes(
-    _ parser: rt_eventstream_parser?, _ bytes: Int
-) -> rt_status {
-    limit(parser, bytes) { $0.name = $1 }
-}
-
 /// Reads the next bytes of the stream. All callbacks for what they complete come inside this call;
 /// none waits for a byte behind the one that ends a line. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_TOO_LARGE above a limit, until `rt_eventstream_parser_finish` or
@@ -165,13 +136,14 @@ public func rt_eventstream_parser_get_reconnection_time_ms(
     return time
 }
 
-private func limit(
-    _ parser: rt_eventstream_parser?, _ bytes: Int,
-    _ change: (inout Wire.EventStreamParser.Limits, Int) -> Void
+/// Runs a change of a parser's limits.
+func eventstreamParserOptionsOnce(
+    _ parser: rt_eventstream_parser?, _ body: (inout Wire.EventStreamParser.Limits) throws -> Void
 ) -> rt_status {
     reader(parser) {
-        let bytes = try size(bytes, "bytes")
-        try $0.setLimits { change(&$0, bytes) }
+        var limits = $0.limits
+        try body(&limits)
+        try $0.setLimits(limits)
     }
 }
 

@@ -53,27 +53,6 @@ public func rt_network_new(_ out: UnsafeMutablePointer<rt_network?>?) -> rt_stat
 @_cdecl("rt_network_free")
 public func rt_network_free(_ network: rt_network?) { NetworkHandle.release(network) { _ in } }
 
-/// Trusts the certificates of this PEM file instead of the system's, and of those that the
-/// environment names (`rt_network_new`). Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "". A file that cannot be read is an
-///   RT_ERROR_TLS of the connection.
-@_cdecl("rt_network_set_ca_file")
-public func rt_network_set_ca_file(
-    _ network: rt_network?, _ path: UnsafePointer<CChar>?
-) -> rt_status {
-    change(network) { try $0.setCAFile(text(path, "path")) }
-}
-
-/// Trusts the certificates of this folder, as `openssl rehash` names them, instead of the system's;
-/// with a CA file, those of both. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL or "".
-@_cdecl("rt_network_set_ca_path")
-public func rt_network_set_ca_path(
-    _ network: rt_network?, _ path: UnsafePointer<CChar>?
-) -> rt_status {
-    change(network) { try $0.setCAPath(text(path, "path")) }
-}
-
 /// Shows this certificate to servers that ask for one. Since 0.1.
 /// - Parameter certificate: path of a PEM file, its chain behind it.
 /// - Parameter key: path of the PEM file of its key; NULL when that is in the same file.
@@ -85,7 +64,7 @@ public func rt_network_set_client_certificate(
     _ network: rt_network?, _ certificate: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?,
     _ password: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(network) {
+    networkOptions(network) {
         try $0.setClientCertificate(
             text(certificate, "certificate"), keyFile: key.map { try text($0, "key") },
             keyPassword: password.map { try text($0, "password") })
@@ -102,28 +81,7 @@ public func rt_network_set_client_certificate(
 public func rt_network_add_pinned_public_key(
     _ network: rt_network?, _ pin: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(network) { try $0.addPinnedPublicKey(text(pin, "pin")) }
-}
-
-/// The oldest TLS accepted. Default RT_TLS_V1_2. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a version that is not listed.
-@_cdecl("rt_network_set_min_tls_version")
-public func rt_network_set_min_tls_version(
-    _ network: rt_network?, _ version: rt_tls_version
-) -> rt_status {
-    change(network) {
-        $0.minimumTLSVersion = try named(version, "version", "RT_TLS_V1_2 or RT_TLS_V1_3")
-    }
-}
-
-/// Accepts any certificate for any name: anyone on the way can read and change everything. For
-/// tests alone. Default false. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
-@_cdecl("rt_network_set_insecure_skip_verification")
-public func rt_network_set_insecure_skip_verification(
-    _ network: rt_network?, _ enabled: Bool
-) -> rt_status {
-    change(network) { $0.verifiesCertificates = !enabled }
+    networkOptions(network) { try $0.addPinnedPublicKey(text(pin, "pin")) }
 }
 
 /// Connects through this proxy, whatever the environment says. One that opens no tunnel is
@@ -140,7 +98,7 @@ public func rt_network_set_insecure_skip_verification(
 public func rt_network_set_proxy(
     _ network: rt_network?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(network) { try $0.setProxy(text(url, "url")) }
+    networkOptions(network) { try $0.setProxy(text(url, "url")) }
 }
 
 /// Hosts that are reached without a proxy; in the place of NO_PROXY. Since 0.1.
@@ -152,18 +110,7 @@ public func rt_network_set_proxy(
 public func rt_network_set_no_proxy(
     _ network: rt_network?, _ hosts: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(network) { try $0.setNoProxy(text(hosts, "hosts")) }
-}
-
-/// Connects to this Unix socket instead of the URL's host, which is still what the Host header and
-/// the certificate are about; no proxy is used. Since 0.1.
-/// - Parameter path: at most 107 bytes.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
-@_cdecl("rt_network_set_unix_socket")
-public func rt_network_set_unix_socket(
-    _ network: rt_network?, _ path: UnsafePointer<CChar>?
-) -> rt_status {
-    change(network) { try $0.setUnixSocket(text(path, "path")) }
+    networkOptions(network) { try $0.setNoProxy(text(hosts, "hosts")) }
 }
 
 /// Makes a host's port lead to an address without asking the resolver; for several addresses of
@@ -176,60 +123,14 @@ public func rt_network_add_resolve(
     _ network: rt_network?, _ host: UnsafePointer<CChar>?, _ port: Int32,
     _ address: UnsafePointer<CChar>?
 ) -> rt_status {
-    change(network) {
+    networkOptions(network) {
         try $0.addResolve(
             host: text(host, "host"), port: Int(port), address: text(address, "address"))
     }
 }
 
-/// Which addresses are connected to. Default RT_IP_ANY. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a version that is not listed.
-@_cdecl("rt_network_set_ip_version")
-public func rt_network_set_ip_version(
-    _ network: rt_network?, _ version: rt_ip_version
-) -> rt_status {
-    change(network) {
-        $0.ipVersion = try named(version, "version", "RT_IP_ANY, RT_IP_V4 or RT_IP_V6")
-    }
-}
-
-/// TCP_NODELAY: small writes go out at once instead of waiting for an acknowledgement. Default
-/// true. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
-@_cdecl("rt_network_set_tcp_no_delay")
-public func rt_network_set_tcp_no_delay(_ network: rt_network?, _ enabled: Bool) -> rt_status {
-    change(network) { $0.tcpNoDelay = enabled }
-}
-
-/// TCP keep-alive: how long a connection may be idle before the kernel probes the peer, and the
-/// time between probes; whole seconds, rounded down, at least one. The kernel gives a connection up
-/// after as many probes as it is configured for (9, tcp(7)).
-///
-/// Default 0. A WebSocket is then not probed, since it has pings. Connections of event sources,
-/// long polls and requests are: after 20 s without traffic, every 5 s, and they fail after three
-/// probes without an answer (TCP_KEEPCNT). So a link that is dead without a word is noticed within
-/// 35 s. A long interval is as good as no probes. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 32,767,000, the most that the
-///   kernel takes.
-@_cdecl("rt_network_set_tcp_keep_alive_ms")
-public func rt_network_set_tcp_keep_alive_ms(
-    _ network: rt_network?, _ interval_ms: Int64
-) -> rt_status {
-    change(network) { try $0.setTCPKeepAlive(milliseconds(interval_ms, "interval_ms")) }
-}
-
-/// The size of the kernel's receive buffer (SO_RCVBUF). Default 0: the kernel's choice, which grows
-/// with the path. A fixed size of 256 KiB keeps large messages in the processor's cache, and limits
-/// the throughput of long fast paths. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above INT32_MAX.
-@_cdecl("rt_network_set_receive_buffer_bytes")
-public func rt_network_set_receive_buffer_bytes(
-    _ network: rt_network?, _ bytes: Int
-) -> rt_status {
-    change(network) { try $0.setReceiveBufferBytes(size(bytes, "bytes")) }
-}
-
-private func change(
+/// Runs a change of a network's options.
+func networkOptions(
     _ network: rt_network?, _ body: (inout NetworkConfiguration) throws -> Void
 ) -> rt_status {
     border { try body(&NetworkHandle.borrow(network).configuration) }

@@ -6,8 +6,9 @@ import Wire
 /// How long one attempt may take, from name resolution to the last byte of its answer, redirects
 /// included. While the body of the request is sent, and while the answer is streamed to the caller,
 /// it limits the time without a byte instead: each byte starts it anew. It does not run while the
-/// caller pauses the answer, or has no more of the body yet. Default 5,000; 0 is no limit. Before
-/// the first request. Since 0.1.
+/// caller pauses the answer, or has no more of the body yet. One that is set for a request, and is
+/// longer than the client's deadline, is the request's deadline, too. Default 5,000; 0 is no limit.
+/// Before the first request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_rest_set_attempt_timeout_ms")
 public func rt_rest_set_attempt_timeout_ms(
@@ -34,6 +35,53 @@ public func rt_rest_set_attempts(
     _ rest: rt_rest?, _ count: UInt32
 ) -> rt_status {
     restOptions(rest) { $0.policy.attempts = try number(count, "count", in: 1...1000) }
+}
+
+/// The delay after the first failure; 0 tries again at once. Default 1,000. Before the first
+/// request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_rest_set_base_delay_ms")
+public func rt_rest_set_base_delay_ms(
+    _ rest: rt_rest?, _ time_ms: Int64
+) -> rt_status {
+    restOptions(rest) { $0.policy.backoff.initial = try milliseconds(time_ms, "time_ms") }
+}
+
+/// The longest delay. Default 30,000. Before the first request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
+@_cdecl("rt_rest_set_max_delay_ms")
+public func rt_rest_set_max_delay_ms(
+    _ rest: rt_rest?, _ time_ms: Int64
+) -> rt_status {
+    restOptions(rest) { $0.policy.backoff.maximum = try milliseconds(time_ms, "time_ms") }
+}
+
+/// By how much each delay is longer than the one before, 1 to 1,000. Default 2. Before the first
+/// request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
+@_cdecl("rt_rest_set_delay_factor")
+public func rt_rest_set_delay_factor(
+    _ rest: rt_rest?, _ delay_factor: Double
+) -> rt_status {
+    restOptions(rest) {
+        $0.policy.backoff.factor = try real(delay_factor, "delay_factor", in: 1...1000)
+    }
+}
+
+/// How delays are spread, so that the clients of a server that restarted do not all come back at
+/// once: not at all; "equal" waits half the delay and a random part of the other half; "full" a
+/// random part of it; "decorrelated" from `initial_delay` to three times the previous one. Default
+/// RT_JITTER_EQUAL. Before the first request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+@_cdecl("rt_rest_set_jitter")
+public func rt_rest_set_jitter(
+    _ rest: rt_rest?, _ jitter: rt_jitter
+) -> rt_status {
+    restOptions(rest) {
+        $0.policy.backoff.jitter = try named(
+            jitter, "jitter",
+            "RT_JITTER_NONE, RT_JITTER_EQUAL, RT_JITTER_FULL or RT_JITTER_DECORRELATED")
+    }
 }
 
 /// How long a request may take with all its attempts and delays; time without a network does not
@@ -66,6 +114,21 @@ public func rt_rest_set_queue_ttl_ms(
     _ rest: rt_rest?, _ time_ms: Int64
 ) -> rt_status {
     restOptions(rest) { $0.policy.queueTime = try milliseconds(time_ms, "time_ms") }
+}
+
+/// Which requests are sent one after the other, each after the terminal callback of the one before:
+/// all but GET and HEAD, all or none. Default RT_REST_ORDER_AUTOMATIC. Before the first request.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+@_cdecl("rt_rest_set_order")
+public func rt_rest_set_order(
+    _ rest: rt_rest?, _ order: rt_rest_order
+) -> rt_status {
+    restOptions(rest) {
+        $0.policy.order = try named(
+            order, "order",
+            "RT_REST_ORDER_AUTOMATIC, RT_REST_ORDER_ALWAYS or RT_REST_ORDER_NEVER")
+    }
 }
 
 /// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a random
@@ -132,6 +195,20 @@ public func rt_rest_set_queue_capacity(
     _ rest: rt_rest?, _ count: UInt32
 ) -> rt_status {
     restOptions(rest) { $0.queueCapacity = Int(count) }
+}
+
+/// Which request ends when the queue is full: the new one, or the one that has waited longest.
+/// Default RT_REST_OVERFLOW_REJECT_NEW. Before the first request. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+@_cdecl("rt_rest_set_queue_overflow")
+public func rt_rest_set_queue_overflow(
+    _ rest: rt_rest?, _ queue_overflow: rt_rest_overflow
+) -> rt_status {
+    restOptions(rest) {
+        $0.overflow = try named(
+            queue_overflow, "queue_overflow",
+            "RT_REST_OVERFLOW_REJECT_NEW or RT_REST_OVERFLOW_DROP_OLDEST")
+    }
 }
 
 /// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of

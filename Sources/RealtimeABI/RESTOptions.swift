@@ -95,81 +95,6 @@ public func rt_rest_set_backoff(
     }
 }
 
-/// The delay before the second attempt, of which a random half to whole is waited. Default 1,000.
-/// Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_base_delay_ms")
-public func rt_rest_set_base_delay_ms(
-    _ rest: rt_rest?, _ delay_ms: Int64
-) -> rt_status {
-    restOptions(rest) {
-        try $0.policy.backoff.setInitial(milliseconds(delay_ms, "delay_ms"))
-    }
-}
-
-/// The longest delay between attempts, save one that the server asks for. Default 30,000. Before
-/// the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above a year; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_max_delay_ms")
-public func rt_rest_set_max_delay_ms(
-    _ rest: rt_rest?, _ delay_ms: Int64
-) -> rt_status {
-    restOptions(rest) {
-        try $0.policy.backoff.setMaximum(milliseconds(delay_ms, "delay_ms"))
-    }
-}
-
-/// By how much each delay is longer than the one before. Default 2. Before the first request. Since
-/// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 1 to 1,000; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_delay_factor")
-public func rt_rest_set_delay_factor(
-    _ rest: rt_rest?, _ factor: Double
-) -> rt_status {
-    restOptions(rest) {
-        try $0.policy.backoff.setFactor(factor)
-    }
-}
-
-/// How delays are spread. Default RT_JITTER_EQUAL. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_jitter")
-public func rt_rest_set_jitter(
-    _ rest: rt_rest?, _ jitter: rt_jitter
-) -> rt_status {
-    restOptions(rest) {
-        $0.policy.backoff.jitter = try named(
-            jitter, "jitter",
-            "RT_JITTER_NONE, RT_JITTER_EQUAL, RT_JITTER_FULL or RT_JITTER_DECORRELATED")
-    }
-}
-
-/// Which request ends when the queue is full. Default RT_REST_OVERFLOW_REJECT_NEW. Before the first
-/// request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_queue_overflow")
-public func rt_rest_set_queue_overflow(
-    _ rest: rt_rest?, _ overflow: rt_rest_overflow
-) -> rt_status {
-    restOptions(rest) {
-        $0.overflow = try named(
-            overflow, "overflow",
-            "RT_REST_OVERFLOW_REJECT_NEW or RT_REST_OVERFLOW_DROP_OLDEST")
-    }
-}
-
-/// Which requests are sent one after the other, each behind the terminal callback of the one
-/// before. Default RT_REST_ORDER_AUTOMATIC. Before the first request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
-@_cdecl("rt_rest_set_order")
-public func rt_rest_set_order(
-    _ rest: rt_rest?, _ order: rt_rest_order
-) -> rt_status {
-    restOptions(rest) {
-        $0.policy.isOrdered = try ordered(order)
-    }
-}
-
 /// Names a header that another origin may see, too, when a redirect leads there. Before the first
 /// request. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
@@ -205,14 +130,4 @@ func restOptions(
     _ rest: rt_rest?, _ body: (inout RESTConfiguration) throws -> Void
 ) -> rt_status {
     client(rest) { try $0.configure(body) }
-}
-
-func ordered(_ order: rt_rest_order) throws(RealtimeError) -> Bool? {
-    let order: RT_REST_ORDER = try named(
-        order, "order", "RT_REST_ORDER_AUTOMATIC, RT_REST_ORDER_ALWAYS or RT_REST_ORDER_NEVER")
-    return switch order {
-    case .AUTOMATIC: nil
-    case .ALWAYS: true
-    case .NEVER: false
-    }
 }

@@ -141,107 +141,6 @@ public func rt_rest_request_set_body(
     }
 }
 
-/// As `rt_rest_set_order`, for this request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
-@_cdecl("rt_rest_request_set_order")
-public func rt_rest_request_set_order(
-    _ request: rt_rest_request?, _ order: rt_rest_order
-) -> rt_status {
-    builder(request) {
-        $0.policy.isOrdered = try ordered(order)
-    }
-}
-
-/// As `rt_rest_set_attempts`, for this request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT.
-@_cdecl("rt_rest_request_set_attempts")
-public func rt_rest_request_set_attempts(
-    _ request: rt_rest_request?, _ count: UInt32
-) -> rt_status {
-    builder(request) {
-        $0.policy.attempts = try number(count, "count", in: 1...1000)
-    }
-}
-
-/// As `rt_rest_set_attempt_timeout_ms`, for this request. One that is longer than the client's
-/// deadline is this request's deadline, too, unless it has one of its own. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
-@_cdecl("rt_rest_request_set_attempt_timeout_ms")
-public func rt_rest_request_set_attempt_timeout_ms(
-    _ request: rt_rest_request?, _ timeout_ms: Int64
-) -> rt_status {
-    builder(request) {
-        $0.policy.setOwnAttemptTimeout(try milliseconds(timeout_ms, "timeout_ms"))
-    }
-}
-
-/// As `rt_rest_set_deadline_ms`, for this request; and unlike the client's it limits a streamed
-/// answer that has begun, too. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
-@_cdecl("rt_rest_request_set_deadline_ms")
-public func rt_rest_request_set_deadline_ms(
-    _ request: rt_rest_request?, _ deadline_ms: Int64
-) -> rt_status {
-    builder(request) {
-        $0.policy.setOwnDeadline(try milliseconds(deadline_ms, "deadline_ms"))
-    }
-}
-
-/// As `rt_rest_set_queue_ttl_ms`, for this request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative.
-@_cdecl("rt_rest_request_set_queue_ttl_ms")
-public func rt_rest_request_set_queue_ttl_ms(
-    _ request: rt_rest_request?, _ time_ms: Int64
-) -> rt_status {
-    builder(request) {
-        $0.policy.queueTime = try milliseconds(time_ms, "time_ms")
-    }
-}
-
-/// As `rt_rest_set_retry_unsafe`, for this request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
-@_cdecl("rt_rest_request_set_retry_unsafe")
-public func rt_rest_request_set_retry_unsafe(
-    _ request: rt_rest_request?, _ enabled: Bool
-) -> rt_status {
-    builder(request) {
-        $0.policy.retriesUnsafe = enabled
-    }
-}
-
-/// As `rt_rest_set_idempotency_keys`, for this request; a key of your own is a header. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
-@_cdecl("rt_rest_request_set_idempotency_key")
-public func rt_rest_request_set_idempotency_key(
-    _ request: rt_rest_request?, _ enabled: Bool
-) -> rt_status {
-    builder(request) {
-        $0.policy.addsIdempotencyKey = enabled
-    }
-}
-
-/// As `rt_rest_set_max_redirects`, for this request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT outside 0 to 20.
-@_cdecl("rt_rest_request_set_max_redirects")
-public func rt_rest_request_set_max_redirects(
-    _ request: rt_rest_request?, _ count: Int32
-) -> rt_status {
-    builder(request) {
-        $0.policy.redirects.maximum = try number(count, "count", in: 0...20)
-    }
-}
-
-/// As `rt_rest_set_max_body_bytes`, for this request. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2.
-@_cdecl("rt_rest_request_set_max_body_bytes")
-public func rt_rest_request_set_max_body_bytes(
-    _ request: rt_rest_request?, _ bytes: Int
-) -> rt_status {
-    builder(request) {
-        $0.policy.bodyLimit = try size(bytes, "bytes")
-    }
-}
-
 /// Has the body written by `fn` while it is sent. One request at a time takes it: when this one is
 /// sent again, `rewind` is called first. Since 0.1.
 /// - Parameter length: of the body in bytes, which ends the request with RT_ERROR_INVALID_ARGUMENT
@@ -323,6 +222,13 @@ public func rt_rest_request_send(
         let id = try $0.send(to: box)
         out_id?.pointee = id
     }
+}
+
+/// Runs a change of a request's options.
+func restRequestOptions(
+    _ request: rt_rest_request?, _ body: (inout RESTPolicy) throws -> Void
+) -> rt_status {
+    builder(request) { try body(&$0.policy) }
 }
 
 private func builder(

@@ -194,6 +194,20 @@ public func rt_spreadbot_set_queue_capacity(
     spreadbotOptions(spreadbot) { $0.queueCapacity = Int(count) }
 }
 
+/// Which send ends with RT_ERROR_QUEUE_FULL when the queue is full: the new one, or the one that
+/// has waited longest. Default RT_REST_OVERFLOW_REJECT_NEW. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
+@_cdecl("rt_spreadbot_set_queue_overflow")
+public func rt_spreadbot_set_queue_overflow(
+    _ spreadbot: rt_spreadbot?, _ queue_overflow: rt_rest_overflow
+) -> rt_status {
+    spreadbotOptions(spreadbot) {
+        $0.overflow = try named(
+            queue_overflow, "queue_overflow",
+            "RT_REST_OVERFLOW_REJECT_NEW or RT_REST_OVERFLOW_DROP_OLDEST")
+    }
+}
+
 /// The largest message that is received, after decompression. A frame or a batch of JSON may have
 /// 16 MiB, whatever this says. A transport on which more comes is left for the next one. Default 64
 /// MiB; 0 is no limit. Since 0.1.

@@ -151,20 +151,6 @@ public func rt_spreadbot_set_reachability(
     }
 }
 
-/// Which send ends with RT_ERROR_QUEUE_FULL when the queue is full. Default
-/// RT_REST_OVERFLOW_REJECT_NEW. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.
-@_cdecl("rt_spreadbot_set_queue_overflow")
-public func rt_spreadbot_set_queue_overflow(
-    _ spreadbot: rt_spreadbot?, _ overflow: rt_rest_overflow
-) -> rt_status {
-    spreadbotOptions(spreadbot) {
-        $0.overflow = try named(
-            overflow, "overflow",
-            "RT_REST_OVERFLOW_REJECT_NEW or RT_REST_OVERFLOW_DROP_OLDEST")
-    }
-}
-
 /// Keeps sends in a file until the server has them: a message or request whose call has returned
 /// RT_OK is on the disk, and is sent after a crash of the process, too, by the next connection with
 /// this outbox, once it is used. It is sent as often as it takes, and never ends with

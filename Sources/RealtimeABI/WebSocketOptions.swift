@@ -166,5 +166,5 @@ public func rt_websocket_set_network(
 public func rt_websocket_set_ca_file(
     _ websocket: rt_websocket?, _ path: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { try $0.network.setCAFile(text(path, "path")) }
+    websocketOptions(websocket) { $0.network.caFile = try filePath(required(path, "path"), "path") }
 }

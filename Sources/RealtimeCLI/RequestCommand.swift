@@ -204,7 +204,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         var request = REST.Request(
             Method.name.uppercased(), url, body: body, headers: headers)
         request.deadline = try maxTime.map { try duration($0, "--max-time") }
-        request.addsIdempotencyKey = idempotencyKey
+        request.idempotencyKeys = idempotencyKey
         if let progress {
             request.onProgress = { sent, toSend, received, toReceive in
                 if received > 0 {

@@ -261,7 +261,7 @@ REFUSED_OPTIONS = [
         annotated("Options: Shared, retyr = false"),
         "Thing.swift:5: error: Shared has no option 'retyr'",
     ),
-    ("group_word", annotated("Options: Shared, retry"), "'retry' is neither"),
+    ("group_word", annotated("Options: Shared, retry"), "'retry' is no word for a group"),
     (
         "prose",
         annotated(options="    /// - Option: wait, delay\n    package var wait = 1\n"),
@@ -292,10 +292,7 @@ def test_abigen_prints_an_option_for_all_languages() -> None:
         " python my_patience",
         "Options: Shared, only retry, retry = false",
     )
-    root = options_package("accepted", source)
-    # The interface is another test's.
-    run(command(root), status=1)
-    found = {path.name: path.read_text() for path in root.rglob("*") if path.is_file()}
+    found = printed("accepted", source)
     setters = found["ThingOptions+Plain.swift"]
     for text in (
         '@_cdecl("rt_thing_set_wait_ms")',
@@ -306,7 +303,7 @@ def test_abigen_prints_an_option_for_all_languages() -> None:
         "How long it waits.",
     ):
         expect(text in setters, f"'{text}' is not in:\n{setters}")
-    swift = (root / "Sources/Realtime/Thing.swift").read_text()
+    swift = found["Thing.swift"]
     for text in ("var wait = Duration.seconds(3)", "var myPatience: Duration?", "retry = false"):
         expect(text in swift, f"'{text}' is not in:\n{swift}")
     python = found["option_tables.py"]
@@ -317,3 +314,60 @@ def test_abigen_prints_an_option_for_all_languages() -> None:
         "| `retry` | `retry` | `retry` | false |",
     ):
         expect(text in found["options.md"], found["options.md"])
+
+
+def printed(name: str, source: str) -> dict[str, str]:
+    """What abigen makes of a package with these options, by the names of files."""
+    root = options_package(name, source)
+    # The interface is another test's.
+    run(command(root), status=1)
+    found = {path.name: path.read_text() for path in root.rglob("*") if path.is_file()}
+    return {**found, "Thing.swift": (root / "Sources/Realtime/Thing.swift").read_text()}
+
+
+def option(kind: str, property_: str) -> str:
+    return f"    /// Says how.\n    /// - Option: {kind}\n    package var {property_}\n"
+
+
+def test_abigen_prints_choices_paths_and_values() -> None:
+    options = (
+        option("color, choice rt_color RT_COLOR Color red darkBlue=4", "color = Color.darkBlue")
+        + option("file, path 0...107", "file: String?")
+        + option("factor, real 1...9", "factor = 1.5")
+        + option("probe, limit 0...5_000, zero not set", "probe = Duration.zero")
+    )
+    source = annotated("Options: Shared, retry as again, swift elsewhere", options=options)
+    found = printed("kinds", source.replace("before start", "value, without again"))
+    setters = found["ThingOptions+Plain.swift"]
+    for text in (
+        '$0.color = try named(color, "color", "RT_COLOR_RED or RT_COLOR_DARK_BLUE")',
+        "Default RT_COLOR_DARK_BLUE.",
+        '$0.file = try filePath(file, "file", atMost: 107)',
+        '$0.factor = try real(factor, "factor", in: 1...9)',
+        "Default 0: not set. Since",
+        "RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 5,000.",
+    ):
+        expect(text in setters, f"'{text}' is not in:\n{setters}")
+    expect("again" not in setters, setters)
+    expect("RT_ERROR_STATE" not in setters, setters)
+    for text in ("color = Color.darkBlue", "file: String?", "factor = 1.5", "probe: Duration?"):
+        expect(text in found["Thing.swift"], f"'{text}' is not in:\n{found['Thing.swift']}")
+    python = found["option_tables.py"]
+    for text in (
+        "@dataclass(frozen=True)\nclass ThingOptions:",
+        '    color: Literal["red", 4] = 4',
+        "            4: rt_color.DARK_BLUE,",
+        "    file: StrPath | None = None",
+        "    probe: float | None = None",
+    ):
+        expect(text in python, f"'{text}' is not in:\n{python}")
+
+
+def test_abigen_prints_an_override() -> None:
+    source = annotated("Option: wait, limit, swift myWait", "Option: more, flag")
+    found = printed("override", source.replace("before start", "override, python elsewhere more"))
+    expect("var myWait: Duration?\n" in found["Thing.swift"], found["Thing.swift"])
+    applied = "if let myWait { target.property0 = try OptionCheck.delay(myWait"
+    expect(applied in found["PlainOptions.swift"], found["PlainOptions.swift"])
+    expect("Default" not in found["ThingOptions+Plain.swift"], "an override has no default")
+    expect('"more"' not in found["option_tables.py"], found["option_tables.py"])

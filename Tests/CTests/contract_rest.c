@@ -212,7 +212,11 @@ static void a_request(rt_loop *loop, const char *server) {
   CHECK_OK(rt_rest_request_set_deadline_ms(request, 9000));
   CHECK_OK(rt_rest_request_set_queue_ttl_ms(request, 9000));
   CHECK_OK(rt_rest_request_set_retry_unsafe(request, true));
-  CHECK_OK(rt_rest_request_set_idempotency_key(request, true));
+  CHECK_OK(rt_rest_request_set_idempotency_keys(request, true));
+  CHECK_OK(rt_rest_request_set_connect_timeout_ms(request, 7000));
+  CHECK_OK(rt_rest_request_set_max_retry_after_ms(request, 1000));
+  CHECK_OK(rt_rest_request_set_allow_insecure_redirects(request, false));
+  CHECK_STATUS(rt_rest_request_set_order(request, 3), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_rest_request_set_max_redirects(request, 0));
   CHECK_OK(rt_rest_request_set_max_body_bytes(request, 4000));
   sent(request, &e);

@@ -39,7 +39,7 @@ import Testing
 
     @Test func whatIsTooLargeIsRefused() throws {
         var limits = EventStreamParser.Limits()
-        limits.eventBytes = 3
+        limits.maxEventBytes = 3
         let parser = try EventStreamParser(limits: limits)
         #expect(try parser.feed("data: abc\n\n".utf8).count == 1)
         for piece in ["data: abcd\n", "\n"] {
@@ -47,7 +47,7 @@ import Testing
         }
         parser.finish()
         #expect(try parser.feed("data: abc\n\n".utf8).count == 1)
-        limits.lineBytes = -1
+        limits.maxLineBytes = -1
         #expect(throws: RealtimeError.self) { try EventStreamParser(limits: limits) }
         #expect(throws: RealtimeError.self) { try EventStreamParser(lastEventID: "a\n") }
     }

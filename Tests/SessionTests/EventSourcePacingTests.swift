@@ -66,7 +66,7 @@ private let lost = HTTPFailure(RealtimeError(.connectionLost, "gone"))
         var backoff = BackoffConfiguration()
         backoff.jitter = .none
         backoff.attemptLimit = 3
-        try backoff.setMaximum(.seconds(2))
+        backoff.maximum = .seconds(2)
         var driver = Driver(try configuration { $0.backoff = backoff })
         for delay in [1, 2] {
             driver.begin()

@@ -45,18 +45,18 @@ struct RESTRetryTests {
             _ = client.done()
             #expect(client.fail(id, code) == (isSafe ? [] : ["finish 1 \(code) (1)"]))
             let key = HeaderField(name: "idempotency-key", value: "k")
-            let keyed = try client.submit(method, fields: [key]) { $0.isOrdered = false }
+            let keyed = try client.submit(method, fields: [key]) { $0.order = .never }
             _ = client.done()
             #expect(client.fail(keyed, code) == [])
             // One that is empty names nothing.
             let empty = HeaderField(name: "Idempotency-Key", value: "")
-            let unkeyed = try client.submit(method, fields: [empty]) { $0.isOrdered = false }
+            let unkeyed = try client.submit(method, fields: [empty]) { $0.order = .never }
             _ = client.done()
             let end = "finish \(unkeyed) \(code) (1)"
             #expect(client.fail(unkeyed, code) == (isSafe ? [] : [end]))
             let forced = try client.submit(method) {
                 $0.retriesUnsafe = true
-                $0.isOrdered = false
+                $0.order = .never
             }
             _ = client.done()
             #expect(client.fail(forced, code) == [])

@@ -42,7 +42,10 @@ import Wire
 
     @Test func aDeadlineOfItsOwnHoldsAllTheSame() throws {
         let client = RESTClientModel()
-        let id = try client.submit(streamsAnswer: true) { $0.setOwnDeadline(.seconds(30)) }
+        let id = try client.submit(streamsAnswer: true) {
+            $0.isOfRequest = true
+            $0.deadline = .seconds(30)
+        }
         _ = client.done()
         _ = client.head(id, 200)
         for _ in 0..<9 {
@@ -80,15 +83,21 @@ import Wire
 
     @Test func theClientsDeadlineDoesNotCutALongerAttempt() throws {
         var policy = RESTPolicy()
-        policy.setOwnAttemptTimeout(.seconds(60))
-        #expect(policy.deadline == .seconds(60))
-        policy.setOwnDeadline(.seconds(10))
-        policy.setOwnAttemptTimeout(.seconds(20))
-        #expect(policy.deadline == .seconds(10))
+        policy.attemptTimeout = .seconds(60)
+        #expect(policy.latestEnd == .seconds(30), "it is the client's")
+        policy.isOfRequest = true
+        policy.attemptTimeout = .seconds(60)
+        #expect(policy.latestEnd == .seconds(60))
+        policy.attemptTimeout = .zero
+        #expect(policy.latestEnd == .zero, "an attempt without a limit is longer than any")
+        policy.deadline = .seconds(10)
+        policy.attemptTimeout = .seconds(20)
+        #expect(policy.latestEnd == .seconds(10))
         policy = RESTPolicy()
         policy.deadline = .zero
-        policy.setOwnAttemptTimeout(.seconds(60))
-        #expect(policy.deadline == .zero)
+        policy.isOfRequest = true
+        policy.attemptTimeout = .seconds(60)
+        #expect(policy.latestEnd == .zero)
     }
 
     @Test func aPauseIsNoStandstill() throws {

@@ -244,7 +244,7 @@ private func view(_ name: String) throws -> NetworkView {
     }
 
     @Test func aUnixSocketIsHere() throws {
-        #expect(try hosts("ws://example.org/") { try $0.setUnixSocket("/tmp/s") } == [.here])
+        #expect(try hosts("ws://example.org/") { $0.unixSocket = "/tmp/s" } == [.here])
     }
 
     @Test func anAddressThatIsGivenCounts() throws {

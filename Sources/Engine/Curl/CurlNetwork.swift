@@ -66,7 +66,7 @@ final class CurlNetwork {
             }
         _ = shim_curl_set_long(easy, CURLOPT_SSLVERSION, oldest)
         _ = shim_curl_set_long(easy, CURLOPT_PROXY_SSLVERSION, oldest)
-        if !network.verifiesCertificates {
+        if network.skipsVerification {
             _ = shim_curl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 0)
             _ = shim_curl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 0)
             _ = shim_curl_set_long(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0)

@@ -24,6 +24,7 @@ package final class RESTRequestBuilder {
         self.method = try checkedMethod(method)
         self.path = path
         policy = client.options.read { options in options.pointee.policy }
+        policy.isOfRequest = true
         url = try client.url(of: path)
     }
 

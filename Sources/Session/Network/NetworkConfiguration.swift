@@ -1,8 +1,8 @@
 package import Wire
 
 /// How connections are made: what TLS trusts and shows, which proxy is taken, which address is
-/// connected to, how the socket is set. One value serves any number of objects; the C ABI's
-/// `rt_network_set_*`, with the same defaults.
+/// connected to, how the socket is set. One value serves any number of objects.
+/// - Object: network, Network, value
 package struct NetworkConfiguration: Sendable, Equatable {
     package enum Proxy: Sendable, Equatable {
         /// By http_proxy, HTTPS_PROXY and ALL_PROXY.
@@ -30,40 +30,64 @@ package struct NetworkConfiguration: Sendable, Equatable {
     }
 
     // TLS
-    package private(set) var caFile: String?
-    package private(set) var caPath: String?
+    /// A PEM file of certificates to trust instead of the system's, and of those that the
+    /// environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If it cannot
+    /// be read, connections fail with RT_ERROR_TLS.
+    /// - Option: ca_file, path
+    package var caFile: String?
+    /// A folder of certificates, as `openssl rehash` names them, to trust instead of the system's;
+    /// with a CA file, those of both.
+    /// - Option: ca_path, path
+    package var caPath: String?
     package private(set) var clientCertificate: ClientCertificate?
     /// `sha256//` and the base64 of a digest each.
     package private(set) var pinnedPublicKeys: [String] = []
+    /// The oldest TLS accepted.
+    /// - Option: min_tls_version, choice rt_tls_version RT_TLS TLSVersion v1_2="1.2" v1_3="1.3",
+    ///   swift minimumTLSVersion
     package var minimumTLSVersion = TLSVersion.v1_2
-    package var verifiesCertificates = true
+    /// Accepts any certificate for any name: anyone on the way can read and change everything. For
+    /// tests alone.
+    /// - Option: insecure_skip_verification, flag
+    package var skipsVerification = false
 
     // The way
     package private(set) var proxy = Proxy.environment
     /// Nil for the environment's.
     package private(set) var noProxy: NoProxyList?
-    package private(set) var unixSocket: String?
+    /// A Unix socket to connect to instead of the URL's host, which is still what the Host header
+    /// and the certificate are about; no proxy is used.
+    /// - Option: unix_socket, path 0...107
+    package var unixSocket: String?
     /// `host:port:address` each, in libcurl's form.
     package private(set) var resolves: [String] = []
+    /// Which addresses are connected to. Of both, the faster one is taken (RFC 8305).
+    /// - Option: ip_version, choice rt_ip_version RT_IP IPVersion any=None v4=4 v6=6
     package var ipVersion = IPVersion.any
 
     // The socket
+    /// Small writes go out at once instead of waiting for an acknowledgement (TCP_NODELAY).
+    /// - Option: tcp_no_delay, flag
     package var tcpNoDelay = true
-    /// Idle time before the kernel probes the peer, and between probes. Zero: a WebSocket is not
-    /// probed, other connections as `CurlHandle` says.
-    package private(set) var tcpKeepAlive = Duration.zero
-    /// SO_RCVBUF; 0 leaves it to the kernel.
-    package private(set) var receiveBufferBytes = 0
+    // The longest that the kernel takes (TCP_KEEPIDLE): libcurl would keep quiet about its refusal.
+
+    /// How long a connection may be idle before the kernel probes the peer, and the time between
+    /// probes: whole seconds, rounded down, at least one. The kernel gives a connection up after as
+    /// many probes as it is configured for (9, tcp(7)). If it is not set, a WebSocket is not
+    /// probed, since it has pings. Connections of event sources, long polls and requests are
+    /// probed: after 20 s without traffic, every 5 s, and they fail after three probes without an
+    /// answer (TCP_KEEPCNT). So a link that is dead without a word is noticed within 35 s. A long
+    /// interval is as good as no probes.
+    /// - Option: tcp_keep_alive, limit 0...32_767_000, zero not set
+    package var tcpKeepAlive = Duration.zero
+    /// The size of the kernel's receive buffer (SO_RCVBUF). By itself it grows with the path. A
+    /// fixed size of 256 KiB keeps large messages in the processor's cache, and limits the
+    /// throughput of long fast paths.
+    /// - Option: receive_buffer_bytes, bytes 0...2_147_483_647, zero the kernel's choice,
+    ///   python receive_buffer
+    package var receiveBufferBytes = 0
 
     package init() {}
-
-    package mutating func setCAFile(_ path: String) throws(RealtimeError) {
-        caFile = try checked(path, "the path of the CA file")
-    }
-
-    package mutating func setCAPath(_ path: String) throws(RealtimeError) {
-        caPath = try checked(path, "the path of the CA folder")
-    }
 
     package mutating func setClientCertificate(
         _ certificateFile: String, keyFile: String?, keyPassword: String?
@@ -131,17 +155,6 @@ package struct NetworkConfiguration: Sendable, Equatable {
         return exceptions?.contains(url.host) ?? false ? nil : chosen
     }
 
-    package mutating func setUnixSocket(_ path: String) throws(RealtimeError) {
-        let path = try checked(path, "the path of the Unix socket")
-        // sun_path has 108 bytes, a NUL among them.
-        guard path.utf8.count < 108 else {
-            throw RealtimeError(
-                .invalidArgument,
-                "the path of the Unix socket has \(path.utf8.count) bytes, 107 are the most")
-        }
-        unixSocket = path
-    }
-
     /// Makes a host's port lead to an address, without asking the resolver.
     /// - Parameter address: IPv4 or IPv6, without brackets.
     package mutating func addResolve(
@@ -164,25 +177,6 @@ package struct NetworkConfiguration: Sendable, Equatable {
         resolves.append("\(host):\(port):\(address)")
     }
 
-    package mutating func setTCPKeepAlive(_ interval: Duration) throws(RealtimeError) {
-        // What the kernel takes (TCP_KEEPIDLE); libcurl would keep quiet about its refusal.
-        let longest = Duration.seconds(32_767)
-        guard interval >= .zero, interval <= longest else {
-            throw RealtimeError(
-                .invalidArgument,
-                "the TCP keep-alive is \(interval.readable), \(longest.readable) is the most")
-        }
-        tcpKeepAlive = interval
-    }
-
-    package mutating func setReceiveBufferBytes(_ bytes: Int) throws(RealtimeError) {
-        guard bytes >= 0, bytes <= Int(Int32.max) else {
-            throw RealtimeError(
-                .invalidArgument,
-                "the receive buffer is to have \(bytes) bytes, 0 to \(Int32.max) is expected")
-        }
-        receiveBufferBytes = bytes
-    }
 }
 
 private func checked(_ path: String, _ what: String) throws(RealtimeError) -> String {

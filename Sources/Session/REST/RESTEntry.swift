@@ -96,7 +96,7 @@ final class RESTEntry: @unchecked Sendable {
         retries = Attempts(request.policy.backoff)
         expiry =
             request.policy.queueTime > .zero ? now + request.policy.queueTime : nil
-        timeLeft = request.policy.deadline
+        timeLeft = request.policy.latestEnd
         usesCredential = !request.http.has("Authorization")
         self.request = request.http
     }
@@ -130,7 +130,7 @@ final class RESTEntry: @unchecked Sendable {
 
     func runClock(_ runs: Bool, now: Instant) {
         if runs {
-            if deadline == nil, policy.deadline > .zero, !isOpenEnded { deadline = now + timeLeft }
+            if deadline == nil, policy.latestEnd > .zero, !isOpenEnded { deadline = now + timeLeft }
         } else if let end = deadline {
             timeLeft = end - now
             deadline = nil

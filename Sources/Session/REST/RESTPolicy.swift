@@ -1,13 +1,26 @@
 import Wire
 
+/// Which requests are sent one after the other.
+package enum RESTOrder: Int32, Sendable {
+    /// All but GET and HEAD.
+    case automatic = 0
+    case always = 1
+    case never = 2
+}
+
 /// How often, how soon and how long a request is tried, and what it may bring.
+/// - Object: rest_request, REST.Request, override,
+///   without base_delay max_delay delay_factor jitter, python elsewhere idempotency_keys
 package struct RESTPolicy: Sendable, Equatable {
     /// How long one attempt may take, from name resolution to the last byte of its answer,
     /// redirects included. While the body of the request is sent, and while the answer is streamed
     /// to the caller, it limits the time without a byte instead: each byte starts it anew. It does
-    /// not run while the caller pauses the answer, or has no more of the body yet.
+    /// not run while the caller pauses the answer, or has no more of the body yet. One that is set
+    /// for a request, and is longer than the client's deadline, is the request's deadline, too.
     /// - Option: attempt_timeout, limit, python timeout
-    package var attemptTimeout = Duration.seconds(5)
+    package var attemptTimeout = Duration.seconds(5) {
+        didSet { hasOwnTimeout = isOfRequest }
+    }
     /// Whether it is an option of the caller's, which errors name then.
     package var namesTimeout = true
     /// The time until a connection is ready: name resolution, TCP and TLS. Without it only
@@ -18,13 +31,20 @@ package struct RESTPolicy: Sendable, Equatable {
     /// - Option: attempts, count 1...1000
     package var attempts = 3
     /// The delays between them (R1): 0.5–1 s, then 1–2 s. Its own limit of attempts is not used.
+    /// - Options: BackoffConfiguration, only initial_delay max_delay factor jitter,
+    ///   initial_delay as base_delay, factor as delay_factor, swift elsewhere, python elsewhere
     package var backoff = BackoffConfiguration()
     /// How long a request may take with all its attempts and delays; time without a network does
     /// not count. No attempt and no delay begins that the deadline would cut off: the last result
     /// is reported instead. An answer that is streamed and has begun may take longer, unless its
     /// request has a deadline of its own.
     /// - Option: deadline, limit
-    package var deadline = Duration.seconds(30)
+    package var deadline = Duration.seconds(30) {
+        didSet { hasOwnDeadline = isOfRequest }
+    }
+    /// What is set from now on is for one request.
+    package var isOfRequest = false
+    private var hasOwnTimeout = false
     /// It was set for this very request: a streamed answer that flows ends by it, too.
     package private(set) var hasOwnDeadline = false
     /// The longest Retry-After that is waited for. An answer that asks for more is reported at
@@ -35,8 +55,11 @@ package struct RESTPolicy: Sendable, Equatable {
     /// RT_ERROR_EXPIRED.
     /// - Option: queue_ttl, limit, swift queueTime
     package var queueTime = Duration.zero
-    /// One after the other, in the order of submission; nil is for all methods but GET and HEAD.
-    package var isOrdered: Bool?
+    /// Which requests are sent one after the other, each after the terminal callback of the one
+    /// before: all but GET and HEAD, all or none.
+    /// - Option: order, choice rt_rest_order RT_REST_ORDER REST.Order automatic=None always=True
+    ///   never=False, python ordered
+    package var order = RESTOrder.automatic
     /// Whether each request that may not be repeated (POST, PATCH) gets an Idempotency-Key: a
     /// random UUID, the same in all its attempts, so that it may be repeated. For servers that know
     /// this header.
@@ -60,19 +83,20 @@ package struct RESTPolicy: Sendable, Equatable {
 
     package init() {}
 
-    /// For one request, in the place of the client's.
-    package mutating func setOwnDeadline(_ time: Duration) {
-        deadline = time
-        hasOwnDeadline = true
+    /// When a request ends, at the latest; zero is never. The client's deadline does not cut an
+    /// attempt short whose time is the request's own.
+    package var latestEnd: Duration {
+        guard deadline > .zero, hasOwnTimeout, !hasOwnDeadline else { return deadline }
+        return attemptTimeout == .zero ? .zero : max(deadline, attemptTimeout)
     }
 
-    /// For one request: the client's deadline does not cut it short.
-    package mutating func setOwnAttemptTimeout(_ time: Duration) {
-        attemptTimeout = time
-        if deadline > .zero, !hasOwnDeadline { deadline = max(deadline, time) }
+    func orders(_ method: String) -> Bool {
+        switch order {
+        case .automatic: method != "GET" && method != "HEAD"
+        case .always: true
+        case .never: false
+        }
     }
-
-    func orders(_ method: String) -> Bool { isOrdered ?? (method != "GET" && method != "HEAD") }
 }
 
 /// Which failures and answers are worth another attempt (R3, R4).

@@ -301,7 +301,7 @@ package struct RESTSession: ActionMachine, Sendable {
         let last = entry.lastError.map { "; last: \($0.message)" } ?? ""
         return RealtimeError(
             .deadline,
-            "\(entry.name) did not end within \(entry.policy.deadline.readable) (deadline)"
+            "\(entry.name) did not end within \(entry.policy.latestEnd.readable) (deadline)"
                 + "\(obstacle(entry))\(last)")
     }
 

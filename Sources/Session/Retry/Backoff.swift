@@ -1,4 +1,4 @@
-package import Wire
+import Wire
 
 /// How the delays between attempts are spread, so that the clients of a server that restarted do
 /// not all come back at once. U is uniform in [0, 1).
@@ -13,16 +13,29 @@ package enum Jitter: Int32, Sendable {
     case decorrelated = 3
 }
 
-/// How often and how soon something that failed is tried again; the C ABI's `rt_backoff_set_*`,
-/// with the same defaults.
+/// How often and how soon something that failed is tried again.
+/// - Object: backoff, Backoff, value
 package struct BackoffConfiguration: Sendable, Equatable {
-    package private(set) var initial = Duration.seconds(1)
-    package private(set) var factor = 2.0
-    package private(set) var maximum = Duration.seconds(30)
+    /// The delay after the first failure; 0 tries again at once.
+    /// - Option: initial_delay, delay
+    package var initial = Duration.seconds(1)
+    /// The longest delay.
+    /// - Option: max_delay, delay
+    package var maximum = Duration.seconds(30)
+    /// By how much each delay is longer than the one before, 1 to 1,000.
+    /// - Option: factor, real 1...1000
+    package var factor = 2.0
+    /// How delays are spread, so that the clients of a server that restarted do not all come back
+    /// at once: not at all; "equal" waits half the delay and a random part of the other half;
+    /// "full" a random part of it; "decorrelated" from `initial_delay` to three times the previous
+    /// one.
+    /// - Option: jitter, choice rt_jitter RT_JITTER Backoff.Jitter none equal full decorrelated
     package var jitter = Jitter.equal
-    /// Attempts in a row that may fail; 0 is no limit.
+    /// How many attempts in a row may follow a failure.
+    /// - Option: max_attempts, count 0..., unlimited
     package var attemptLimit = 0
-    /// How long a success must last before the count begins anew.
+    /// How long a connection must last before attempts are counted anew.
+    /// - Option: stable_time, delay
     package var stableTime = Duration.seconds(10)
     /// No delay is shorter than the initial one, whose own is spread above it by up to a fifth;
     /// those that grow begin with at least 250 ms (docs/eventsource.md, C9). There is no jitter.
@@ -30,7 +43,6 @@ package struct BackoffConfiguration: Sendable, Equatable {
 
     package init() {}
 
-    /// With delays as options have them, which may be longer than a backoff's own.
     package init(
         initial: Duration = .seconds(1), maximum: Duration, isAboveInitial: Bool = false
     ) {
@@ -45,35 +57,6 @@ package struct BackoffConfiguration: Sendable, Equatable {
         copy.initial = initial
         copy.maximum = max(maximum, initial)
         return copy
-    }
-
-    package mutating func setInitial(_ delay: Duration) throws(RealtimeError) {
-        initial = try BackoffConfiguration.checked(delay, "the initial delay")
-    }
-
-    package mutating func setMaximum(_ delay: Duration) throws(RealtimeError) {
-        maximum = try BackoffConfiguration.checked(delay, "the maximum delay")
-    }
-
-    package mutating func setFactor(_ factor: Double) throws(RealtimeError) {
-        guard factor >= 1, factor <= 1000 else {
-            throw RealtimeError(
-                .invalidArgument, "the factor of the delays is \(factor), 1 to 1000 is expected")
-        }
-        self.factor = factor
-    }
-
-    /// A year, which keeps every product of delays within a Double's exact range.
-    private static let longest = Duration.seconds(365 * 86_400)
-
-    private static func checked(
-        _ delay: Duration, _ what: String
-    ) throws(RealtimeError) -> Duration {
-        guard delay >= .zero, delay <= longest else {
-            throw RealtimeError(
-                .invalidArgument, "\(what) is \(delay.readable), 0 to a year is expected")
-        }
-        return delay
     }
 }
 

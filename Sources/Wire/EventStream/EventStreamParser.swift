@@ -5,16 +5,19 @@ import CShims
 /// byte once, and keeps none that no event needs.
 package struct EventStreamParser: ~Copyable {
     /// The most it keeps of what a server sends; 0 is no limit.
+    /// - Object: eventstream_parser, EventStreamParser.Limits, before the first bytes
     package struct Limits: Sendable {
         /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
-        /// fields, do not count. A longer one ends the event source with RT_ERROR_TOO_LARGE.
+        /// fields, do not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more is
+        /// read.
         /// - Option: max_line_bytes, bytes, once, python max_line_size
         package var line = 64 << 20
-        /// The most data of one event. More ends the event source with RT_ERROR_TOO_LARGE.
+        /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is
+        /// read.
         /// - Option: max_event_bytes, bytes, once, python max_event_size
         package var data = 64 << 20
-        /// The longest id, and the longest type, of an event. A longer one ends the event source
-        /// with RT_ERROR_TOO_LARGE.
+        /// The longest id, and the longest type, of an event. A longer one is an
+        /// RT_ERROR_TOO_LARGE, after which nothing more is read.
         /// - Option: max_name_bytes, bytes, once, python max_name_size
         package var name = 64 << 10
 

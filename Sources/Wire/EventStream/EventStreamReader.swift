@@ -9,7 +9,7 @@ package final class EventStreamReader {
 
     private var handlers = Handlers()
 
-    private var limits = EventStreamParser.Limits()
+    package private(set) var limits = EventStreamParser.Limits()
     private var initialID: [UInt8] = []
     private var parser = EventStreamParser()
     /// Bytes came since it was made or reset.
@@ -33,11 +33,9 @@ package final class EventStreamReader {
     package var reconnectionTime: Int64? { parser.reconnectionTime }
 
     /// Changes limits, before the stream begins.
-    package func setLimits(
-        _ change: (inout EventStreamParser.Limits) throws(RealtimeError) -> Void
-    ) throws(RealtimeError) {
+    package func setLimits(_ limits: EventStreamParser.Limits) throws(RealtimeError) {
         try checkNotBegun()
-        try change(&limits)
+        self.limits = limits
         begin()
     }
 

@@ -8,7 +8,7 @@ enum OptionFiles {
         let objects = try OptionSource(files: sources(under: root)).objects()
         var files: [Output.File] = []
         for object in objects {
-            let stem = object.configuration.replacing("Configuration", with: "Options")
+            let stem = try chapter(of: object, under: root)
             files.append(
                 Output.File(
                     path: "Sources/RealtimeABI/\(stem)+Plain.swift",
@@ -42,6 +42,19 @@ enum OptionFiles {
             }
         }
         return found.sorted { $0.path < $1.path }
+    }
+
+    /// The file of RealtimeABI whose chapter the setters belong to, without its extension.
+    private static func chapter(of object: OptionObject, under root: URL) throws -> String {
+        let parts = object.swiftType.components(separatedBy: ".")
+        let first = parts.first ?? ""
+        if ["Options", "Configuration"].contains(parts.last) { return "\(first)Options" }
+        let folder = root.appendingPathComponent("Sources/RealtimeABI")
+        for name in [parts.joined(), first]
+        where FileManager.default.fileExists(atPath: folder.path + "/\(name).swift") {
+            return name
+        }
+        throw Failure.message("no file of RealtimeABI is about \(object.swiftType)")
     }
 
     /// The file of Realtime with a region for the object's options, with the region printed anew.

@@ -14,17 +14,18 @@ enum OptionPagePrinter {
         for object in objects {
             lines += [
                 "",
-                "## \(object.swiftType.components(separatedBy: ".").first ?? object.chapter)",
+                "## \(object.title)",
                 "",
                 "| C: `rt_\(object.chapter)_set_…` | Swift | Python | default | |",
                 "|---|---|---|---|---|",
             ]
             for option in object.options {
+                let swift = option.swiftName.map { "`\($0)`" } ?? ""
                 let python = option.pythonName.map { "`\($0)`" } ?? ""
-                let initial = initial(option)
+                let initial = object.isOverride ? "the client's" : initial(option)
                 let prose = OptionWords.prose(option, of: object, in: .c)
                 lines.append(
-                    "| `\(option.cName)` | `\(option.swiftName)` | \(python) | \(initial)"
+                    "| `\(option.cName)` | \(swift) | \(python) | \(initial)"
                         + " | \(prose) |")
             }
         }
@@ -38,6 +39,16 @@ enum OptionPagePrinter {
     }
 
     private static func words(_ option: Option, _ value: OptionDefault) -> String {
-        option.isUnlimitedByZero && value.isZero ? "no limit" : value.plainWords
+        if option.isUnlimitedByZero, value.isZero { return option.zeroWords }
+        if case .choice = option.kind { return "`\(option.words(value))`" }
+        return value.plainWords
+    }
+}
+
+extension OptionObject {
+    /// Without "Options", which each page of them has in its title.
+    fileprivate var title: String {
+        let parts = swiftType.components(separatedBy: ".")
+        return parts.filter { $0 != "Options" && $0 != "Configuration" }.joined(separator: " ")
     }
 }

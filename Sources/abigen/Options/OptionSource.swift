@@ -13,14 +13,16 @@ struct Option: Equatable {
     var since = "0.1"
     /// What C calls the parameter of the setter.
     var parameter: String?
-    var swiftName: String
+    /// nil for one that Swift has elsewhere.
+    var swiftName: String?
     /// nil for one that Python has elsewhere.
     var pythonName: String?
     var pythonInitial: OptionDefault
     /// Taken once, at the start: callbacks cannot change it.
     var isOnce = false
-    /// 0 is no limit.
+    /// 0 is no limit, or what `zeroWords` say.
     var isUnlimitedByZero = false
+    var zeroWords = "no limit"
 }
 
 /// An object with options: a configuration of Session's, and what each language makes of it.
@@ -31,9 +33,20 @@ struct OptionObject {
     /// Swift's struct of options: `LongPoll.Options`.
     var swiftType: String
     var file: String
-    /// "start", as C's documentation says when options are set; nil for at any time.
+    /// "start", as C's documentation says when options are set.
     var isSetBefore: String?
+    /// It is made once for any number of other objects, and never in use: options are set at any
+    /// time. Swift and Python have a value with a property for each.
+    var isValue = false
+    /// What is not set is as in another object: in Swift it is nil.
+    var isOverride = false
     var options: [Option]
+
+    /// As the names of functions have it.
+    var camelCased: String { chapter.camelCased }
+    var isSetAtAnyTime: Bool { isValue || isOverride }
+    /// What C calls the object where it is set.
+    var parameter: String { chapter.components(separatedBy: "_").last ?? chapter }
 }
 
 /// Reads options from annotated stored properties:
@@ -50,7 +63,19 @@ struct OptionSource {
         var property: String
         var type: String
         var only: [String]?
-        var initial: [String: OptionDefault]
+        var initial: [String: OptionDefault] = [:]
+        var renamed: [String: String] = [:]
+        var notInSwift = Exceptions()
+        var notInPython = Exceptions()
+    }
+
+    /// Options that a language has elsewhere; all if no names are given.
+    struct Exceptions {
+        var names: [String]?
+
+        func contains(_ name: String) -> Bool {
+            names.map { $0.isEmpty || $0.contains(name) } ?? false
+        }
     }
 
     enum Entry {
@@ -80,19 +105,23 @@ struct OptionSource {
     func objects() throws -> [OptionObject] {
         try types.compactMap { name, found -> OptionObject? in
             guard let words = found.object else { return nil }
-            guard words.count == 2 || words.count == 3 else {
-                throw refusal(
-                    found.place, "'- Object:' has a chapter, a Swift type, and maybe 'before …'")
+            guard words.count >= 2 else {
+                throw refusal(found.place, "'- Object:' has a chapter and a Swift type")
             }
-            let options = try options(of: name, at: found.place)
+            var object = OptionObject(
+                chapter: words[0], configuration: name, swiftType: words[1], file: found.place.file,
+                options: try options(of: name, at: found.place))
+            for word in words.dropFirst(2) {
+                do { try object.read(word) } catch let error as Unreadable {
+                    throw refusal(found.place, error.message)
+                }
+            }
+            let options = object.options
             if let twice = Dictionary(grouping: options, by: \.name).first(where: { $1.count > 1 })
             {
                 throw refusal(found.place, "there are two options '\(twice.key)'")
             }
-            return OptionObject(
-                chapter: words[0], configuration: name, swiftType: words[1], file: found.place.file,
-                isSetBefore: words.count == 3 ? String(words[2].dropFirst("before ".count)) : nil,
-                options: options)
+            return object
         }.sorted { $0.chapter < $1.chapter }
     }
 
@@ -105,7 +134,9 @@ struct OptionSource {
             case .option(let option): return [option]
             case .group(let group):
                 let options = try options(of: group.type, at: group.place)
-                let named = (group.only ?? []) + group.initial.keys
+                let named =
+                    (group.only ?? []) + group.initial.keys + group.renamed.keys
+                    + (group.notInSwift.names ?? []) + (group.notInPython.names ?? [])
                 for name in named where !options.contains(where: { $0.name == name }) {
                     throw refusal(group.place, "\(group.type) has no option '\(name)'")
                 }
@@ -117,6 +148,9 @@ struct OptionSource {
                         if option.pythonInitial == option.initial { option.pythonInitial = initial }
                         option.initial = initial
                     }
+                    if group.notInSwift.contains(option.name) { option.swiftName = nil }
+                    if group.notInPython.contains(option.name) { option.pythonName = nil }
+                    option.name = group.renamed[option.name] ?? option.name
                     return option
                 }
             }
@@ -192,16 +226,17 @@ struct OptionSource {
 
     private func group(_ property: String, _ words: [String], _ place: Place) throws -> Group {
         var group = Group(
-            place: place, property: property, type: words[0], only: nil, initial: [:])
+            place: place, property: property, type: words[0], only: nil)
         for word in words.dropFirst() {
-            if word.hasPrefix("only ") {
-                group.only = word.split(separator: " ").dropFirst().map { String($0) }
-            } else {
-                let parts = word.components(separatedBy: " = ")
-                guard parts.count == 2 else {
-                    throw Unreadable("'\(word)' is neither 'only …' nor 'option = default'")
-                }
-                group.initial[parts[0]] = try OptionDefault(parts[1])
+            let parts = word.split(separator: " ").map { String($0) }
+            switch (parts.first, parts.dropFirst().first) {
+            case ("only", _): group.only = Array(parts.dropFirst())
+            case ("swift", "elsewhere"): group.notInSwift.names = Array(parts.dropFirst(2))
+            case ("python", "elsewhere"): group.notInPython.names = Array(parts.dropFirst(2))
+            case (let name?, "as") where parts.count == 3: group.renamed[name] = parts[2]
+            case (let name?, "=") where parts.count == 3:
+                group.initial[name] = try OptionDefault(parts[2])
+            default: throw Unreadable("'\(word)' is no word for a group of options")
             }
         }
         return group
@@ -220,16 +255,25 @@ struct OptionSource {
             name: words[0], kind: try OptionKind(words[1].components(separatedBy: " ")),
             path: property, prose: prose.trimmingCharacters(in: .whitespaces), initial: initial,
             swiftName: words[0].camelCased, pythonName: words[0], pythonInitial: initial)
-        if case .bytes(nil) = option.kind { option.isUnlimitedByZero = true }
-        if option.kind == .limit { option.isUnlimitedByZero = true }
+        switch option.kind {
+        case .bytes(nil, _), .limit: option.isUnlimitedByZero = true
+        case .choice(let choice):
+            guard case .named(let name) = initial, choice.find(name) != nil else {
+                throw Unreadable("the default '\(source)' is none of the choices")
+            }
+        default: break
+        }
         for word in words.dropFirst(2) {
             let parts = word.split(separator: " ", maxSplits: 1).map { String($0) }
             switch (parts.first, parts.count) {
             case ("once", 1): option.isOnce = true
             case ("unlimited", 1): option.isUnlimitedByZero = true
+            case ("zero", 2):
+                option.isUnlimitedByZero = true
+                option.zeroWords = parts[1]
             case ("since", 2): option.since = parts[1]
             case ("parameter", 2): option.parameter = parts[1]
-            case ("swift", 2): option.swiftName = parts[1]
+            case ("swift", 2): option.swiftName = parts[1] == "elsewhere" ? nil : parts[1]
             case ("python", 2) where parts[1].contains(" = "):
                 let pair = parts[1].components(separatedBy: " = ")
                 option.pythonName = pair[0]
@@ -239,6 +283,24 @@ struct OptionSource {
             }
         }
         return option
+    }
+}
+
+extension OptionObject {
+    /// A word of `- Object:`, after the chapter and the Swift type.
+    fileprivate mutating func read(_ word: String) throws {
+        let parts = word.split(separator: " ").map { String($0) }
+        switch (parts.first, parts.count) {
+        case ("before", 2...): isSetBefore = parts.dropFirst().joined(separator: " ")
+        case ("value", 1): isValue = true
+        case ("override", 1): isOverride = true
+        case ("python", 3...) where parts[1] == "elsewhere":
+            for index in options.indices where parts.contains(options[index].name) {
+                options[index].pythonName = nil
+            }
+        case ("without", 2...): options.removeAll { parts.dropFirst().contains($0.name) }
+        default: throw Unreadable("'\(word)' is no word for an object")
+        }
     }
 }
 

@@ -5,25 +5,42 @@ enum OptionKind: Equatable {
     case flag
     /// A whole number within a range; without an upper end, up to that of the C type.
     case count(least: Int, most: Int?)
+    /// A number that need not be whole.
+    case real(least: Int, most: Int)
     /// A size in bytes. Without a least size, 0 is no limit.
-    case bytes(least: Int?)
+    case bytes(least: Int?, most: Int?)
     /// A time; 0 is one, too.
     case delay
-    /// A time after which something ends; 0 is no limit.
-    case limit
+    /// A time after which something ends; 0 is no limit. At most this many milliseconds.
+    case limit(most: Int?)
     /// A text; an empty one is none.
     case text
+    /// The path of a file, of at most this many bytes.
+    case path(most: Int?)
+    /// One of several values that have names.
+    case choice(OptionChoice)
 
     init(_ words: [String]) throws {
         switch (words.first, words.count) {
         case ("flag", 1): self = .flag
         case ("delay", 1): self = .delay
-        case ("limit", 1): self = .limit
+        case ("limit", 1): self = .limit(most: nil)
+        case ("limit", 2):
+            guard let range = OptionKind.range(words[1]), range.least == 0 else { fallthrough }
+            self = .limit(most: range.most)
         case ("text", 1): self = .text
-        case ("bytes", 1): self = .bytes(least: nil)
+        case ("path", 1): self = .path(most: nil)
+        case ("path", 2):
+            guard let range = OptionKind.range(words[1]), range.least == 0 else { fallthrough }
+            self = .path(most: range.most)
+        case ("choice", 4...): self = .choice(OptionChoice(words))
+        case ("real", 2):
+            guard let range = OptionKind.range(words[1]), let most = range.most else { fallthrough }
+            self = .real(least: range.least, most: most)
+        case ("bytes", 1): self = .bytes(least: nil, most: nil)
         case ("bytes", 2):
-            guard let range = OptionKind.range(words[1]), range.most == nil else { fallthrough }
-            self = .bytes(least: range.least)
+            guard let range = OptionKind.range(words[1]) else { fallthrough }
+            self = .bytes(least: range.least, most: range.most)
         case ("count", 2):
             guard let range = OptionKind.range(words[1]) else { fallthrough }
             self = .count(least: range.least, most: range.most)
@@ -40,14 +57,56 @@ enum OptionKind: Equatable {
         return (least, most)
     }
 
-    var isTime: Bool { self == .delay || self == .limit }
+    var isTime: Bool {
+        switch self {
+        case .delay, .limit: true
+        default: false
+        }
+    }
+}
+
+/// The values of an option that has names for them: `choice C_TYPE C_PREFIX SWIFT_TYPE CASE…`,
+/// where Python has a case as a text, or as `CASE=VALUE` says.
+struct OptionChoice: Equatable {
+    struct Case: Equatable {
+        var swift: String
+        var constant: String
+        var python: String
+    }
+
+    var cType: String
+    var prefix: String
+    var swiftType: String
+    var cases: [Case]
+
+    init(_ words: [String]) {
+        (cType, prefix, swiftType) = (words[1], words[2], words[3])
+        cases = words.dropFirst(4).map { word in
+            let parts = word.components(separatedBy: "=")
+            let snake = parts[0].replacing(/[A-Z]/) { "_\($0.output.lowercased())" }
+            return Case(
+                swift: parts[0], constant: snake.uppercased(),
+                python: parts.count == 2 ? parts[1] : "\"\(snake)\"")
+        }
+    }
+
+    func find(_ name: String) -> Case? { cases.first { $0.swift == name } }
+
+    /// "RT_TLS_V1_2 or RT_TLS_V1_3"
+    var constants: String {
+        let names = cases.map { "\(prefix)_\($0.constant)" }
+        return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+    }
 }
 
 /// The default of an option, as its source says it.
 enum OptionDefault: Equatable {
     case flag(Bool)
     case number(Int)
+    case real(Double)
     case milliseconds(Int)
+    /// A case of an enum.
+    case named(String)
     case none
 
     /// - Parameter source: a literal of Swift's, a shift of one, or a `Duration`.
@@ -69,6 +128,10 @@ enum OptionDefault: Equatable {
             let value = Int(match.2)
         {
             self = .milliseconds(match.1 == nil ? value * 1000 : value)
+        } else if let number = Double(text) {
+            self = .real(number)
+        } else if let match = source.wholeMatch(of: /(?:\w+\.)+(\w+)/) {
+            self = .named(String(match.1))
         } else {
             throw Unreadable("the default '\(source)' is none that abigen reads")
         }
@@ -81,7 +144,9 @@ extension OptionDefault {
         switch self {
         case .flag(let flag): "\(flag)"
         case .number(let number): OptionDefault.size(number)
+        case .real(let number): OptionDefault.plain(number)
         case .milliseconds(let time): OptionDefault.grouped(time)
+        case .named(let name): name
         case .none: "none"
         }
     }
@@ -98,6 +163,8 @@ extension OptionDefault {
         switch self {
         case .flag(let flag): "\(flag)"
         case .number(let number): OptionDefault.shifted(number, " << ")
+        case .real(let number): "\(number)"
+        case .named(let name): name
         case .milliseconds(0): ".zero"
         case .milliseconds(let time) where time % 1000 == 0: ".seconds(\(time / 1000))"
         case .milliseconds(let time): ".milliseconds(\(time))"
@@ -112,6 +179,8 @@ extension OptionDefault {
         case .number(let number) where number >= 1024 && number & (number - 1) == 0:
             "2**\(number.trailingZeroBitCount)"
         case .number(let number): "\(number)"
+        case .real(let number): OptionDefault.plain(number)
+        case .named(let name): name
         case .milliseconds(let time) where time % 1000 == 0: "\(time / 1000)"
         case .milliseconds(let time): "\(Double(time) / 1000)"
         case .none: "None"
@@ -131,6 +200,10 @@ extension OptionDefault {
         if number >= 1 << 20, number % (1 << 20) == 0 { return "\(number >> 20) MiB" }
         if number >= 1 << 10, number % (1 << 10) == 0 { return "\(number >> 10) KiB" }
         return grouped(number)
+    }
+
+    private static func plain(_ number: Double) -> String {
+        number == number.rounded() ? "\(Int(number))" : "\(number)"
     }
 
     static func grouped(_ number: Int) -> String {

@@ -19,41 +19,46 @@ enum OptionWords {
             }
             return switch language {
             case .c: "`\(other.cName)`"
-            case .swift: "`\(other.swiftName)`"
+            case .swift: "`\(other.swiftName ?? other.name.camelCased)`"
             case .python: "``\(other.pythonName ?? name)``"
             }
         }
     }
 
     /// "Default 15,000; 0 is no limit."
-    static func initial(_ option: Option, in language: Language) -> String {
+    static func initial(
+        _ option: Option, in language: Language, isOverride: Bool = false
+    ) -> String {
         let none =
             switch language {
             case .c: "0"
-            case .swift: option.kind == .limit ? "nil" : "0"
+            case .swift: isOverride ? (option.kind.isTime ? "`.zero`" : "0") : option.swiftZero
             case .python: "None"
             }
+        let zero = option.zeroWords
         switch language {
+        case .c where isOverride: return option.isUnlimitedByZero ? "\(none) is \(zero)." : ""
         case .c:
+            let words = option.words(option.initial)
             if option.isUnlimitedByZero {
-                if option.initial.isZero { return "Default 0: no limit." }
-                return "Default \(option.initial.words); \(none) is no limit."
+                if option.initial.isZero { return "Default 0: \(zero)." }
+                return "Default \(words); \(none) is \(zero)."
             }
-            return "Default \(option.initial.words)."
+            return "Default \(words)."
         case .swift:
-            return option.isUnlimitedByZero ? "\(none) is no limit." : ""
+            return option.isUnlimitedByZero ? "\(none) is \(zero)." : ""
         case .python:
-            let words = option.pythonInitial
+            let words = option.pythonWords
             if option.isUnlimitedByZero {
-                if words.isZero { return "Default None: no limit." }
-                return "Default \(words.pythonWords); None is no limit."
+                if option.pythonInitial.isZero { return "Default None: \(zero)." }
+                return "Default \(words); None is \(zero)."
             }
-            return "Default \(words.pythonWords)."
+            return "Default \(words)."
         }
     }
 
     /// What a setter refuses, as C documents it.
-    static func refusals(_ option: Option) -> String {
+    static func refusals(_ option: Option, of object: OptionObject) -> String {
         let what: String? =
             switch option.kind {
             case .flag: nil
@@ -61,29 +66,56 @@ enum OptionWords {
             case .count(let least, nil): "below \(OptionDefault.grouped(least))"
             case .count(let least, let most?):
                 "outside \(least) to \(OptionDefault.grouped(most))"
-            case .bytes(0): "above SIZE_MAX / 2"
-            case .bytes(let least?): "below \(OptionDefault.grouped(least))"
-            case .bytes(nil): "above SIZE_MAX / 2"
+            case .real(let least, let most):
+                "outside \(least) to \(OptionDefault.grouped(most))"
+            case .bytes(_, let most?): "above \(OptionDefault.grouped(most))"
+            case .bytes(let least?, nil) where least > 0: "below \(OptionDefault.grouped(least))"
+            case .bytes: "above SIZE_MAX / 2"
+            case .limit(let most?): "when negative or above \(OptionDefault.grouped(most))"
             case .delay, .limit: "when negative"
             case .text: nil
+            case .path(let most?): "for \"\", and above \(most) bytes"
+            case .path: "for \"\""
+            case .choice: "for one that is not listed"
             }
-        let refused = what.map { " RT_ERROR_INVALID_ARGUMENT \($0);" } ?? ""
-        let encoding = option.kind == .text ? " RT_ERROR_INVALID_UTF8;" : ""
-        return "RT_OK;\(refused)\(encoding) RT_ERROR_STATE."
-    }
-}
-
-extension OptionDefault {
-    /// As Python's documentation says it: times are seconds.
-    var pythonWords: String {
-        switch self {
-        case .flag, .milliseconds, .none: python
-        case .number: words
+        var results = ["RT_OK"]
+        if let what { results.append("RT_ERROR_INVALID_ARGUMENT \(what)") }
+        if option.kind == .text { results.append("RT_ERROR_INVALID_UTF8") }
+        if object.isSetAtAnyTime {
+            if what == nil { results.append("RT_ERROR_INVALID_ARGUMENT for NULL") }
+        } else {
+            results.append("RT_ERROR_STATE")
         }
+        return results.joined(separator: "; ") + "."
     }
 }
 
 extension Option {
+    /// A default as C's documentation says it.
+    func words(_ initial: OptionDefault) -> String {
+        guard case .choice(let choice) = kind, case .named(let name) = initial else {
+            return initial.words
+        }
+        return "\(choice.prefix)_\(choice.find(name)?.constant ?? name)"
+    }
+
+    /// As Python's documentation says it: times are seconds.
+    var pythonWords: String {
+        if case .number = pythonInitial { return pythonInitial.words }
+        return python(pythonInitial)
+    }
+
+    /// As an expression of Python's.
+    func python(_ initial: OptionDefault) -> String {
+        guard case .choice(let choice) = kind, case .named(let name) = initial else {
+            return initial.python
+        }
+        return choice.find(name)?.python ?? name
+    }
+
+    /// What stands for no limit in Swift.
+    var swiftZero: String { kind.isTime ? "nil" : "0" }
+
     /// With the unit of a time; sizes have it in their names.
     var cName: String { kind.isTime ? "\(name)_ms" : name }
 
@@ -93,9 +125,12 @@ extension Option {
             switch kind {
             case .flag: ("enabled", "Bool")
             case .count: ("count", "UInt32")
+            case .real: (name, "Double")
             case .bytes: ("bytes", "Int")
             case .delay, .limit: ("time_ms", "Int64")
             case .text: ("text", "UnsafePointer<CChar>?")
+            case .path: (name, "UnsafePointer<CChar>?")
+            case .choice(let choice): (name, choice.cType)
             }
         return (parameter ?? name, type)
     }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Prints the options of all objects for Python: the keywords of each as a type, and a table that
 /// says how each is checked, set and documented.
 enum PythonOptionsPrinter {
@@ -9,23 +11,46 @@ enum PythonOptionsPrinter {
             "",
             "from __future__ import annotations",
             "",
-            "from typing import TypedDict",
+            "from dataclasses import dataclass",
+            "from typing import Literal, TypedDict",
             "",
-            "from .option_kinds import Bytes, Count, Delay, Flag, Limit, Table, Text",
+            "from .abi import \(choices(objects).joined(separator: ", "))",
+            "from .option_kinds import \(kinds(objects).joined(separator: ", "))",
+            "from .values import StrPath",
         ]
         for object in objects { lines += table(object) }
         return lines.joined(separator: "\n") + "\n"
     }
 
+    private static func kinds(_ objects: [OptionObject]) -> [String] {
+        let options = objects.flatMap(\.options).filter { $0.pythonName != nil }
+        return Set(options.map(kind)).union(["Table"]).sorted()
+    }
+
+    /// The types of C that choices have.
+    private static func choices(_ objects: [OptionObject]) -> [String] {
+        let found = objects.flatMap(\.options).compactMap { option -> String? in
+            guard option.pythonName != nil, case .choice(let choice) = option.kind else {
+                return nil
+            }
+            return choice.cType
+        }
+        return Set(found).sorted()
+    }
+
     private static func table(_ object: OptionObject) -> [String] {
         let options = object.options.filter { $0.pythonName != nil }
-        var lines = [
-            "", "",
-            "class \(className(object))(TypedDict, total=False):",
-            "    \"\"\"Those of ``rt_\(object.chapter)_set_*``.\"\"\"",
-            "",
-        ]
-        for option in options { lines.append("    \(option.pythonName ?? ""): \(type(option))") }
+        var lines = ["", ""]
+        if object.isValue {
+            lines += ["@dataclass(frozen=True)", "class \(className(object)):"]
+        } else {
+            lines.append("class \(className(object))(TypedDict, total=False):")
+        }
+        lines += ["    \"\"\"Those of ``rt_\(object.chapter)_set_*``.\"\"\"", ""]
+        for option in options {
+            let initial = object.isValue ? " = \(initial(option))" : ""
+            lines.append("    \(option.pythonName ?? ""): \(type(option))\(initial)")
+        }
         let table = "\(object.chapter.uppercased())_OPTIONS"
         lines += ["", "", "\(table) = Table(", "    \"\(object.chapter)\","]
         for option in options { lines += row(option, object) }
@@ -33,8 +58,14 @@ enum PythonOptionsPrinter {
     }
 
     private static func className(_ object: OptionObject) -> String {
-        let name = object.configuration.replacing("Configuration", with: "")
-        return "\(name)Keywords"
+        let words = object.swiftType.components(separatedBy: ".")
+        let name = words.filter { $0 != "Options" && $0 != "Configuration" && $0 != "Limits" }
+        return name.joined() + (object.isValue ? "Options" : "Keywords")
+    }
+
+    private static func initial(_ option: Option) -> String {
+        let isNone = option.isUnlimitedByZero && option.pythonInitial.isZero
+        return isNone ? "None" : option.python(option.pythonInitial)
     }
 
     private static func type(_ option: Option) -> String {
@@ -43,49 +74,74 @@ enum PythonOptionsPrinter {
             case .flag: "bool"
             case .count, .bytes: "int"
             case .delay, .limit: "float"
+            case .real: "float"
             case .text: "str"
+            case .path: "StrPath"
+            case .choice(let choice):
+                "Literal[\(choice.cases.map(\.python).joined(separator: ", "))]"
             }
-        let isOptional = option.isUnlimitedByZero || option.kind == .text
+        let isOptional = option.isUnlimitedByZero || option.pythonInitial == .none
         return isOptional ? "\(plain) | None" : plain
     }
 
-    private static func row(_ option: Option, _ object: OptionObject) -> [String] {
-        let isNone = option.isUnlimitedByZero && option.pythonInitial.isZero
-        let initial = isNone ? "None" : option.pythonInitial.python
-        let name = option.pythonName ?? ""
-        var arguments = ["\"\(name)\"", "\"\(option.cName)\"", initial]
-        var kind: String
+    private static func kind(_ option: Option) -> String {
         switch option.kind {
-        case .flag: kind = "Flag"
-        case .delay: kind = "Delay"
-        case .limit: kind = "Limit"
-        case .text: kind = "Text"
-        case .bytes(let least):
-            kind = "Bytes"
-            if let least { arguments.append("least=\(least)") }
+        case .flag: "Flag"
+        case .count: "Count"
+        case .real: "Real"
+        case .bytes: "Bytes"
+        case .delay: "Delay"
+        case .limit: "Limit"
+        case .text: "Text"
+        case .path: "Path"
+        case .choice: "Choice"
+        }
+    }
+
+    private static func row(_ option: Option, _ object: OptionObject) -> [String] {
+        let kind = kind(option)
+        let name = option.pythonName ?? ""
+        var arguments = ["\"\(name)\"", "\"\(option.cName)\"", initial(option)]
+        switch option.kind {
+        case .flag, .delay, .text, .path, .real, .limit: break
+        case .choice(let choice):
+            let values = choice.cases.map { "\($0.python): \(choice.cType).\($0.constant)" }
+            arguments.append("values={")
+            arguments += values.map { "    \($0)" } + ["}"]
+        case .bytes(let least, let most):
+            if let least, !option.isUnlimitedByZero { arguments.append("least=\(least)") }
+            if let most { arguments.append("most=\(most)") }
         case .count(let least, let most):
-            kind = "Count"
             if !option.isUnlimitedByZero { arguments.append("least=\(least)") }
             if let most { arguments.append("most=\(most)") }
         }
         if option.pythonInitial != option.initial { arguments.append("differs=True") }
         let text = [
             OptionWords.prose(option, of: object, in: .python),
-            OptionWords.initial(option, in: .python),
+            object.isOverride ? "Default: the client's." : OptionWords.initial(option, in: .python),
         ].joined(separator: " ")
-        // Quotes within are escaped, and a line ends behind a space.
-        let words = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        // A line ends behind a space.
+        let words = text.replacing("\\", with: "\\\\")
         let doc = Wrap.lines(words, indent: "", width: width - 15)
-        var lines = ["    \(kind)("] + arguments.map { "        \($0)," } + ["        doc=("]
+        var lines = ["    \(kind)("]
+        lines += arguments.map { "        \($0)\($0.hasSuffix("{") ? "" : ",")" }
+        lines.append("        doc=(")
         for (index, line) in doc.enumerated() {
             let space = index == doc.count - 1 ? "" : " "
-            lines.append("            \"\(line)\(space)\"")
+            lines.append("            \(quoted(line + space))")
         }
         if doc.count == 1 {
             lines.removeLast(2)
-            lines.append("        doc=\"\(doc[0])\",")
+            lines.append("        doc=\(quoted(doc[0])),")
             return lines + ["    ),"]
         }
         return lines + ["        ),", "    ),"]
+    }
+
+    /// In the quotes that need no escapes.
+    private static func quoted(_ text: String) -> String {
+        if !text.contains("\"") { return "\"\(text)\"" }
+        if !text.contains("'") { return "'\(text)'" }
+        return "\"\(text.replacing("\"", with: "\\\""))\""
     }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Prints C's setters of an object's options, as functions of RealtimeABI.
 enum SetterPrinter {
     static func print(_ object: OptionObject) -> String {
@@ -14,36 +16,54 @@ enum SetterPrinter {
     private static func setter(_ option: Option, _ object: OptionObject) -> [String] {
         let function = "rt_\(object.chapter)_set_\(option.cName)"
         let (parameter, type) = option.cParameter
-        let handle = object.chapter
+        let handle = object.parameter
         let when =
             object.isSetBefore.map { before in
                 option.isOnce ? "Before \(before) alone. " : "Before \(before). "
             } ?? ""
         let text = [
-            OptionWords.prose(option, of: object, in: .c), OptionWords.initial(option, in: .c),
+            OptionWords.prose(option, of: object, in: .c),
+            OptionWords.initial(option, in: .c, isOverride: object.isOverride),
             "\(when)Since \(option.since).",
         ].filter { !$0.isEmpty }.joined(separator: " ")
         var lines = Wrap.lines("/// \(text)", indent: "", hanging: "/// ", width: Wrap.width)
+        if case .path = option.kind {
+            lines.append("/// - Parameter \(parameter): NULL for none.")
+        }
         if option.kind == .text {
             lines.append("/// - Parameter \(parameter): NULL or \"\" for none.")
         }
         lines += Wrap.lines(
-            "/// - Returns: \(OptionWords.refusals(option))", indent: "", hanging: "///   ",
-            width: Wrap.width)
+            "/// - Returns: \(OptionWords.refusals(option, of: object))", indent: "",
+            hanging: "///   ", width: Wrap.width)
         lines += [
             "@_cdecl(\"\(function)\")",
             "public func \(function)(",
-            "    _ \(handle): rt_\(handle)?, _ \(parameter): \(type)",
+            "    _ \(handle): rt_\(object.chapter)?, _ \(parameter): \(type)",
             ") -> rt_status {",
         ]
-        let call = "\(handle)Options\(option.isOnce ? "Once" : "")(\(handle))"
+        let call = "\(object.camelCased)Options\(option.isOnce ? "Once" : "")(\(handle))"
         let body = "$0.\(option.path) = \(value(option, parameter))"
         if "    \(call) { \(body) }".count <= Wrap.width {
             lines.append("    \(call) { \(body) }")
         } else {
-            lines += ["    \(call) {", "        \(body)", "    }"]
+            lines += ["    \(call) {"] + wrapped(body) + ["    }"]
         }
         return lines + ["}"]
+    }
+
+    /// A long list of choices has a line of its own.
+    private static func wrapped(_ body: String) -> [String] {
+        let line = "        \(body)"
+        guard line.count > Wrap.width, let list = line.range(of: ", \"RT_"),
+            let arguments = line.range(of: "named(")
+        else { return [line] }
+        let rest = line.index(list.lowerBound, offsetBy: 2)
+        return [
+            String(line[..<arguments.upperBound]),
+            "            " + line[arguments.upperBound..<rest].trimmingCharacters(in: .whitespaces),
+            "            " + line[rest...],
+        ]
     }
 
     /// The checked argument.
@@ -54,10 +74,16 @@ enum SetterPrinter {
         case .count(0, nil): "Int(\(parameter))"
         case .count(let least, let most):
             "try number(\(argument), in: \(least)...\(most.map { "\($0)" } ?? ""))"
-        case .bytes(nil), .bytes(0): "try size(\(argument))"
-        case .bytes(let least?): "try size(\(argument), atLeast: \(least))"
+        case .real(let least, let most): "try real(\(argument), in: \(least)...\(most))"
+        case .bytes(let least, let most?): "try number(\(argument), in: \(least ?? 0)...\(most))"
+        case .bytes(let least?, nil) where least > 0: "try size(\(argument), atLeast: \(least))"
+        case .bytes: "try size(\(argument))"
+        case .limit(let most?): "try milliseconds(\(argument), atMost: \(most))"
         case .delay, .limit: "try milliseconds(\(argument))"
         case .text: "try textOrNone(\(argument))"
+        case .path(let most?): "try filePath(\(argument), atMost: \(most))"
+        case .path: "try filePath(\(argument))"
+        case .choice(let choice): "try named(\(argument), \"\(choice.constants)\")"
         }
     }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Prints the options of an object for Swift: stored properties, in a region of a struct whose rest
 /// is written by hand, and the function that checks and copies them.
 enum SwiftOptionsPrinter {
@@ -9,26 +11,39 @@ enum SwiftOptionsPrinter {
 
     static func properties(_ object: OptionObject, indent: String) -> [String] {
         object.options.flatMap { option -> [String] in
+            guard let name = option.swiftName else { return [] }
             let text = [
                 OptionWords.prose(option, of: object, in: .swift),
-                OptionWords.initial(option, in: .swift),
+                OptionWords.initial(option, in: .swift, isOverride: object.isOverride),
             ].filter { !$0.isEmpty }.joined(separator: " ")
             let comment = Wrap.lines(
                 "/// \(text)", indent: indent, hanging: "/// ", width: Wrap.width)
-            return comment + ["\(indent)public var \(declaration(option))"]
+            let declaration =
+                object.isOverride ? ": \(type(option))?" : declaration(option)
+            return comment + ["\(indent)public var \(name)\(declaration)"]
         }
     }
 
+    /// What stands after the name.
     private static func declaration(_ option: Option) -> String {
         switch option.kind {
-        case .limit:
-            option.initial.isZero
-                ? "\(option.swiftName): Duration?"
-                : "\(option.swiftName): Duration? = \(option.initial.swift)"
-        case .delay:
-            "\(option.swiftName) = Duration\(option.initial.swift)"
-        case .text: "\(option.swiftName): String?"
-        case .flag, .count, .bytes: "\(option.swiftName) = \(option.initial.swift)"
+        case .limit where option.initial.isZero: ": Duration?"
+        case .limit: ": Duration? = \(option.initial.swift)"
+        case .delay: " = Duration\(option.initial.swift)"
+        case .text, .path: ": String?"
+        case .choice(let choice): " = \(choice.swiftType).\(option.initial.swift)"
+        case .flag, .count, .bytes, .real: " = \(option.initial.swift)"
+        }
+    }
+
+    private static func type(_ option: Option) -> String {
+        switch option.kind {
+        case .flag: "Bool"
+        case .count, .bytes: "Int"
+        case .real: "Double"
+        case .delay, .limit: "Duration"
+        case .text, .path: "String"
+        case .choice(let choice): choice.swiftType
         }
     }
 
@@ -46,25 +61,53 @@ enum SwiftOptionsPrinter {
                 "extension \(object.swiftType) {",
                 "    /// Checks and copies the options that are plain values.",
                 "    func applyPlain(",
-                "        to target: inout \(object.configuration)",
+                "        to target: inout \(qualified(object))",
                 "    ) throws(RealtimeError) {",
             ]
-            for option in object.options { lines += statement(option) }
+            for option in object.options { lines += statement(option, object.isOverride) }
             lines += ["    }", "}"]
         }
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private static func statement(_ option: Option) -> [String] {
-        let name = option.swiftName
+    /// A nested type's outer one may have the name of one in Realtime.
+    private static func qualified(_ object: OptionObject) -> String {
+        guard object.configuration.contains(".") else { return object.configuration }
+        return "\(object.file.components(separatedBy: "/")[1]).\(object.configuration)"
+    }
+
+    private static func statement(_ option: Option, _ isOverride: Bool) -> [String] {
+        guard let name = option.swiftName else { return [] }
+        guard isOverride else { return assignment(option, name) }
+        let inner = assignment(option, name, isOverride: true)
+        if inner.count == 1 {
+            let line = "        if let \(name) { \(inner[0].trimmingCharacters(in: .whitespaces)) }"
+            if line.count <= Wrap.width { return [line] }
+        }
+        return ["        if let \(name) {"] + inner.map { "    \($0)" } + ["        }"]
+    }
+
+    private static func assignment(
+        _ option: Option, _ name: String, isOverride: Bool = false
+    ) -> [String] {
+        if case .choice(let choice) = option.kind {
+            return mapping(choice, name, to: option.path)
+        }
         let call: String? =
             switch option.kind {
-            case .flag, .text: nil
+            case .flag, .text, .choice: nil
+            case .real(let least, let most): "within(\(least)...\(most), \(name), \"\(name)\")"
+            case .path(let most):
+                "path(\(name), \"\(name)\"\(most.map { ", atMost: \($0)" } ?? ""))"
+            case .bytes(let least, let most?):
+                "within(\(least ?? 0)...\(most), \(name), \"\(name)\")"
             case .count(let least, let most?): "within(\(least)...\(most), \(name), \"\(name)\")"
             case .count(let least, nil): "atLeast(\(least), \(name), \"\(name)\")"
-            case .bytes(let least): "atLeast(\(least ?? 0), \(name), \"\(name)\")"
+            case .bytes(let least, nil): "atLeast(\(least ?? 0), \(name), \"\(name)\")"
             case .delay: "delay(\(name), \"\(name)\")"
-            case .limit: "limit(\(name), \"\(name)\")"
+            case .limit where isOverride: "delay(\(name), \"\(name)\")"
+            case .limit(let most):
+                "limit(\(name), \"\(name)\"\(most.map { ", atMost: .milliseconds(\($0))" } ?? ""))"
             }
         let indent = "        "
         let target = "\(indent)target.\(option.path) = "
@@ -75,5 +118,14 @@ enum SwiftOptionsPrinter {
         let line = "\(target)try OptionCheck.\(call)"
         if line.count <= Wrap.width { return [line] }
         return ["\(indent)target.\(option.path) =", "\(indent)    try OptionCheck.\(call)"]
+    }
+
+    /// To the enum of Session, whose cases have the same names.
+    private static func mapping(
+        _ choice: OptionChoice, _ name: String, to path: String
+    ) -> [String] {
+        let cases = choice.cases.map { "            case .\($0.swift): .\($0.swift)" }
+        return ["        target.\(path) =", "            switch \(name) {"] + cases
+            + ["            }"]
     }
 }

@@ -40,7 +40,7 @@ OPTIONS = [
     ({"additional_headers": {"": "x"}}, "RT_ERROR_INVALID_HEADER", "header"),
     ({"additional_headers": {"Sec-WebSocket-Key": "x"}}, "RT_ERROR_INVALID_HEADER", "Key"),
     ({"additional_headers": {"A": "\udc80"}}, "RT_ERROR_INVALID_UTF8", "surrogate"),
-    ({"ca_file": ""}, "RT_ERROR_INVALID_ARGUMENT", "CA file"),
+    ({"ca_file": ""}, "RT_ERROR_INVALID_ARGUMENT", "ca_file"),
     ({"ca_file": "a\0b"}, "RT_ERROR_INVALID_ARGUMENT", "ca_file"),
     ({"open_timeout": 0}, "RT_ERROR_INVALID_ARGUMENT", "open_timeout"),
     ({"open_timeout": -1}, "RT_ERROR_INVALID_ARGUMENT", "open_timeout"),

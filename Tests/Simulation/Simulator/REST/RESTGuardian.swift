@@ -186,7 +186,7 @@ final class RESTGuardian {
         world.require(!record.isRunning, "\(id) starts twice")
         let isOwnPlace = record.next == .replay || record.starts > 0 && record.next == .again
         world.require(record.isReachable || isOwnPlace, "\(id) starts without a network")
-        let deadline = record.request.policy.deadline
+        let deadline = record.request.policy.latestEnd
         world.require(
             deadline == .zero || record.onlineTime(now) < deadline || isOwnPlace,
             "\(id) starts after its deadline")
@@ -321,7 +321,7 @@ final class RESTGuardian {
         if limit > .zero, let start = record.attemptAt, world.now - start > limit {
             world.count("streamed for longer than an attempt")
         }
-        let deadline = record.request.policy.deadline
+        let deadline = record.request.policy.latestEnd
         if deadline > .zero, record.onlineTime(world.now) > deadline {
             world.count("streamed beyond the deadline")
         }

@@ -17,7 +17,13 @@ struct RESTPlan {
         var cancelAt: Duration?
 
         /// By our own count of R11.
-        var isOrdered: Bool { policy.isOrdered ?? !["GET", "HEAD"].contains(method) }
+        var isOrdered: Bool {
+            switch policy.order {
+            case .automatic: !["GET", "HEAD"].contains(method)
+            case .always: true
+            case .never: false
+            }
+        }
 
         /// By our own reading of R3.
         var mayRepeat: Bool {
@@ -73,21 +79,22 @@ struct RESTPlan {
             requests[index].policy.redirects.maximum = random.pick([1, 2])
         }
         for index in requests.indices where random.chance(30) {
-            requests[index].policy.setOwnDeadline(requests[index].policy.deadline)
+            requests[index].policy.isOfRequest = true
+            requests[index].policy.deadline = requests[index].policy.deadline
         }
     }
 
     private func request(_ random: inout Random, _ span: Int) -> Request {
         var policy = RESTPolicy()
         policy.attempts = random.pick([1, 2, 3, 3, 5])
-        try? policy.backoff.setInitial(random.milliseconds(0...3000))
-        try? policy.backoff.setFactor(random.pick([1, 2, 2, 5]))
-        try? policy.backoff.setMaximum(random.milliseconds(0...10_000))
+        policy.backoff.initial = random.milliseconds(0...3000)
+        policy.backoff.factor = random.pick([1, 2, 2, 5])
+        policy.backoff.maximum = random.milliseconds(0...10_000)
         policy.attemptTimeout = random.pick([.zero, .seconds(1), .seconds(5), .seconds(5)])
         policy.deadline = random.pick([.zero, .seconds(3), .seconds(30), .seconds(30)])
         policy.retryAfterLimit = random.pick([.zero, .seconds(5), .seconds(60)])
         policy.queueTime = random.pick([.zero, .zero, .seconds(2), .seconds(20)])
-        policy.isOrdered = random.pick([nil, nil, true, false])
+        policy.order = random.pick([.automatic, .automatic, .always, .never])
         policy.addsIdempotencyKey = random.chance(20)
         policy.retriesUnsafe = random.chance(10)
         policy.redirects.maximum = random.pick([0, 2, 20])

@@ -92,7 +92,7 @@ enum RESTVerdict {
         switch outcome.error?.code {
         case .deadline:
             world.require(
-                policy.deadline > .zero && online >= policy.deadline, "\(id): early deadline")
+                policy.latestEnd > .zero && online >= policy.deadline, "\(id): early deadline")
             world.require(
                 !record.request.streamsAnswer || record.reception != .deliver
                     || policy.hasOwnDeadline,
@@ -102,7 +102,7 @@ enum RESTVerdict {
             {
                 let least = max(
                     RESTGuardian.delay(policy, record.retries) / 2, asked / .seconds(1))
-                let left = (policy.deadline - (from - record.submittedAt)) / .seconds(1)
+                let left = (policy.latestEnd - (from - record.submittedAt)) / .seconds(1)
                 world.require(least < left, "\(id) waits beyond its deadline (R2)")
             }
         case .expired:
@@ -124,7 +124,7 @@ enum RESTVerdict {
             }
             let longest = max(asked, policy.backoff.maximum)
             world.require(
-                policy.deadline > .zero && online + longest >= policy.deadline,
+                policy.latestEnd > .zero && online + longest >= policy.deadline,
                 "\(id) gives up, and had time")
         }
     }

@@ -54,9 +54,9 @@ private final class ReconnectionRun {
     init(_ world: World) throws(RealtimeError) {
         self.world = world
         random = world.random.split()
-        try options.setInitial(random.milliseconds(0...5000))
-        try options.setFactor(Double(random.within(10...60)) / 10)
-        try options.setMaximum(random.milliseconds(0...60_000))
+        options.initial = random.milliseconds(0...5000)
+        options.factor = Double(random.within(10...60)) / 10
+        options.maximum = random.milliseconds(0...60_000)
         options.jitter = random.pick([.none, .equal, .full, .decorrelated])
         options.attemptLimit = random.pick([0, 0, 1, 3, 20])
         options.stableTime = random.milliseconds(0...20_000)

@@ -651,8 +651,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_network_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
     "rt_network_free": ((ctypes.c_void_p,), None),
-    "rt_network_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_network_set_ca_path": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_network_set_client_certificate": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -661,6 +659,14 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_network_set_proxy": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_network_set_no_proxy": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_network_add_resolve": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_network_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_network_set_ca_path": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_network_set_min_tls_version": (
         (ctypes.c_void_p, ctypes.c_int32),
         ctypes.c_int32,
@@ -669,13 +675,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
     ),
-    "rt_network_set_proxy": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_network_set_no_proxy": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_network_set_unix_socket": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_network_add_resolve": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
     "rt_network_set_ip_version": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
     "rt_network_set_tcp_no_delay": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_network_set_tcp_keep_alive_ms": (
@@ -688,6 +688,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_backoff_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
     "rt_backoff_free": ((ctypes.c_void_p,), None),
+    "rt_backoff_next_ms": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+        ctypes.c_int32,
+    ),
+    "rt_backoff_reset": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_backoff_set_initial_delay_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -700,11 +705,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
-    "rt_backoff_next_ms": (
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
-        ctypes.c_int32,
-    ),
-    "rt_backoff_reset": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_reachability_new": (
         (ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)),
         ctypes.c_int32,
@@ -1171,18 +1171,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_eventstream_parser_set_max_line_bytes": (
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_eventstream_parser_set_max_event_bytes": (
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
-    "rt_eventstream_parser_set_max_name_bytes": (
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ctypes.c_int32,
-    ),
     "rt_eventstream_parser_feed": (
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
@@ -1201,6 +1189,18 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_eventstream_parser_get_reconnection_time_ms": (
         (ctypes.c_void_p,),
         ctypes.c_int64,
+    ),
+    "rt_eventstream_parser_set_max_line_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_set_max_event_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
+    ),
+    "rt_eventstream_parser_set_max_name_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.c_int32,
     ),
     "rt_longpoll_new": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
@@ -1365,12 +1365,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_rest_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_rest_set_base_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_rest_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
-    "rt_rest_set_delay_factor": ((ctypes.c_void_p, ctypes.c_double), ctypes.c_int32),
-    "rt_rest_set_jitter": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
-    "rt_rest_set_queue_overflow": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
-    "rt_rest_set_order": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
     "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
@@ -1383,12 +1377,17 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_rest_set_attempts": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_rest_set_base_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_max_delay_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_delay_factor": ((ctypes.c_void_p, ctypes.c_double), ctypes.c_int32),
+    "rt_rest_set_jitter": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
     "rt_rest_set_deadline_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_rest_set_max_retry_after_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
     "rt_rest_set_queue_ttl_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
+    "rt_rest_set_order": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
     "rt_rest_set_idempotency_keys": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_rest_set_retry_unsafe": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_rest_set_max_redirects": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
@@ -1398,6 +1397,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_rest_set_max_body_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
     "rt_rest_set_queue_capacity": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_rest_set_queue_overflow": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
     "rt_rest_set_max_per_host": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
     "rt_rest_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_rest_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
@@ -1426,39 +1426,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_rest_request_set_body": (
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_rest_request_set_order": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
-    "rt_rest_request_set_attempts": (
-        (ctypes.c_void_p, ctypes.c_uint32),
-        ctypes.c_int32,
-    ),
-    "rt_rest_request_set_attempt_timeout_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_rest_request_set_deadline_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_rest_request_set_queue_ttl_ms": (
-        (ctypes.c_void_p, ctypes.c_int64),
-        ctypes.c_int32,
-    ),
-    "rt_rest_request_set_retry_unsafe": (
-        (ctypes.c_void_p, ctypes.c_bool),
-        ctypes.c_int32,
-    ),
-    "rt_rest_request_set_idempotency_key": (
-        (ctypes.c_void_p, ctypes.c_bool),
-        ctypes.c_int32,
-    ),
-    "rt_rest_request_set_max_redirects": (
-        (ctypes.c_void_p, ctypes.c_int32),
-        ctypes.c_int32,
-    ),
-    "rt_rest_request_set_max_body_bytes": (
-        (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
     "rt_rest_request_set_body_source": (
@@ -1492,6 +1459,51 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             rt_destroy_fn,
             ctypes.POINTER(ctypes.c_uint64),
         ),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_attempt_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_connect_timeout_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_attempts": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_deadline_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_max_retry_after_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_queue_ttl_ms": (
+        (ctypes.c_void_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_order": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
+    "rt_rest_request_set_idempotency_keys": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_retry_unsafe": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_max_redirects": (
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_allow_insecure_redirects": (
+        (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_rest_request_set_max_body_bytes": (
+        (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
     "rt_spreadbot_new": (
@@ -1533,10 +1545,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_spreadbot_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_spreadbot_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_set_queue_overflow": (
-        (ctypes.c_void_p, ctypes.c_int32),
         ctypes.c_int32,
     ),
     "rt_spreadbot_set_outbox": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
@@ -1601,6 +1609,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_spreadbot_set_queue_capacity": (
         (ctypes.c_void_p, ctypes.c_uint32),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_queue_overflow": (
+        (ctypes.c_void_p, ctypes.c_int32),
         ctypes.c_int32,
     ),
     "rt_spreadbot_set_max_message_bytes": (
@@ -1751,10 +1763,6 @@ class Library:
     rt_network_new: Callable[[Any], int]
     # (network)
     rt_network_free: Callable[[Any], None]
-    # (network, path)
-    rt_network_set_ca_file: Callable[[Any, bytes | None], int]
-    # (network, path)
-    rt_network_set_ca_path: Callable[[Any, bytes | None], int]
     # (network, certificate, key, password)
     rt_network_set_client_certificate: Callable[
         [Any, bytes | None, bytes | None, bytes | None],
@@ -1762,23 +1770,27 @@ class Library:
     ]
     # (network, pin)
     rt_network_add_pinned_public_key: Callable[[Any, bytes | None], int]
-    # (network, version)
-    rt_network_set_min_tls_version: Callable[[Any, int], int]
-    # (network, enabled)
-    rt_network_set_insecure_skip_verification: Callable[[Any, bool], int]
     # (network, url)
     rt_network_set_proxy: Callable[[Any, bytes | None], int]
     # (network, hosts)
     rt_network_set_no_proxy: Callable[[Any, bytes | None], int]
-    # (network, path)
-    rt_network_set_unix_socket: Callable[[Any, bytes | None], int]
     # (network, host, port, address)
     rt_network_add_resolve: Callable[[Any, bytes | None, int, bytes | None], int]
-    # (network, version)
+    # (network, ca_file)
+    rt_network_set_ca_file: Callable[[Any, bytes | None], int]
+    # (network, ca_path)
+    rt_network_set_ca_path: Callable[[Any, bytes | None], int]
+    # (network, min_tls_version)
+    rt_network_set_min_tls_version: Callable[[Any, int], int]
+    # (network, enabled)
+    rt_network_set_insecure_skip_verification: Callable[[Any, bool], int]
+    # (network, unix_socket)
+    rt_network_set_unix_socket: Callable[[Any, bytes | None], int]
+    # (network, ip_version)
     rt_network_set_ip_version: Callable[[Any, int], int]
     # (network, enabled)
     rt_network_set_tcp_no_delay: Callable[[Any, bool], int]
-    # (network, interval_ms)
+    # (network, time_ms)
     rt_network_set_tcp_keep_alive_ms: Callable[[Any, int], int]
     # (network, bytes)
     rt_network_set_receive_buffer_bytes: Callable[[Any, int], int]
@@ -1786,9 +1798,13 @@ class Library:
     rt_backoff_new: Callable[[Any], int]
     # (backoff)
     rt_backoff_free: Callable[[Any], None]
-    # (backoff, delay_ms)
+    # (backoff, out)
+    rt_backoff_next_ms: Callable[[Any, Any], int]
+    # (backoff)
+    rt_backoff_reset: Callable[[Any], int]
+    # (backoff, time_ms)
     rt_backoff_set_initial_delay_ms: Callable[[Any, int], int]
-    # (backoff, delay_ms)
+    # (backoff, time_ms)
     rt_backoff_set_max_delay_ms: Callable[[Any, int], int]
     # (backoff, factor)
     rt_backoff_set_factor: Callable[[Any, float], int]
@@ -1798,10 +1814,6 @@ class Library:
     rt_backoff_set_max_attempts: Callable[[Any, int], int]
     # (backoff, time_ms)
     rt_backoff_set_stable_time_ms: Callable[[Any, int], int]
-    # (backoff, out)
-    rt_backoff_next_ms: Callable[[Any, Any], int]
-    # (backoff)
-    rt_backoff_reset: Callable[[Any], int]
     # (loop, mode, out)
     rt_reachability_new: Callable[[Any, int, Any], int]
     # (reachability)
@@ -2084,12 +2096,6 @@ class Library:
     rt_eventstream_parser_on_retry: Callable[[Any, Any, Any, Any], int]
     # (parser, id)
     rt_eventstream_parser_set_last_event_id: Callable[[Any, bytes | None], int]
-    # (parser, bytes)
-    rt_eventstream_parser_set_max_line_bytes: Callable[[Any, int], int]
-    # (parser, bytes)
-    rt_eventstream_parser_set_max_event_bytes: Callable[[Any, int], int]
-    # (parser, bytes)
-    rt_eventstream_parser_set_max_name_bytes: Callable[[Any, int], int]
     # (parser, data, length)
     rt_eventstream_parser_feed: Callable[[Any, Any, int], int]
     # (parser)
@@ -2100,6 +2106,12 @@ class Library:
     rt_eventstream_parser_get_last_event_id: Callable[[Any, Any, int, Any], int]
     # (parser)
     rt_eventstream_parser_get_reconnection_time_ms: Callable[[Any], int]
+    # (parser, bytes)
+    rt_eventstream_parser_set_max_line_bytes: Callable[[Any, int], int]
+    # (parser, bytes)
+    rt_eventstream_parser_set_max_event_bytes: Callable[[Any, int], int]
+    # (parser, bytes)
+    rt_eventstream_parser_set_max_name_bytes: Callable[[Any, int], int]
     # (loop, url, out)
     rt_longpoll_new: Callable[[Any, bytes | None, Any], int]
     # (longpoll)
@@ -2232,18 +2244,6 @@ class Library:
     rt_rest_add_credential_origin: Callable[[Any, bytes | None], int]
     # (rest, backoff)
     rt_rest_set_backoff: Callable[[Any, Any], int]
-    # (rest, delay_ms)
-    rt_rest_set_base_delay_ms: Callable[[Any, int], int]
-    # (rest, delay_ms)
-    rt_rest_set_max_delay_ms: Callable[[Any, int], int]
-    # (rest, factor)
-    rt_rest_set_delay_factor: Callable[[Any, float], int]
-    # (rest, jitter)
-    rt_rest_set_jitter: Callable[[Any, int], int]
-    # (rest, overflow)
-    rt_rest_set_queue_overflow: Callable[[Any, int], int]
-    # (rest, order)
-    rt_rest_set_order: Callable[[Any, int], int]
     # (rest, name)
     rt_rest_add_safe_header: Callable[[Any, bytes | None], int]
     # (rest, network)
@@ -2257,11 +2257,21 @@ class Library:
     # (rest, count)
     rt_rest_set_attempts: Callable[[Any, int], int]
     # (rest, time_ms)
+    rt_rest_set_base_delay_ms: Callable[[Any, int], int]
+    # (rest, time_ms)
+    rt_rest_set_max_delay_ms: Callable[[Any, int], int]
+    # (rest, delay_factor)
+    rt_rest_set_delay_factor: Callable[[Any, float], int]
+    # (rest, jitter)
+    rt_rest_set_jitter: Callable[[Any, int], int]
+    # (rest, time_ms)
     rt_rest_set_deadline_ms: Callable[[Any, int], int]
     # (rest, time_ms)
     rt_rest_set_max_retry_after_ms: Callable[[Any, int], int]
     # (rest, time_ms)
     rt_rest_set_queue_ttl_ms: Callable[[Any, int], int]
+    # (rest, order)
+    rt_rest_set_order: Callable[[Any, int], int]
     # (rest, enabled)
     rt_rest_set_idempotency_keys: Callable[[Any, bool], int]
     # (rest, enabled)
@@ -2274,6 +2284,8 @@ class Library:
     rt_rest_set_max_body_bytes: Callable[[Any, int], int]
     # (rest, count)
     rt_rest_set_queue_capacity: Callable[[Any, int], int]
+    # (rest, queue_overflow)
+    rt_rest_set_queue_overflow: Callable[[Any, int], int]
     # (rest, count)
     rt_rest_set_max_per_host: Callable[[Any, int], int]
     # (rest, enabled)
@@ -2294,24 +2306,6 @@ class Library:
     rt_rest_request_add_query: Callable[[Any, bytes | None, bytes | None], int]
     # (request, data, length, content_type)
     rt_rest_request_set_body: Callable[[Any, Any, int, bytes | None], int]
-    # (request, order)
-    rt_rest_request_set_order: Callable[[Any, int], int]
-    # (request, count)
-    rt_rest_request_set_attempts: Callable[[Any, int], int]
-    # (request, timeout_ms)
-    rt_rest_request_set_attempt_timeout_ms: Callable[[Any, int], int]
-    # (request, deadline_ms)
-    rt_rest_request_set_deadline_ms: Callable[[Any, int], int]
-    # (request, time_ms)
-    rt_rest_request_set_queue_ttl_ms: Callable[[Any, int], int]
-    # (request, enabled)
-    rt_rest_request_set_retry_unsafe: Callable[[Any, bool], int]
-    # (request, enabled)
-    rt_rest_request_set_idempotency_key: Callable[[Any, bool], int]
-    # (request, count)
-    rt_rest_request_set_max_redirects: Callable[[Any, int], int]
-    # (request, bytes)
-    rt_rest_request_set_max_body_bytes: Callable[[Any, int], int]
     # (request, length, fn, rewind, user, destroy)
     rt_rest_request_set_body_source: Callable[[Any, int, Any, Any, Any, Any], int]
     # (request, fn, user, destroy)
@@ -2322,6 +2316,30 @@ class Library:
     rt_rest_request_on_progress: Callable[[Any, Any, Any, Any], int]
     # (request, fn, user, destroy, out_id)
     rt_rest_request_send: Callable[[Any, Any, Any, Any, Any], int]
+    # (request, time_ms)
+    rt_rest_request_set_attempt_timeout_ms: Callable[[Any, int], int]
+    # (request, time_ms)
+    rt_rest_request_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (request, count)
+    rt_rest_request_set_attempts: Callable[[Any, int], int]
+    # (request, time_ms)
+    rt_rest_request_set_deadline_ms: Callable[[Any, int], int]
+    # (request, time_ms)
+    rt_rest_request_set_max_retry_after_ms: Callable[[Any, int], int]
+    # (request, time_ms)
+    rt_rest_request_set_queue_ttl_ms: Callable[[Any, int], int]
+    # (request, order)
+    rt_rest_request_set_order: Callable[[Any, int], int]
+    # (request, enabled)
+    rt_rest_request_set_idempotency_keys: Callable[[Any, bool], int]
+    # (request, enabled)
+    rt_rest_request_set_retry_unsafe: Callable[[Any, bool], int]
+    # (request, count)
+    rt_rest_request_set_max_redirects: Callable[[Any, int], int]
+    # (request, enabled)
+    rt_rest_request_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (request, bytes)
+    rt_rest_request_set_max_body_bytes: Callable[[Any, int], int]
     # (loop, base_url, out)
     rt_spreadbot_new: Callable[[Any, bytes | None, Any], int]
     # (spreadbot)
@@ -2350,8 +2368,6 @@ class Library:
     rt_spreadbot_set_network: Callable[[Any, Any], int]
     # (spreadbot, reachability)
     rt_spreadbot_set_reachability: Callable[[Any, Any], int]
-    # (spreadbot, overflow)
-    rt_spreadbot_set_queue_overflow: Callable[[Any, int], int]
     # (spreadbot, path)
     rt_spreadbot_set_outbox: Callable[[Any, bytes | None], int]
     # (spreadbot, name)
@@ -2390,6 +2406,8 @@ class Library:
     rt_spreadbot_set_poll_timeout_ms: Callable[[Any, int], int]
     # (spreadbot, count)
     rt_spreadbot_set_queue_capacity: Callable[[Any, int], int]
+    # (spreadbot, queue_overflow)
+    rt_spreadbot_set_queue_overflow: Callable[[Any, int], int]
     # (spreadbot, bytes)
     rt_spreadbot_set_max_message_bytes: Callable[[Any, int], int]
     # (spreadbot, fn, user, destroy)

@@ -6,13 +6,13 @@ import copy
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import check
 from .handle import Handle
 from .loader import lib
-from .values import limit, milliseconds, number, text, time_limit
+from .values import StrPath, choice, milliseconds, number, path, text, time_limit
 
 #: What C counts in.
 _MOST = 2**32 - 1
@@ -61,6 +61,22 @@ class Limit(Option):
         return time_limit(value, self.name)
 
 
+class Real(Option):
+    """A number that need not be whole."""
+
+    def encode(self, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{self.name} is a {type(value).__name__}; a number is expected")
+        return value
+
+
+class Path(Option):
+    """A file; None for none."""
+
+    def encode(self, value: StrPath | None) -> bytes | None:
+        return None if value is None else path(value, self.name)
+
+
 class Text(Option):
     """A text; None for none."""
 
@@ -69,15 +85,26 @@ class Text(Option):
 
 
 @dataclass(frozen=True)
+class Choice(Option):
+    """One of several values."""
+
+    values: Mapping[Any, int] = field(default_factory=dict)
+
+    def encode(self, value: Any) -> int:
+        return choice(value, self.values, self.name)
+
+
+@dataclass(frozen=True)
 class Bytes(Option):
     """A size. Without a least one, None is no limit."""
 
     least: int | None = None
+    most: int = 2**62
 
     def encode(self, value: Any) -> int:
         if self.least is None:
-            return limit(value, self.name)
-        return number(value, self.name, self.least)
+            return 0 if value is None else number(value, self.name, 1, self.most)
+        return number(value, self.name, self.least, self.most)
 
 
 @dataclass(frozen=True)
@@ -91,6 +118,11 @@ class Count(Option):
         if self.least is None:
             return 0 if value is None else number(value, self.name, 1, self.most)
         return number(value, self.name, self.least, self.most)
+
+
+def describe(kind: type, table: Table) -> None:
+    """Adds the options to a class's documentation."""
+    kind.__doc__ = f"{(kind.__doc__ or '').rstrip()}\n{table.doc}\n    "
 
 
 class Table:
@@ -111,6 +143,9 @@ class Table:
 
     def __contains__(self, name: str) -> bool:
         return name in self._options
+
+    def __getitem__(self, name: str) -> Option:
+        return self._options[name]
 
     def get(self, name: str, given: Mapping[str, Any]) -> Any:
         """What was given, or the default."""

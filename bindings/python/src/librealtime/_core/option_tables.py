@@ -2,9 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from dataclasses import dataclass
+from typing import Literal, TypedDict
 
-from .option_kinds import Bytes, Count, Delay, Flag, Limit, Table, Text
+from .abi import rt_ip_version, rt_jitter, rt_rest_order, rt_tls_version
+from .option_kinds import Bytes, Choice, Count, Delay, Flag, Limit, Path, Real, Table, Text
+from .values import StrPath
+
+
+@dataclass(frozen=True)
+class BackoffOptions:
+    """Those of ``rt_backoff_set_*``."""
+
+    initial_delay: float = 1
+    max_delay: float = 30
+    factor: float = 2
+    jitter: Literal["none", "equal", "full", "decorrelated"] = "equal"
+    max_attempts: int | None = None
+    stable_time: float = 10
+
+
+BACKOFF_OPTIONS = Table(
+    "backoff",
+    Delay(
+        "initial_delay",
+        "initial_delay_ms",
+        1,
+        doc="The delay after the first failure; 0 tries again at once. Default 1.",
+    ),
+    Delay(
+        "max_delay",
+        "max_delay_ms",
+        30,
+        doc="The longest delay. Default 30.",
+    ),
+    Real(
+        "factor",
+        "factor",
+        2,
+        doc="By how much each delay is longer than the one before, 1 to 1,000. Default 2.",
+    ),
+    Choice(
+        "jitter",
+        "jitter",
+        "equal",
+        values={
+            "none": rt_jitter.NONE,
+            "equal": rt_jitter.EQUAL,
+            "full": rt_jitter.FULL,
+            "decorrelated": rt_jitter.DECORRELATED,
+        },
+        doc=(
+            "How delays are spread, so that the clients of a server that restarted do not all come "
+            'back at once: not at all; "equal" waits half the delay and a random part of the other '
+            'half; "full" a random part of it; "decorrelated" from ``initial_delay`` to three '
+            'times the previous one. Default "equal".'
+        ),
+    ),
+    Count(
+        "max_attempts",
+        "max_attempts",
+        None,
+        doc="How many attempts in a row may follow a failure. Default None: no limit.",
+    ),
+    Delay(
+        "stable_time",
+        "stable_time_ms",
+        10,
+        doc="How long a connection must last before attempts are counted anew. Default 10.",
+    ),
+)
 
 
 class EventSourceKeywords(TypedDict, total=False):
@@ -161,8 +228,8 @@ EVENTSOURCE_OPTIONS = Table(
         2**26,
         doc=(
             "The longest line of the stream. Comments that nobody listens to, and lines of unknown "
-            "fields, do not count. A longer one ends the event source with RT_ERROR_TOO_LARGE. "
-            "Default 64 MiB; None is no limit."
+            "fields, do not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more "
+            "is read. Default 64 MiB; None is no limit."
         ),
     ),
     Bytes(
@@ -170,8 +237,8 @@ EVENTSOURCE_OPTIONS = Table(
         "max_event_bytes",
         2**26,
         doc=(
-            "The most data of one event. More ends the event source with RT_ERROR_TOO_LARGE. "
-            "Default 64 MiB; None is no limit."
+            "The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more "
+            "is read. Default 64 MiB; None is no limit."
         ),
     ),
     Bytes(
@@ -179,8 +246,51 @@ EVENTSOURCE_OPTIONS = Table(
         "max_name_bytes",
         2**16,
         doc=(
-            "The longest id, and the longest type, of an event. A longer one ends the event source "
-            "with RT_ERROR_TOO_LARGE. Default 64 KiB; None is no limit."
+            "The longest id, and the longest type, of an event. A longer one is an "
+            "RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64 KiB; None is no "
+            "limit."
+        ),
+    ),
+)
+
+
+class EventStreamParserKeywords(TypedDict, total=False):
+    """Those of ``rt_eventstream_parser_set_*``."""
+
+    max_line_size: int | None
+    max_event_size: int | None
+    max_name_size: int | None
+
+
+EVENTSTREAM_PARSER_OPTIONS = Table(
+    "eventstream_parser",
+    Bytes(
+        "max_line_size",
+        "max_line_bytes",
+        2**26,
+        doc=(
+            "The longest line of the stream. Comments that nobody listens to, and lines of unknown "
+            "fields, do not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more "
+            "is read. Default 64 MiB; None is no limit."
+        ),
+    ),
+    Bytes(
+        "max_event_size",
+        "max_event_bytes",
+        2**26,
+        doc=(
+            "The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more "
+            "is read. Default 64 MiB; None is no limit."
+        ),
+    ),
+    Bytes(
+        "max_name_size",
+        "max_name_bytes",
+        2**16,
+        doc=(
+            "The longest id, and the longest type, of an event. A longer one is an "
+            "RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64 KiB; None is no "
+            "limit."
         ),
     ),
 )
@@ -315,6 +425,122 @@ LONGPOLL_OPTIONS = Table(
 )
 
 
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Those of ``rt_network_set_*``."""
+
+    ca_file: StrPath | None = None
+    ca_path: StrPath | None = None
+    min_tls_version: Literal["1.2", "1.3"] = "1.2"
+    insecure_skip_verification: bool = False
+    unix_socket: StrPath | None = None
+    ip_version: Literal[None, 4, 6] = None
+    tcp_no_delay: bool = True
+    tcp_keep_alive: float | None = None
+    receive_buffer: int | None = None
+
+
+NETWORK_OPTIONS = Table(
+    "network",
+    Path(
+        "ca_file",
+        "ca_file",
+        None,
+        doc=(
+            "A PEM file of certificates to trust instead of the system's, and of those that the "
+            "environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If it "
+            "cannot be read, connections fail with RT_ERROR_TLS. Default None."
+        ),
+    ),
+    Path(
+        "ca_path",
+        "ca_path",
+        None,
+        doc=(
+            "A folder of certificates, as `openssl rehash` names them, to trust instead of the "
+            "system's; with a CA file, those of both. Default None."
+        ),
+    ),
+    Choice(
+        "min_tls_version",
+        "min_tls_version",
+        "1.2",
+        values={
+            "1.2": rt_tls_version.V1_2,
+            "1.3": rt_tls_version.V1_3,
+        },
+        doc='The oldest TLS accepted. Default "1.2".',
+    ),
+    Flag(
+        "insecure_skip_verification",
+        "insecure_skip_verification",
+        False,
+        doc=(
+            "Accepts any certificate for any name: anyone on the way can read and change "
+            "everything. For tests alone. Default False."
+        ),
+    ),
+    Path(
+        "unix_socket",
+        "unix_socket",
+        None,
+        doc=(
+            "A Unix socket to connect to instead of the URL's host, which is still what the Host "
+            "header and the certificate are about; no proxy is used. Default None."
+        ),
+    ),
+    Choice(
+        "ip_version",
+        "ip_version",
+        None,
+        values={
+            None: rt_ip_version.ANY,
+            4: rt_ip_version.V4,
+            6: rt_ip_version.V6,
+        },
+        doc=(
+            "Which addresses are connected to. Of both, the faster one is taken (RFC 8305). "
+            "Default None."
+        ),
+    ),
+    Flag(
+        "tcp_no_delay",
+        "tcp_no_delay",
+        True,
+        doc=(
+            "Small writes go out at once instead of waiting for an acknowledgement (TCP_NODELAY). "
+            "Default True."
+        ),
+    ),
+    Limit(
+        "tcp_keep_alive",
+        "tcp_keep_alive_ms",
+        None,
+        doc=(
+            "How long a connection may be idle before the kernel probes the peer, and the time "
+            "between probes: whole seconds, rounded down, at least one. The kernel gives a "
+            "connection up after as many probes as it is configured for (9, tcp(7)). If it is not "
+            "set, a WebSocket is not probed, since it has pings. Connections of event sources, "
+            "long polls and requests are probed: after 20 s without traffic, every 5 s, and they "
+            "fail after three probes without an answer (TCP_KEEPCNT). So a link that is dead "
+            "without a word is noticed within 35 s. A long interval is as good as no probes. "
+            "Default None: not set."
+        ),
+    ),
+    Bytes(
+        "receive_buffer",
+        "receive_buffer_bytes",
+        None,
+        most=2147483647,
+        doc=(
+            "The size of the kernel's receive buffer (SO_RCVBUF). By itself it grows with the "
+            "path. A fixed size of 256 KiB keeps large messages in the processor's cache, and "
+            "limits the throughput of long fast paths. Default None: the kernel's choice."
+        ),
+    ),
+)
+
+
 class RESTKeywords(TypedDict, total=False):
     """Those of ``rt_rest_set_*``."""
 
@@ -345,7 +571,8 @@ REST_OPTIONS = Table(
             "redirects included. While the body of the request is sent, and while the answer is "
             "streamed to the caller, it limits the time without a byte instead: each byte starts "
             "it anew. It does not run while the caller pauses the answer, or has no more of the "
-            "body yet. Default 5; None is no limit."
+            "body yet. One that is set for a request, and is longer than the client's deadline, is "
+            "the request's deadline, too. Default 5; None is no limit."
         ),
     ),
     Limit(
@@ -474,6 +701,134 @@ REST_OPTIONS = Table(
         doc=(
             "Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy. "
             "Default True."
+        ),
+    ),
+)
+
+
+class RESTRequestKeywords(TypedDict, total=False):
+    """Those of ``rt_rest_request_set_*``."""
+
+    timeout: float | None
+    connect_timeout: float | None
+    attempts: int
+    deadline: float | None
+    queue_ttl: float | None
+    ordered: Literal[None, True, False]
+    retry_unsafe: bool
+    max_redirects: int
+    allow_insecure_redirects: bool
+    max_body_size: int | None
+
+
+REST_REQUEST_OPTIONS = Table(
+    "rest_request",
+    Limit(
+        "timeout",
+        "attempt_timeout_ms",
+        5,
+        doc=(
+            "How long one attempt may take, from name resolution to the last byte of its answer, "
+            "redirects included. While the body of the request is sent, and while the answer is "
+            "streamed to the caller, it limits the time without a byte instead: each byte starts "
+            "it anew. It does not run while the caller pauses the answer, or has no more of the "
+            "body yet. One that is set for a request, and is longer than the client's deadline, is "
+            "the request's deadline, too. Default: the client's."
+        ),
+    ),
+    Limit(
+        "connect_timeout",
+        "connect_timeout_ms",
+        None,
+        doc=(
+            "The time until a connection is ready: name resolution, TCP and TLS. Without it only "
+            "``timeout`` counts. Default: the client's."
+        ),
+    ),
+    Count(
+        "attempts",
+        "attempts",
+        3,
+        least=1,
+        most=1000,
+        doc=(
+            "How often a request is tried in all; with 1 it is never tried again. Default: the "
+            "client's."
+        ),
+    ),
+    Limit(
+        "deadline",
+        "deadline_ms",
+        30,
+        doc=(
+            "How long a request may take with all its attempts and delays; time without a network "
+            "does not count. No attempt and no delay begins that the deadline would cut off: the "
+            "last result is reported instead. An answer that is streamed and has begun may take "
+            "longer, unless its request has a deadline of its own. Default: the client's."
+        ),
+    ),
+    Limit(
+        "queue_ttl",
+        "queue_ttl_ms",
+        None,
+        doc=(
+            "How long a request may wait to begin, with a network or without. Then it ends with "
+            "RT_ERROR_EXPIRED. Default: the client's."
+        ),
+    ),
+    Choice(
+        "ordered",
+        "order",
+        None,
+        values={
+            None: rt_rest_order.AUTOMATIC,
+            True: rt_rest_order.ALWAYS,
+            False: rt_rest_order.NEVER,
+        },
+        doc=(
+            "Which requests are sent one after the other, each after the terminal callback of the "
+            "one before: all but GET and HEAD, all or none. Default: the client's."
+        ),
+    ),
+    Flag(
+        "retry_unsafe",
+        "retry_unsafe",
+        False,
+        doc=(
+            "Whether any request is repeated after a connection that broke or a time that ran out, "
+            "even if the server has already acted on it. Default: the client's."
+        ),
+    ),
+    Count(
+        "max_redirects",
+        "max_redirects",
+        20,
+        least=0,
+        most=20,
+        doc=(
+            "How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an "
+            "answer like any other. On the way to another origin only these headers go along: "
+            "Accept, Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID, "
+            "User-Agent, and those that the caller named as safe. Default: the client's."
+        ),
+    ),
+    Flag(
+        "allow_insecure_redirects",
+        "allow_insecure_redirects",
+        False,
+        doc=(
+            "Whether a redirect may lead from https to http, or from wss to ws. Default: the "
+            "client's."
+        ),
+    ),
+    Bytes(
+        "max_body_size",
+        "max_body_bytes",
+        2**26,
+        doc=(
+            "The largest answer that is kept whole, after decompression. A larger one is an "
+            "RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. Default: the "
+            "client's."
         ),
     ),
 )

@@ -8,7 +8,7 @@ from typing import Literal, Optional, TypedDict, Union
 from .._core.abi import rt_jitter, rt_status
 from .._core.backoff import Backoff
 from .._core.headers import cookie_header, header, header_pairs, laid_over
-from .._core.option_tables import REST_OPTIONS, RESTKeywords
+from .._core.option_tables import REST_OPTIONS, REST_REQUEST_OPTIONS, RESTKeywords
 from .._core.parameters import Given, Group, Options, Setup
 from .._core.shared_options import (
     CREDENTIAL,
@@ -24,7 +24,7 @@ from .._core.shared_options import (
     set_backoff,
 )
 from .._core.values import LONGEST_MS, choice, milliseconds, names_of, strings, text
-from .options import ORDERS, Params
+from .options import Params
 
 #: A bearer token, or a user and a password; None when there are none.
 Credential = Union[str, "tuple[str, str]", None]
@@ -97,7 +97,7 @@ def _set_attempts(setup: Setup, given: Given) -> None:
     if wish is not None:
         longest = milliseconds(wish, "max_retry_after", least=0)
     setup.set_max_retry_after_ms(longest)
-    setup.set_order(choice(given["ordered"], ORDERS, "ordered"))
+    setup.set_order(REST_REQUEST_OPTIONS["ordered"].encode(given["ordered"]))
     set_backoff(setup, given)
     if given["backoff"] is None:
         setup.set_base_delay_ms(milliseconds(given["base_delay"], "base_delay", least=0))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypedDict, Union
+from dataclasses import dataclass, field
+from typing import Any, Union
 from urllib.parse import parse_qsl, urlencode
 
-from .._core.abi import rt_rest_order
 from .._core.awaiting import plain
 from .._core.errors import check
 from .._core.handle import Handle
@@ -22,27 +21,13 @@ from .._core.headers import (
 )
 from .._core.hints import OF_REQUESTS, hint
 from .._core.loader import lib
-from .._core.values import (
-    choice,
-    encode,
-    invalid,
-    limit,
-    number,
-    pairs,
-    text,
-    time_limit,
-)
+from .._core.option_tables import REST_REQUEST_OPTIONS, RESTRequestKeywords
+from .._core.values import encode, invalid, pairs, text
 from .call import OnProgress
 from .origin import is_trusted
 
 #: What becomes a query: a mapping, whose values may be lists, pairs, or a query as it is written.
 Params = Union[Mapping[str, Any], Iterable["tuple[str, Any]"], str, bytes, None]
-
-ORDERS: dict[Any, int] = {
-    None: rt_rest_order.AUTOMATIC,
-    True: rt_rest_order.ALWAYS,
-    False: rt_rest_order.NEVER,
-}
 
 
 @dataclass(frozen=True)
@@ -55,17 +40,11 @@ class ClientOptions:
     credential_origins: list[str]
 
 
-class _Default:
-    """An option that was not given: None means no limit."""
-
-    def __repr__(self) -> str:
-        return "the client's"
+#: A body that was not given: None is JSON, too.
+NOTHING: Any = object()
 
 
-DEFAULT: Any = _Default()
-
-
-class RequestKeywords(TypedDict, total=False):
+class RequestKeywords(RESTRequestKeywords, total=False):
     """What a request may be given beside method and path."""
 
     params: Params
@@ -78,40 +57,25 @@ class RequestKeywords(TypedDict, total=False):
     data: Params
     content_type: str | None
     on_progress: OnProgress
-    timeout: float | None
-    deadline: float | None
-    queue_ttl: float | None
-    attempts: int
-    ordered: bool | None
     idempotency_key: str | bool | None
-    retry_unsafe: bool | None
-    max_redirects: int
-    max_body_size: int | None
 
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """The same, with what was left out."""
+    """The same, with what was left out; ``plain`` has the plain values that were given."""
 
     params: Params = None
     headers: HeadersLike | None = None
     cookies: Mapping[str, str] | None = None
     auth: tuple[str, str] | None = None
     bearer_token: str | None = None
-    json: Any = DEFAULT
+    json: Any = NOTHING
     content: Any = None
     data: Params = None
     content_type: str | None = None
     on_progress: OnProgress = None
-    timeout: float | None = DEFAULT
-    deadline: float | None = DEFAULT
-    queue_ttl: float | None = DEFAULT
-    attempts: int = DEFAULT
-    ordered: bool | None = DEFAULT
     idempotency_key: str | bool | None = None
-    retry_unsafe: bool | None = None
-    max_redirects: int = DEFAULT
-    max_body_size: int | None = DEFAULT
+    plain: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def of(options: Mapping[str, Any], function: str) -> RequestOptions:
@@ -123,7 +87,10 @@ class RequestOptions:
             if name not in known:
                 said = hint(name, known, OF_REQUESTS)
                 raise TypeError(f"{function}() has no option {name!r}{said}")
-        return RequestOptions(**options) if options else _NONE
+        if not options:
+            return _NONE
+        own = {name: value for name, value in options.items() if name not in REST_REQUEST_OPTIONS}
+        return RequestOptions(plain=options, **own)
 
     def __post_init__(self) -> None:
         plain(self.on_progress, "on_progress")
@@ -140,33 +107,12 @@ class RequestOptions:
             pairs = laid_over(pairs, [("Cookie", cookies.decode())])
         for name, value in pairs:
             check(lib.rt_rest_request_add_header(request, *header(name, value)))
-        times: Iterable[tuple[Any, float | None, str]] = (
-            (lib.rt_rest_request_set_attempt_timeout_ms, self.timeout, "timeout"),
-            (lib.rt_rest_request_set_deadline_ms, self._deadline(), "deadline"),
-            (lib.rt_rest_request_set_queue_ttl_ms, self.queue_ttl, "queue_ttl"),
-        )
-        for setter, time, name in times:
-            if time is not DEFAULT:
-                check(setter(request, time_limit(time, name)))
-        if self.attempts is not DEFAULT:
-            count = number(self.attempts, "attempts", 1, 1000)
-            check(lib.rt_rest_request_set_attempts(request, count))
-        if self.ordered is not DEFAULT:
-            order = choice(self.ordered, ORDERS, "ordered")
-            check(lib.rt_rest_request_set_order(request, order))
+        REST_REQUEST_OPTIONS.apply(request, self.plain)
         if isinstance(self.idempotency_key, str):
             pair = header("Idempotency-Key", self.idempotency_key)
             check(lib.rt_rest_request_set_header(request, *pair))
         elif self.idempotency_key is not None:
-            check(lib.rt_rest_request_set_idempotency_key(request, bool(self.idempotency_key)))
-        if self.retry_unsafe is not None:
-            check(lib.rt_rest_request_set_retry_unsafe(request, bool(self.retry_unsafe)))
-        if self.max_redirects is not DEFAULT:
-            count = number(self.max_redirects, "max_redirects", 0, 20)
-            check(lib.rt_rest_request_set_max_redirects(request, count))
-        if self.max_body_size is not DEFAULT:
-            size = limit(self.max_body_size, "max_body_size")
-            check(lib.rt_rest_request_set_max_body_bytes(request, size))
+            check(lib.rt_rest_request_set_idempotency_keys(request, bool(self.idempotency_key)))
 
     def _query(self, client: ClientOptions, path: str) -> list[tuple[str, bytes]]:
         own = list(_pairs(self.params, "params"))
@@ -176,19 +122,15 @@ class RequestOptions:
         # As headers do, parameters of a request take the place of the client's of their names.
         return [pair for pair in _pairs(client.params, "params") if pair[0] not in names] + own
 
-    def _deadline(self) -> float | None:
-        """The client's does not limit an attempt that is to have no limit."""
-        return None if self.deadline is DEFAULT and self.timeout is None else self.deadline
-
     def set_body(self, request: Handle) -> bool:
         """Sets a body that is known whole.
 
         :returns: False when `content` is something to read, or to iterate over.
         """
         content, kind = self.content, self.content_type
-        if (self.json is not DEFAULT) + (content is not None) + (self.data is not None) > 1:
+        if (self.json is not NOTHING) + (content is not None) + (self.data is not None) > 1:
             raise invalid("json, data and content are all the body; give one of them")
-        if self.json is not DEFAULT:
+        if self.json is not NOTHING:
             content, kind = encode(json_text(self.json), "json"), kind or "application/json"
         elif self.data is not None:
             if isinstance(self.data, (str, bytes)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from .._core import abi
 from .._core.abi import rt_status
@@ -14,13 +14,20 @@ from .._core.errors import check, from_status
 from .._core.handle import new
 from .._core.loader import lib
 from .._core.memory import memory, text_at
-from .._core.values import limit, text
+from .._core.option_kinds import describe
+from .._core.option_tables import EVENTSTREAM_PARSER_OPTIONS, EventStreamParserKeywords
+from .._core.parameters import Configured, Options
+from .._core.values import text
 from .server_sent_event import ServerSentEvent
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Data = Union[bytes, bytearray, memoryview]
 
 
-class EventStreamParser:
+@Options(EventStreamParserKeywords, plain=EVENTSTREAM_PARSER_OPTIONS).shown_by("EventStreamParser")
+class EventStreamParser(Configured):
     """Reads an event stream in pieces, cut anywhere::
 
         parser = librealtime.EventStreamParser()
@@ -32,9 +39,6 @@ class EventStreamParser:
 
     :param last_event_id: what events carry until the stream gives an id.
     :param on_comment: called inside ``feed`` with each comment, which are skipped without.
-    :param max_line_size: of one line in bytes; None for no limit. Default 64 MiB.
-    :param max_event_size: of one event's data; None for no limit. Default 64 MiB.
-    :param max_name_size: of an id or an event's type; None for no limit. Default 64 KiB.
     """
 
     def __init__(
@@ -42,18 +46,11 @@ class EventStreamParser:
         *,
         last_event_id: str = "",
         on_comment: Callable[[str], object] | None = None,
-        max_line_size: int | None = 64 * 2**20,
-        max_event_size: int | None = 64 * 2**20,
-        max_name_size: int | None = 64 * 2**10,
+        **options: Unpack[EventStreamParserKeywords],
     ) -> None:
         self._handle = handle = new(lib.rt_eventstream_parser_new, lib.rt_eventstream_parser_free)
         check(lib.rt_eventstream_parser_set_last_event_id(handle, text(last_event_id, "the id")))
-        for setter, value, name in (
-            (lib.rt_eventstream_parser_set_max_line_bytes, max_line_size, "max_line_size"),
-            (lib.rt_eventstream_parser_set_max_event_bytes, max_event_size, "max_event_size"),
-            (lib.rt_eventstream_parser_set_max_name_bytes, max_name_size, "max_name_size"),
-        ):
-            check(setter(handle, limit(value, name)))
+        EVENTSTREAM_PARSER_OPTIONS.apply(handle, options)
         self._on_comment = plain(on_comment, "on_comment")
         self._events: list[ServerSentEvent] = []
         self._retry: int | None = None
@@ -161,3 +158,6 @@ _ON_EVENT = abi.rt_event_fn(_on_event)
 _ON_COMMENT = abi.rt_eventsource_comment_fn(_on_comment)
 _ON_RETRY = abi.rt_eventsource_retry_fn(_on_retry)
 _NOTHING = abi.rt_destroy_fn(0)
+
+
+describe(EventStreamParser, EVENTSTREAM_PARSER_OPTIONS)
