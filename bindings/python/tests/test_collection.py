@@ -54,7 +54,7 @@ def watch(kind):
         yield self.__dict__.get("_handle")
         if hasattr(self, "_prepare_driving"):
             yield self.__dict__.get("_loop_handle")
-    real = kind.__dict__.get("__del__")
+    real = getattr(kind, "__del__", None)
     def finalize(self):
         # From now on it gives them back itself.
         needed.pop(id(self), None)

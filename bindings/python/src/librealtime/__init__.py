@@ -20,7 +20,7 @@
 ``librealtime.sync`` has the same without asyncio.
 """
 
-from . import sync
+from . import exceptions, sync
 from ._core.abi import VERSION
 from ._core.backoff import Backoff
 from ._core.headers import basic_auth
@@ -46,80 +46,32 @@ from ._websocket.asyncio_connect import connect
 from ._websocket.asyncio_connection import Connection
 from ._websocket.options import Deflate
 from ._websocket.state import State
-from .exceptions import (
-    AuthenticationFailed,
-    BufferFull,
-    ConcurrencyError,
-    ConnectFailed,
-    ConnectionClosed,
-    ConnectionClosedError,
-    ConnectionClosedOK,
-    ConnectionLost,
-    ConnectionTimeout,
-    HTTPStatusError,
-    InvalidArgument,
-    InvalidHandshake,
-    InvalidProxy,
-    InvalidState,
-    InvalidStatus,
-    InvalidURI,
-    ProtocolError,
-    ProxyError,
-    QueueFull,
-    RealtimeError,
-    ReconnectsExhausted,
-    SecurityError,
-    StoreError,
-    StreamEnded,
-    StreamRefused,
-)
+from .exceptions import *  # noqa: F403
 
 __version__ = VERSION
 
 __all__ = [
     "RESILIENT",
     "Attempt",
-    "AuthenticationFailed",
     "Backoff",
-    "BufferFull",
-    "ConcurrencyError",
-    "ConnectFailed",
     "Connection",
-    "ConnectionClosed",
-    "ConnectionClosedError",
-    "ConnectionClosedOK",
-    "ConnectionLost",
-    "ConnectionTimeout",
     "Deflate",
     "ErrorEvent",
     "EventListener",
     "EventSource",
     "EventStreamParser",
-    "HTTPStatusError",
     "Headers",
-    "InvalidArgument",
-    "InvalidHandshake",
-    "InvalidProxy",
-    "InvalidState",
-    "InvalidStatus",
-    "InvalidURI",
     "LongPoll",
     "LoopStatistics",
     "Lost",
     "Network",
     "Opened",
     "PollMessage",
-    "ProtocolError",
-    "ProxyError",
-    "QueueFull",
     "RESTClient",
     "RESTResponse",
     "Reachability",
     "ReadyState",
-    "RealtimeError",
-    "ReconnectsExhausted",
     "Response",
-    "SecurityError",
     "ServerSentEvent",
     "Spreadbot",
     "SpreadbotError",
@@ -127,12 +79,10 @@ __all__ = [
     "SpreadbotREST",
     "State",
     "Statistics",
-    "StoreError",
-    "StreamEnded",
-    "StreamRefused",
     "basic_auth",
     "connect",
     "process_exception",
     "set_log_level",
     "sync",
 ]
+__all__ += exceptions.__all__

@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import inspect
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from .endpoint import Endpoint
 from .inbox import Inbox
+from .reactor import Reactor, elsewhere
+
+if TYPE_CHECKING:
+    Futures = dict[asyncio.Future[None], None]
 
 #: Whose handler runs: in tasks that it makes, too, as `asyncio.wait_for` does before Python 3.12.
 _whose: ContextVar[weakref.ref[Awaiting] | None] = ContextVar("librealtime_handler", default=None)
 
+Self = TypeVar("Self", bound="Awaiting")
 F = TypeVar("F", bound="Callable[..., object] | None")
 
 
-class Calling:
-    """Who calls handlers of the caller's."""
+class Awaiting(Endpoint):
+    """The asyncio face of an object, which belongs to the thread of one asyncio loop.
 
-    def _call(self, handler: Callable[..., Any], *arguments: object, size: int = 0) -> None:
-        """
-        :param size: of a message, above 0; 0 for what is none.
-        """
-        result = handler(*arguments)
-        if result is not None and hasattr(result, "__await__"):
-            self._await(result, size)
+    What handlers return is awaited by a task; messages of whom it is slower than wait, and above
+    the limits the peer does.
+    """
 
-    def _await(self, awaitable: Awaitable[Any], size: int) -> None:
-        """Has what a handler returned be awaited, behind what those before it returned."""
-        raise NotImplementedError
-
-
-class Awaiting(Calling):
-    """The same in asyncio, where a task awaits; messages of whom it is slower than wait, and above
-    the limits the peer does."""
-
+    _reactor: Reactor
     _loop: asyncio.AbstractEventLoop
 
-    def _prepare_awaiting(self, count: int, size: int) -> None:
-        """The limits; 0 for none."""
+    def _prepare_awaiting(self, reactor: Reactor, count: int, size: int) -> None:
+        """:param count: and `size`, the limits; 0 for none."""
+        self._reactor = reactor
+        self._loop = reactor.loop
+        # Keys alone: a set that keeps the order, so that those who wait take turns as they came.
+        self._waiters: Futures = {}
         self._awaited: Inbox[tuple[Awaitable[Any], bool, bool]] = Inbox(count, size)
         self._worker: asyncio.Task[None] | None = None
         # From a close on: of messages alone, or at all.
@@ -140,29 +138,87 @@ class Awaiting(Calling):
             awaited.paused = False
             self._go_on()
 
-    # Of whom it is part.
+    def _worked_off(self) -> None:
+        """Nothing is left to be awaited."""
+        self._wake(self._waiters)
+        self._hold()
 
-    def _pause(self) -> None:
-        """No more is to come."""
-        raise NotImplementedError
+    @property
+    def _is_paused(self) -> bool:
+        return self._awaited.paused or super()._is_paused
 
-    def _go_on(self) -> None:
-        """More may come, unless something else is full."""
+    # Waiting.
+
+    def _check_loop(self) -> None:
+        """On another loop nothing would come: ``asyncio.run`` makes one each time."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise elsewhere(self._kind.noun)
+
+    async def _wait(self, waiters: Futures) -> None:
+        """Waits for something to change; meanwhile the reactor keeps this object alive."""
+        future = self._loop.create_future()
+        waiters[future] = None
+        self._reactor.hold(self)
+        try:
+            await future
+        finally:
+            waiters.pop(future, None)
+            self._hold()
+
+    @staticmethod
+    def _wake(waiters: Futures) -> None:
+        for future in waiters:
+            if not future.done():
+                future.set_result(None)
+        # What comes until they run need not look at them.
+        waiters.clear()
+
+    @property
+    def _is_wanted(self) -> bool:
+        """Whether somebody waits, or what comes has somewhere to go even when nobody refers to
+        this object."""
         raise NotImplementedError
 
     def _hold(self) -> None:
         """Something began or ended that this object is kept alive for."""
+        if self._worker is not None or (not self._is_closed and self._is_wanted):
+            self._reactor.hold(self)
+        else:
+            self._reactor.let_go(self)
+
+    async def __aenter__(self: Self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        await self._leave(kind is None)
+
+    async def _leave(self, in_order: bool) -> None:
+        """At the end of an ``async with``; not in order by an exception."""
         raise NotImplementedError
 
-    def _worked_off(self) -> None:
-        """Nothing is left to be awaited."""
-        raise NotImplementedError
+    # Its end.
+
+    def _ended(self) -> None:
+        super()._ended()
+        self._wake(self._waiters)
+        self._reactor.remove(self)
+        self._hold()
+
+    def _was_collected(self) -> None:
+        super()._was_collected()
+        self._reactor.was_collected()
+
+    def _keep(self, error: BaseException) -> None:
+        self._reactor.errors.append((self, error))
 
 
-def check_functions(handlers: Any) -> None:
-    """Of a dataclass of handlers, each of which may be None."""
-    for field in dataclasses.fields(handlers):
-        check_function(getattr(handlers, field.name), field.name)
+def handlers_of(given: Mapping[str, Any], *others: str) -> SimpleNamespace:
+    """The caller's functions among the parameters, each of which may be None: those whose names
+    begin with ``on_``, and others. All are called inside a dispatch."""
+    names = [*(name for name in given if name.startswith("on_")), *others]
+    for name in names:
+        check_function(given[name], name)
+    return SimpleNamespace(**{name: given[name] for name in names})
 
 
 def check_function(function: object, name: str) -> None:

@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .abi import rt_status
 from .errors import InvalidState, check
@@ -15,6 +15,8 @@ from .handle import Handle
 from .interrupts import deferring
 from .loader import lib
 from .wheel import Keeper, Wheel, wait_for, wake
+
+Self = TypeVar("Self", bound="Driven")
 
 _logger = logging.getLogger("librealtime")
 
@@ -128,6 +130,16 @@ class Driven:
 
     def _keep(self, error: BaseException) -> None:
         self._wheel.errors.append(error)
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._leave(kind is None)
+
+    def _leave(self, in_order: bool) -> None:
+        """At the end of a ``with``; not in order by an exception."""
+        raise NotImplementedError
 
     def _ended(self) -> None:
         """Closed by a call, it has those who wait in another thread look around."""

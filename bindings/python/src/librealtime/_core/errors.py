@@ -17,6 +17,33 @@ from .response import Response
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+__all__ = [
+    "AuthenticationFailed",
+    "BufferFull",
+    "ConcurrencyError",
+    "ConnectFailed",
+    "ConnectionClosed",
+    "ConnectionClosedError",
+    "ConnectionClosedOK",
+    "ConnectionLost",
+    "ConnectionTimeout",
+    "InvalidArgument",
+    "InvalidHandshake",
+    "InvalidProxy",
+    "InvalidState",
+    "InvalidStatus",
+    "InvalidURI",
+    "ProtocolError",
+    "ProxyError",
+    "QueueFull",
+    "RealtimeError",
+    "ReconnectsExhausted",
+    "SecurityError",
+    "StoreError",
+    "StreamEnded",
+    "StreamRefused",
+]
+
 #: Close codes of an end that is no failure: normal, going away, a close frame without a code.
 OK_CLOSE_CODES = frozenset((1000, 1001, 1005))
 
@@ -53,12 +80,7 @@ class RealtimeError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[object, ...]:
-        # What was added to it, too.
-        return type(self), self._made_of, vars(self)
-
-    @property
-    def _made_of(self) -> tuple[object, ...]:
-        return self.status, self.message
+        return _made_again, (type(self), self.message), vars(self)
 
     def with_details(self, response: Response | None, system_error: int) -> Self:
         """Adds what is known besides."""
@@ -68,6 +90,13 @@ class RealtimeError(Exception):
             self.system_error = system_error
             _set_errno(self, system_error)
         return self
+
+
+def _made_again(kind: type[RealtimeError], message: str) -> RealtimeError:
+    """A copy, whose attributes are then set."""
+    error = kind.__new__(kind, message)
+    error.args = (message,)
+    return error
 
 
 def _set_errno(error: Exception, number: int) -> None:
@@ -129,10 +158,6 @@ class ProxyError(ConnectFailed):
         super().__init__(status, message)
         self.http_status = http_status
 
-    @property
-    def _made_of(self) -> tuple[object, ...]:
-        return self.status, self.message, self.http_status
-
 
 class InvalidHandshake(RealtimeError):
     """The server's answer is no valid WebSocket handshake."""
@@ -149,10 +174,6 @@ class InvalidStatus(InvalidHandshake):
     def __init__(self, status: int, message: str, response: Response) -> None:
         super().__init__(status, message)
         self.response = response
-
-    @property
-    def _made_of(self) -> tuple[object, ...]:
-        return self.status, self.message, self.response
 
 
 class SecurityError(InvalidHandshake):
@@ -175,10 +196,6 @@ class ConnectionClosed(RealtimeError):
         self.code = code
         self.reason = reason
 
-    @property
-    def _made_of(self) -> tuple[object, ...]:
-        return self.status, self.message, self.code, self.reason
-
 
 class ConnectionClosedOK(ConnectionClosed):
     """It was closed in order, with 1000, 1001 or no code."""
@@ -197,10 +214,6 @@ class StreamRefused(RealtimeError):
     def __init__(self, status: int, message: str, http_status: int = 0) -> None:
         super().__init__(status, message)
         self.http_status = http_status
-
-    @property
-    def _made_of(self) -> tuple[object, ...]:
-        return self.status, self.message, self.http_status
 
 
 class ReconnectsExhausted(ConnectFailed):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from .errors import check
@@ -46,43 +46,48 @@ class Setup:
 class Group:
     """Parameters that belong together.
 
-    :ivar keywords: a ``TypedDict`` with their types, in whose docstring each is a ``:param:``.
+    :ivar doc: a ``:param:`` for each, for a docstring that is indented by four.
     """
 
     def __init__(
         self,
         keywords: type,
-        apply: Callable[[Setup, Given], None] = lambda setup, given: None,
+        *apply: Callable[[Setup, Given], None],
+        others: Collection[str] = (),
         **defaults: Any,
     ) -> None:
         """
-        :param apply: sets them.
+        :param keywords: a ``TypedDict`` with their types, in whose docstring each is a ``:param:``.
+        :param apply: set them.
+        :param others: its keywords that are not of this group.
         :param defaults: those that are not None.
         """
-        self.keywords = keywords
+        text = inspect.cleandoc(keywords.__doc__ or "")
+        self.doc = textwrap.indent("".join(text.partition(":param ")[1:]), " " * 4)
+        own = (name for name in keywords.__annotations__ if name not in others)
+        self.defaults = dict.fromkeys(own) | defaults
         self.apply = apply
-        self.defaults = dict.fromkeys(keywords.__annotations__) | defaults
-
-    @property
-    def doc(self) -> str:
-        """A ``:param:`` for each, for a docstring that is indented by four."""
-        text = inspect.cleandoc(self.keywords.__doc__ or "")
-        return textwrap.indent(text[text.index(":param ") :], " " * 4)
 
 
 class Options:
-    """All keyword parameters of an object."""
+    """All keyword parameters of an object: its own, those of other objects, and plain values."""
 
-    def __init__(self, keywords: type, *groups: Group, plain: Table) -> None:
-        """
-        :param keywords: a ``TypedDict`` with the types of all.
-        :param plain: those that are plain values.
-        """
+    def __init__(
+        self,
+        keywords: type,
+        *apply: Callable[[Setup, Given], None],
+        shared: tuple[Group, ...] = (),
+        plain: Table,
+        **defaults: Any,
+    ) -> None:
+        """:param keywords: a ``TypedDict`` with the types of all, and the text of its own."""
         self._types = keywords.__annotations__
-        self._groups = groups
         self._plain = plain
+        others = [option.name for option in plain]
+        others += [name for group in shared for name in group.defaults]
+        self._groups = (Group(keywords, *apply, others=others, **defaults), *shared)
         self._defaults: dict[str, Any] = {}
-        for group in groups:
+        for group in self._groups:
             self._defaults |= group.defaults
 
     def complete(self, given: Given) -> dict[str, Any]:
@@ -91,7 +96,8 @@ class Options:
 
     def apply(self, setup: Setup, given: Given) -> None:
         for group in self._groups:
-            group.apply(setup, given)
+            for apply in group.apply:
+                apply(setup, given)
         setup.apply(self._plain, given)
 
     @property

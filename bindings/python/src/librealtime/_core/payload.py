@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Union
+import json
+from typing import Any, Union
 
 from .values import encode
+
+
+class Received:
+    """What came as bytes, which may be text or JSON."""
+
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        """The data as UTF-8; what is ill-formed is replaced."""
+        return self.data.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The data read as JSON."""
+        return json.loads(self.data)
+
 
 Data = Union[str, bytes, bytearray, memoryview]
 

@@ -13,15 +13,11 @@ from .abi import rt_reachability_mode
 from .errors import check
 from .handle import Handle, new, new_loop
 from .loader import lib
-from .values import invalid
+from .values import choice, names_of
 
 Mode = Literal["auto", "manual", "always"]
 
-_MODES = {
-    "auto": rt_reachability_mode.AUTO,
-    "manual": rt_reachability_mode.MANUAL,
-    "always": rt_reachability_mode.ALWAYS,
-}
+_MODES = names_of(rt_reachability_mode)
 
 
 class Reachability:
@@ -46,7 +42,7 @@ class Reachability:
     def __init__(self, mode: Mode = "auto") -> None:
         self._lock = threading.Lock()
         self._mode = mode
-        self._number = _number(mode)
+        self._number = choice(mode, _MODES, "mode")
         self._online = True
         # One for each of the library's loops, as long as that is there.
         self._handles: weakref.WeakKeyDictionary[Handle, Handle] = weakref.WeakKeyDictionary()
@@ -62,7 +58,7 @@ class Reachability:
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
-        number = _number(mode)
+        number = choice(mode, _MODES, "mode")
         with self._lock:
             self._mode, self._number = mode, number
             for handle in self._handles.values():
@@ -150,10 +146,3 @@ class _Watch:
         out = ctypes.c_bool()
         check(lib.rt_reachability_is_online(self._handle, ctypes.byref(out)))
         return out.value
-
-
-def _number(mode: str) -> int:
-    if mode not in _MODES:
-        known = ", ".join(f'"{name}"' for name in _MODES)
-        raise invalid(f"mode is {mode!r}; one of {known} is expected")
-    return _MODES[mode]

@@ -67,6 +67,12 @@ class Reactor:
             return reactor
         return Reactor(loop)
 
+    def require(self) -> Handle:
+        handle = self.handle
+        if handle is None:
+            raise RuntimeError("the reactor was given back")
+        return handle
+
     def add(self, member: Member) -> None:
         if self._linger is not None:
             self._linger.cancel()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from .._core.abi import rt_credentials
 from .._core.handle import Handle
@@ -17,9 +17,6 @@ from .client_base import BaseRESTClient
 from .decoders import LineDecoder, SizeDecoder, TextDecoder
 from .options import RequestKeywords, RequestOptions
 from .response import RESTResponse
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class AwaitedSource(Source):
@@ -147,7 +144,12 @@ class StreamedResponse(StreamedAnswer):
             await self._client._wait(call)
 
 
-class RESTClient(BaseRESTClient):
+#: What a request gives: it is awaited.
+Answer = Coroutine[Any, Any, RESTResponse]
+Stream = AbstractAsyncContextManager[StreamedResponse]
+
+
+class RESTClient(BaseRESTClient[Answer, Stream]):
     """Requests with retries: ``async with RESTClient("https://example.org/api") as client``.
 
     It lives on the asyncio loop that runs at the first request, and belongs to that loop's thread.
@@ -157,9 +159,7 @@ class RESTClient(BaseRESTClient):
 
     def _join(self) -> Handle:
         reactor = self._find_reactor()
-        handle = reactor.handle
-        if handle is None:
-            raise RuntimeError("the reactor was given back")
+        handle = reactor.require()
         try:
             made = self._make(handle)
         except BaseException:
@@ -179,39 +179,7 @@ class RESTClient(BaseRESTClient):
             raise elsewhere("client")
         return super()._live()
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        **options: Unpack[RequestKeywords],
-    ) -> RESTResponse:
-        """Sends a request and waits for its answer; cancelling the wait cancels the request.
-
-        :param path: below the client's base URL, or a whole URL.
-        :param params: the query: a mapping or pairs, where a list gives a name several values and
-            None leaves it out; or a str or bytes, as ``a=b&c=d``. Goes before the client's of its
-            names, as do ``headers`` and ``cookies``.
-        :param headers: a mapping or pairs. Behind ``Expect: 100-continue`` the body is sent when
-            the server asks for it, or has said nothing for a second, and stays here when it answers
-            300 or more instead.
-        :param cookies: a mapping.
-        :param auth: user and password, in the place of the client's; or ``bearer_token``.
-        :param json: a body that becomes JSON.
-        :param data: a body that becomes a form, given as ``params`` is.
-        :param content: a body: str, bytes, a file, or an iterable or asynchronous iterable of
-            bytes. A request whose body was begun to be sent is tried again only if that can begin
-            anew: str, bytes and seekable files. Of a seekable file of bytes as much is sent as it
-            has from its position on when the request is made: what is appended later is left out,
-            and one that becomes shorter raises InvalidArgument.
-        :param content_type: of the body. Default: by what was given, none for bytes.
-        :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
-            total is 0 while it is not known.
-        :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
-            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's. A
-            longer ``timeout`` without a ``deadline`` is the deadline, too.
-        :param idempotency_key: a key of your own, or True for a random UUID.
-        :raises RealtimeError: when no answer came, or not all of it.
-        """
+    async def _request(self, method: str, path: str, options: RequestKeywords) -> RESTResponse:
         call = self._start(method, path, RequestOptions.of(options, "request"), False)
         try:
             while not call.is_over:
@@ -221,50 +189,10 @@ class RESTClient(BaseRESTClient):
             raise
         return call.result()
 
-    async def get(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with GET."""
-        return await self.request("GET", path, **options)
-
-    async def head(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with HEAD."""
-        return await self.request("HEAD", path, **options)
-
-    async def post(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with POST."""
-        return await self.request("POST", path, **options)
-
-    async def put(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with PUT."""
-        return await self.request("PUT", path, **options)
-
-    async def patch(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with PATCH."""
-        return await self.request("PATCH", path, **options)
-
-    async def delete(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with DELETE."""
-        return await self.request("DELETE", path, **options)
-
-    async def options(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with OPTIONS."""
-        return await self.request("OPTIONS", path, **options)
-
     @contextlib.asynccontextmanager
-    async def stream(
-        self,
-        method: str,
-        path: str,
-        **options: Unpack[RequestKeywords],
+    async def _stream(
+        self, method: str, path: str, options: RequestKeywords
     ) -> AsyncIterator[StreamedResponse]:
-        """``async with client.stream("GET", path) as response``: the answer while it comes.
-
-        The parameters of ``request``. ``timeout`` is for an attempt until its answer begins, and
-        then for the time without a byte; the client's ``deadline`` counts until then, too. The body
-        may come for as long as it flows, unless a ``deadline`` is given here. A server that is
-        faster than its reader is slowed down. Requests that are ordered, as a POST is, wait until
-        the body of one before them has ended, also when they are made inside of it:
-        ``ordered=False`` lets them by.
-        """
         call = self._start(method, path, RequestOptions.of(options, "stream"), True)
         try:
             while call.response is None and not call.is_over:
@@ -289,12 +217,7 @@ class RESTClient(BaseRESTClient):
         self._live()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         await self.aclose()
 
     def __del__(self) -> None:

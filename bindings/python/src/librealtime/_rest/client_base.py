@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .._core.abi import rt_credentials, rt_status
-from .._core.awaiting import Calling
+from .._core.endpoint import Calling
 from .._core.errors import InvalidState, RealtimeError, check
 from .._core.handle import Handle, new
 from .._core.loader import lib
@@ -17,14 +17,19 @@ from .._core.values import strings, text, user_and_password, without_userinfo
 from . import callbacks as c
 from .call import Call, OnProgress, Source, check_fresh
 from .client_options import OPTIONS, Credential, Keywords
-from .options import ClientOptions, RequestOptions
+from .options import ClientOptions, RequestKeywords, RequestOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+#: What a request gives, and a streamed one: in asyncio both are awaited.
+Answer = TypeVar("Answer")
+Stream = TypeVar("Stream")
+
+
 @OPTIONS.shown_by("RESTClient")
-class BaseRESTClient(Calling, Configured):
+class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     """
     Durations are in seconds, sizes in bytes. A request is tried again when that is safe: after an
     error that came before it was sent, after 408, 429 and 503, and, if its method is idempotent or
@@ -94,6 +99,85 @@ class BaseRESTClient(Calling, Configured):
     def set_auth(self, user: str, password: str) -> None:
         """As ``set_bearer_token``, with a user and a password (RFC 7617)."""
         _set_credential(self._live(), (user, password))
+
+    # Requests.
+
+    def request(self, method: str, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """Sends a request and waits for its answer; in asyncio cancelling the wait cancels it.
+
+        :param path: below the client's base URL, or a whole URL.
+        :param params: the query: a mapping or pairs, where a list gives a name several values and
+            None leaves it out; or a str or bytes, as ``a=b&c=d``. Goes before the client's of its
+            names, as do ``headers`` and ``cookies``.
+        :param headers: a mapping or pairs. Behind ``Expect: 100-continue`` the body is sent when
+            the server asks for it, or has said nothing for a second, and stays here when it answers
+            300 or more instead.
+        :param cookies: a mapping.
+        :param auth: user and password, in the place of the client's; or ``bearer_token``.
+        :param json: a body that becomes JSON.
+        :param data: a body that becomes a form, given as ``params`` is.
+        :param content: a body: str, bytes, a file, or an iterable of bytes, in asyncio also an
+            asynchronous one. A request whose body was begun to be sent is tried again only if that
+            can begin anew: str, bytes and seekable files. Of a seekable file of bytes as much is
+            sent as it has from its position on when the request is made: what is appended later is
+            left out, and one that becomes shorter raises InvalidArgument.
+        :param content_type: of the body. Default: by what was given, none for bytes.
+        :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
+            total is 0 while it is not known.
+        :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
+            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's. A
+            longer ``timeout`` without a ``deadline`` is the deadline, too.
+        :param idempotency_key: a key of your own, or True for a random UUID.
+        :raises RealtimeError: when no answer came, or not all of it.
+        """
+        return self._request(method, path, options)
+
+    def get(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """As ``request`` with GET."""
+        return self.request("GET", path, **options)
+
+    def head(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """As ``request`` with HEAD."""
+        return self.request("HEAD", path, **options)
+
+    def post(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """As ``request`` with POST."""
+        return self.request("POST", path, **options)
+
+    def put(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """As ``request`` with PUT."""
+        return self.request("PUT", path, **options)
+
+    def patch(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """As ``request`` with PATCH."""
+        return self.request("PATCH", path, **options)
+
+    def delete(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """As ``request`` with DELETE."""
+        return self.request("DELETE", path, **options)
+
+    def options(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """As ``request`` with OPTIONS."""
+        return self.request("OPTIONS", path, **options)
+
+    def stream(self, method: str, path: str, **options: Unpack[RequestKeywords]) -> Stream:
+        """``with client.stream("GET", path) as response``, in asyncio ``async with``: the answer
+        while it comes.
+
+        The parameters of ``request``. ``timeout`` is for an attempt until its answer begins, and
+        then for the time without a byte; the client's ``deadline`` counts until then, too. The body
+        may come for as long as it flows, unless a ``deadline`` is given here. A server that is
+        faster than its reader is slowed down. Requests that are ordered, as a POST is, wait until
+        the body of one before them has ended, also when they are made inside of it:
+        ``ordered=False`` lets them by.
+        """
+        return self._stream(method, path, options)
+
+    def _request(self, method: str, path: str, options: RequestKeywords) -> Answer:
+        raise NotImplementedError
+
+    def _stream(self, method: str, path: str, options: RequestKeywords) -> Stream:
+        raise NotImplementedError
 
     def _new_source(self, content: Any) -> Source:
         # Of a mapping the names alone would be sent.

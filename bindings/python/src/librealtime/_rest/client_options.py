@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Literal, Optional, TypedDict, Union
+from typing import Literal, Optional, Union
 
 from .._core.abi import rt_jitter, rt_status
 from .._core.backoff import Backoff
 from .._core.headers import cookie_header, header, header_pairs, laid_over
 from .._core.option_tables import REST_OPTIONS, REST_REQUEST_OPTIONS, RESTKeywords
-from .._core.parameters import Given, Group, Options, Setup
+from .._core.parameters import Given, Options, Setup
 from .._core.shared_options import (
     CREDENTIAL,
     HEADERS,
@@ -31,8 +31,17 @@ Credential = Union[str, "tuple[str, str]", None]
 CredentialSource = Optional[Callable[[], Union[Credential, Awaitable[Credential]]]]
 
 
-class OriginKeywords(TypedDict, total=False):
-    """
+class Keywords(
+    HeaderKeywords,
+    CredentialKeywords,
+    OverflowKeywords,
+    SafeHeaderKeywords,
+    RouteKeywords,
+    RESTKeywords,
+    total=False,
+):
+    """All that a client may be given.
+
     :param params: of the query of every request to the base URL's origin, as a request's. Default
         none.
     :param cookies: names and values of the Cookie header. None is kept from an answer. Default
@@ -49,26 +58,6 @@ class OriginKeywords(TypedDict, total=False):
         best with an Authorization of its own, and with ``ordered=False``: it would wait behind an
         ordered one that was refused. Refused itself, it waits as the others do, until its deadline.
         Default None.
-    """
-
-    params: Params
-    cookies: Mapping[str, str] | None
-    credential_origins: Iterable[str]
-    credentials: CredentialSource
-
-
-def _set_origin(setup: Setup, given: Given) -> None:
-    pairs = header_pairs(given["headers"])
-    if given["cookies"]:
-        pairs = laid_over(pairs, [("Cookie", cookie_header(given["cookies"]).decode())])
-    for name, value in pairs:
-        setup.add_header(*header(name, value))
-    for origin in strings(given["credential_origins"], "credential_origins"):
-        setup.add_credential_origin(text(origin, "an origin", rt_status.ERROR_INVALID_URL))
-
-
-class AttemptKeywords(TypedDict, total=False):
-    """
     :param base_delay: before the second attempt, of which a random half to whole is waited.
         Default 1.
     :param delay_factor: by how much each further delay is longer. Default 2.
@@ -82,6 +71,10 @@ class AttemptKeywords(TypedDict, total=False):
         HEAD.
     """
 
+    params: Params
+    cookies: Mapping[str, str] | None
+    credential_origins: Iterable[str]
+    credentials: CredentialSource
     base_delay: float
     delay_factor: float
     max_delay: float
@@ -89,6 +82,16 @@ class AttemptKeywords(TypedDict, total=False):
     backoff: Backoff | None
     max_retry_after: float | None
     ordered: bool | None
+
+
+def _set_origin(setup: Setup, given: Given) -> None:
+    pairs = header_pairs(given["headers"])
+    if given["cookies"]:
+        pairs = laid_over(pairs, [("Cookie", cookie_header(given["cookies"]).decode())])
+    for name, value in pairs:
+        setup.add_header(*header(name, value))
+    for origin in strings(given["credential_origins"], "credential_origins"):
+        setup.add_credential_origin(text(origin, "an origin", rt_status.ERROR_INVALID_URL))
 
 
 def _set_attempts(setup: Setup, given: Given) -> None:
@@ -106,36 +109,16 @@ def _set_attempts(setup: Setup, given: Given) -> None:
         setup.set_jitter(choice(given["jitter"], names_of(rt_jitter), "jitter"))
 
 
-class Keywords(
-    HeaderKeywords,
-    OriginKeywords,
-    CredentialKeywords,
-    AttemptKeywords,
-    OverflowKeywords,
-    SafeHeaderKeywords,
-    RouteKeywords,
-    RESTKeywords,
-    total=False,
-):
-    """All that a client may be given."""
-
-
 OPTIONS = Options(
     Keywords,
-    HEADERS,
-    Group(OriginKeywords, _set_origin, credential_origins=()),
-    CREDENTIAL,
-    Group(
-        AttemptKeywords,
-        _set_attempts,
-        base_delay=1,
-        delay_factor=2,
-        max_delay=30,
-        jitter="equal",
-        max_retry_after=60,
-    ),
-    OVERFLOW,
-    SAFE_HEADERS,
-    ROUTE,
+    _set_origin,
+    _set_attempts,
+    shared=(HEADERS, CREDENTIAL, OVERFLOW, SAFE_HEADERS, ROUTE),
     plain=REST_OPTIONS,
+    credential_origins=(),
+    base_delay=1,
+    delay_factor=2,
+    max_delay=30,
+    jitter="equal",
+    max_retry_after=60,
 )

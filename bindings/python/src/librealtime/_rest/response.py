@@ -203,7 +203,3 @@ class HTTPStatusError(RealtimeError):
     def __init__(self, status: int, message: str, response: RESTResponse) -> None:
         super().__init__(status, message)
         self.response = response
-
-    @property
-    def _made_of(self) -> tuple[object, ...]:
-        return self.status, self.message, self.response

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any
 
 from .._core.driven import Driven
 from .._core.handle import Handle, new_loop
@@ -14,9 +14,6 @@ from .call import Call, StreamedAnswer
 from .client_base import BaseRESTClient
 from .options import RequestKeywords, RequestOptions
 from .response import RESTResponse
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class StreamedResponse(StreamedAnswer):
@@ -59,7 +56,10 @@ class StreamedResponse(StreamedAnswer):
             client._until(lambda: call.is_over or bool(call.pieces))
 
 
-class RESTClient(Driven, BaseRESTClient):
+Stream = AbstractContextManager[StreamedResponse]
+
+
+class RESTClient(Driven, BaseRESTClient[RESTResponse, Stream]):
     """Requests with retries, blocking: ``with RESTClient("https://example.org/api") as client``.
 
     Any thread may use it, several at once: their requests run side by side. An answer
@@ -78,37 +78,7 @@ class RESTClient(Driven, BaseRESTClient):
         self._live_by_itself()
         return made
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        **options: Unpack[RequestKeywords],
-    ) -> RESTResponse:
-        """Sends a request and waits for its answer.
-
-        :param path: below the client's base URL, or a whole URL.
-        :param params: the query: a mapping or pairs, where a list gives a name several values and
-            None leaves it out; or a str or bytes, as ``a=b&c=d``. Goes before the client's of its
-            names, as do ``headers`` and ``cookies``.
-        :param headers: a mapping or pairs.
-        :param cookies: a mapping.
-        :param auth: user and password, in the place of the client's; or ``bearer_token``.
-        :param json: a body that becomes JSON.
-        :param data: a body that becomes a form, given as ``params`` is.
-        :param content: a body: str, bytes, a file, or an iterable of bytes. A request whose body
-            was begun to be sent is tried again only if that can begin anew: str, bytes and seekable
-            files. Of a seekable file of bytes as much is sent as it has from its position on when
-            the request is made: what is appended later is left out, and one that becomes shorter
-            raises InvalidArgument.
-        :param content_type: of the body. Default: by what was given, none for bytes.
-        :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
-            total is 0 while it is not known.
-        :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
-            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's. A
-            longer ``timeout`` without a ``deadline`` is the deadline, too.
-        :param idempotency_key: a key of your own, or True for a random UUID.
-        :raises RealtimeError: when no answer came, or not all of it.
-        """
+    def _request(self, method: str, path: str, options: RequestKeywords) -> RESTResponse:
         chosen = RequestOptions.of(options, "request")
         call = self._new(chosen)
         try:
@@ -118,50 +88,10 @@ class RESTClient(Driven, BaseRESTClient):
             self._end(call)
         return call.result()
 
-    def get(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with GET."""
-        return self.request("GET", path, **options)
-
-    def head(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with HEAD."""
-        return self.request("HEAD", path, **options)
-
-    def post(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with POST."""
-        return self.request("POST", path, **options)
-
-    def put(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with PUT."""
-        return self.request("PUT", path, **options)
-
-    def patch(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with PATCH."""
-        return self.request("PATCH", path, **options)
-
-    def delete(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with DELETE."""
-        return self.request("DELETE", path, **options)
-
-    def options(self, path: str, **options: Unpack[RequestKeywords]) -> RESTResponse:
-        """As ``request`` with OPTIONS."""
-        return self.request("OPTIONS", path, **options)
-
     @contextlib.contextmanager
-    def stream(
-        self,
-        method: str,
-        path: str,
-        **options: Unpack[RequestKeywords],
+    def _stream(
+        self, method: str, path: str, options: RequestKeywords
     ) -> Iterator[StreamedResponse]:
-        """``with client.stream("GET", path) as response``: the answer while it comes.
-
-        The parameters of ``request``. ``timeout`` is for an attempt until its answer begins, and
-        then for the time without a byte; the client's ``deadline`` counts until then, too. The body
-        may come for as long as it flows, unless a ``deadline`` is given here. A server that is
-        faster than its reader is slowed down. Requests that are ordered, as a POST is, wait until
-        the body of one before them has ended, also when they are made inside of it:
-        ``ordered=False`` lets them by.
-        """
         chosen = RequestOptions.of(options, "stream")
         call = self._new(chosen)
         try:
@@ -180,15 +110,7 @@ class RESTClient(Driven, BaseRESTClient):
         self._rouse(loop)
         self._let_go()
 
-    def __enter__(self) -> RESTClient:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self, in_order: bool) -> None:
         self.close()
 
     def _new(self, options: RequestOptions) -> Call:

@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from .._core.awaiting import Awaiting, current_task
-from .._core.errors import RealtimeError
 from .._core.handle import Handle
 from .._core.parameters import Given
-from .._core.reactor import Reactor, elsewhere
+from .._core.reactor import Reactor
 from .._core.shared_options import queue_limits
-from .source_base import BaseSource, T, check_flow
-from .source_options import ErrorEvent
+from .source_base import BaseSource, T
 from .taken import TaskTaker
 
-Self = TypeVar("Self", bound="AsyncSource[Any]")
 
-
-class AsyncSource(BaseSource[T], Awaiting):
+class AsyncSource(Awaiting, BaseSource[T]):
     """Lives on the running asyncio loop, and belongs to that loop's thread."""
 
-    _reactor: Reactor
-
     def _begin(self, url: str, given: Given) -> None:
-        self._reactor = Reactor.current()
-        self._loop = self._reactor.loop
-        self._waiters: dict[asyncio.Future[None], None] = {}
         self._takers: WeakKeyDictionary[asyncio.Task[Any], TaskTaker] = WeakKeyDictionary()
         self._task: asyncio.Task[None] | None = None
-        self._prepare_awaiting(*queue_limits(given))
+        self._prepare_awaiting(Reactor.current(), *queue_limits(given))
         try:
             super()._begin(url, given)
         except BaseException:
@@ -42,10 +32,7 @@ class AsyncSource(BaseSource[T], Awaiting):
         self._hold()
 
     def _join(self) -> Handle:
-        handle = self._reactor.handle
-        if handle is None:
-            raise RuntimeError("the reactor was given back")
-        return handle
+        return self._reactor.require()
 
     async def __aiter__(self) -> AsyncIterator[T]:
         self._check_loop()
@@ -57,7 +44,7 @@ class AsyncSource(BaseSource[T], Awaiting):
                 # A name would keep it while the next one comes.
                 taken = [items.popleft()]
                 if inbox.paused and len(items) <= inbox.resume_at:
-                    self._took()
+                    self._took(inbox)
                 confirms = self._confirms
                 if confirms:
                     self._taken.took(self._asker(), taken[0].id)
@@ -68,7 +55,7 @@ class AsyncSource(BaseSource[T], Awaiting):
                 if self._failure is not None:
                     raise self._failure
                 return
-            await self._wait()
+            await self._wait(self._waiters)
 
     async def recv(self) -> T:
         """The next one, as iteration gives them. Cancelling it loses none.
@@ -83,10 +70,10 @@ class AsyncSource(BaseSource[T], Awaiting):
         while not items:
             if self._is_over:
                 raise self._end()
-            await self._wait()
+            await self._wait(self._waiters)
         item = items.popleft()
         if inbox.paused and len(items) <= inbox.resume_at:
-            self._took()
+            self._took(inbox)
         if self._confirms:
             self._taken.took(self._asker(), item.id)
         return item
@@ -99,25 +86,17 @@ class AsyncSource(BaseSource[T], Awaiting):
         """
         self._check_loop()
         while not self._is_over or self._is_awaiting:
-            await self._wait()
+            await self._wait(self._waiters)
         if self._failure is not None:
             raise self._failure
 
-    async def __aenter__(self: Self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
+    async def _leave(self, in_order: bool) -> None:
+        if in_order:
             # Else it comes again in the next run.
             self._confirm(is_leaving=True)
         super().close()
         try:
-            if kind is None and asyncio.get_running_loop() is self._loop:
+            if in_order and asyncio.get_running_loop() is self._loop:
                 await self._let_handlers_finish()
         finally:
             self.close()
@@ -127,26 +106,6 @@ class AsyncSource(BaseSource[T], Awaiting):
         self._stop_awaiting()
 
     close.__doc__ = BaseSource.close.__doc__
-
-    def fail(self, error: RealtimeError) -> None:
-        """The loop itself failed."""
-        self._failed(ErrorEvent(error, 0, True, None, 0))
-
-    def _check_loop(self) -> None:
-        """On another loop nothing would come: ``asyncio.run`` makes one each time."""
-        if asyncio.get_running_loop() is not self._loop:
-            raise elsewhere(self._kind.noun)
-
-    async def _wait(self) -> None:
-        """Waits for something to change; meanwhile the reactor keeps this object alive."""
-        future = self._loop.create_future()
-        self._waiters[future] = None
-        self._reactor.hold(self)
-        try:
-            await future
-        finally:
-            self._waiters.pop(future, None)
-            self._hold()
 
     def _asker(self) -> Any:
         task = asyncio.current_task()
@@ -161,12 +120,9 @@ class AsyncSource(BaseSource[T], Awaiting):
     def _is_gone(taker: Any, is_leaving: bool) -> bool:
         return taker is None or bool(taker.is_gone(is_leaving))
 
-    def _hold(self) -> None:
-        is_wanted = not self._is_closed and (self._waiters or self._calls_back)
-        if is_wanted or self._worker is not None:
-            self._reactor.hold(self)
-        else:
-            self._reactor.let_go(self)
+    @property
+    def _is_wanted(self) -> bool:
+        return bool(self._waiters) or self._calls_back
 
     def _handlers_changed(self) -> None:
         super()._handlers_changed()
@@ -188,44 +144,10 @@ class AsyncSource(BaseSource[T], Awaiting):
         if self._inbox.add(item, size):
             self._pause()
         if self._waiters:
-            self._wake()
+            self._wake(self._waiters)
 
     def _ended(self) -> None:
         super()._ended()
-        self._wake()
         task, self._task = self._task, None
         if task is not None and task is not current_task():
             task.cancel()
-        self._reactor.remove(self)
-        self._hold()
-
-    @property
-    def _is_paused(self) -> bool:
-        return self._inbox.paused or self._awaited.paused
-
-    def _took(self) -> None:
-        self._inbox.paused = False
-        self._go_on()
-
-    def _go_on(self) -> None:
-        handle = self._handle
-        if handle is not None and not self._is_paused:
-            check_flow(self._kind.resume(handle))
-
-    def _worked_off(self) -> None:
-        self._wake()
-        self._hold()
-
-    def _wake(self) -> None:
-        for future in self._waiters:
-            if not future.done():
-                future.set_result(None)
-        # What comes until they run need not look at them.
-        self._waiters.clear()
-
-    def _keep(self, error: BaseException) -> None:
-        self._reactor.errors.append((self, error))
-
-    def _was_collected(self) -> None:
-        super()._was_collected()
-        self._reactor.was_collected()

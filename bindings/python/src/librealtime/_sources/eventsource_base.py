@@ -13,11 +13,11 @@ from .eventsource_options import (
     OPTIONS,
     EventHandler,
     EventListener,
-    Handlers,
     Keywords,
     OnComment,
     OnEvent,
 )
+from .handlers import Handler
 from .http_source import HTTPSource
 from .server_sent_event import ServerSentEvent
 
@@ -36,11 +36,11 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
 
     _kind = EVENTSOURCE
     _options = OPTIONS
-    _handler_type = Handlers
-    _handlers: Handlers
     # Whose ids are kept when the event was taken and the next is asked for: those that wait in the
     # queue would be lost by a crash.
     _confirmed_handle: Handle | None = None
+    # Whether C calls back for comments.
+    _hears_comments = False
     # Handlers of an event are called; and one has its id forgotten.
     _is_telling = _is_forgotten = False
 
@@ -57,9 +57,15 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
             self._confirmed_handle = handle
             self._confirms = True
 
+    @property
+    def _hands_over(self) -> bool:
+        takers = (self._handlers.on_any, self._handlers.on_comment)
+        return super()._hands_over or any(handler is not None for handler in takers)
+
     def _callbacks(self) -> list[Callback]:
         callbacks = [*super()._callbacks(), ON_EVENT, ON_RETRY]
         if self._handlers.on_comment is not None:
+            self._hears_comments = True
             callbacks.append(ON_COMMENT)
         if self._handlers.on_store is not None:
             callbacks.append(ON_STORE)
@@ -82,26 +88,15 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
 
     # Handlers, beside those of every source.
 
-    @property
-    def on_any(self) -> OnEvent:
-        return self._handlers.on_any
+    on_any = Handler[OnEvent]()
+    on_comment = Handler[OnComment]()
 
-    @on_any.setter
-    def on_any(self, handler: OnEvent) -> None:
-        self._handlers.on_any = handler
-        self._handlers_changed()
-
-    @property
-    def on_comment(self) -> OnComment:
-        return self._handlers.on_comment
-
-    @on_comment.setter
-    def on_comment(self, handler: OnComment) -> None:
-        handle, was = self._handle, self._handlers.on_comment
-        self._handlers.on_comment = handler
-        if handle is not None and was is None and handler is not None:
+    def _handler_was_set(self, name: str) -> None:
+        handle = self._handle
+        if name == "on_comment" and handle is not None and not self._hears_comments:
+            self._hears_comments = True
             EVENTSOURCE.set_callback(self._registration, handle, ON_COMMENT)
-        self._handlers_changed()
+        super()._handler_was_set(name)
 
     def add_event_listener(self, event: str, handler: EventHandler) -> EventListener:
         """Has `handler` called with each event of this type, behind those there are.
@@ -167,14 +162,14 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         handlers = self._handlers
         self._is_telling, self._is_forgotten = True, False
         if event == "message" and handlers.on_message is not None:
-            self._tell(handlers.on_message, told, size)
+            self._hand_to(handlers.on_message, told, size)
         if self._listeners:
             for listener in tuple(self._listeners.get(event, ())):
                 # One that was removed meanwhile, by itself or another, is not called.
                 if listener in self._listeners.get(event, ()):
-                    self._tell(listener.handler, told, size)
+                    self._hand_to(listener.handler, told, size)
         if handlers.on_any is not None:
-            self._tell(handlers.on_any, told, size)
+            self._hand_to(handlers.on_any, told, size)
         self._is_telling = False
         # Handlers and an iteration are given the same events.
         if self._is_taken and not self._is_closed:
@@ -188,7 +183,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
     def _hand_over(self, handler: EventHandler) -> None:
         """What waits is for the iteration that it waits for, and no other."""
 
-    def _tell(self, handler: EventHandler, event: ServerSentEvent, size: int) -> None:
+    def _hand_to(self, handler: EventHandler, event: ServerSentEvent, size: int) -> None:
         """One that fails does not keep the event from the others."""
         if self._is_closed:
             return
@@ -201,12 +196,10 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         self._retry_ms = time_ms
 
     def _commented(self, comment: str) -> None:
-        if self._handlers.on_comment is not None:
-            self._call(self._handlers.on_comment, comment)
+        self._tell("on_comment", comment)
 
     def _stores(self, key: str, id_: str) -> None:
-        if self._handlers.on_store is not None:
-            self._call(self._handlers.on_store, key, id_)
+        self._tell("on_store", key, id_)
 
     # For the faces.
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Optional, TypedDict
+from typing import Optional
 
 from .._core.backoff import Backoff
 from .._core.option_tables import EVENTSOURCE_OPTIONS, EventSourceKeywords
-from .._core.parameters import Given, Group, Options, Setup
+from .._core.parameters import Given, Options, Setup
 from .._core.shared_options import set_backoff
 from .._core.values import StrPath, encode, invalid, number, path, text
 from .server_sent_event import ServerSentEvent
 from .source_options import (
     HTTP_SOURCE,
-    HTTPSourceHandlers,
     HTTPSourceKeywords,
     OnError,
     OnOpen,
@@ -41,22 +40,9 @@ class EventListener:
     handler: EventHandler
 
 
-@dataclass
-class Handlers(HTTPSourceHandlers[ServerSentEvent]):
-    """The caller's functions, all called inside a dispatch."""
+class Keywords(HTTPSourceKeywords, EventSourceKeywords, total=False):
+    """All that an event source may be given.
 
-    on_any: OnEvent
-    on_comment: OnComment
-    on_store: OnStore
-
-    @property
-    def take_items(self) -> bool:
-        takers = (self.on_message, self.on_any, self.on_comment)
-        return any(handler is not None for handler in takers)
-
-
-class HandlerKeywords(TypedDict, total=False):
-    """
     :param on_open: called when a stream begins.
     :param on_error: called with an ``ErrorEvent`` when an attempt fails or a stream ends.
     :param on_message: called with each event of the type "message", named or not.
@@ -64,17 +50,6 @@ class HandlerKeywords(TypedDict, total=False):
         comes from when they are set on. Once ``recv`` or an iteration has begun it is given the
         same events, and while ``max_queue`` of them wait for it none come, to handlers neither.
     :param on_comment: called with each comment, as it is read.
-    """
-
-    on_open: OnOpen
-    on_error: OnError
-    on_message: OnEvent
-    on_any: OnEvent
-    on_comment: OnComment
-
-
-class StreamKeywords(TypedDict, total=False):
-    """
     :param method: default GET.
     :param content: the body, sent with each attempt. Default None.
     :param last_event_id: what the first request sends, whatever the id file says. Default None.
@@ -95,6 +70,11 @@ class StreamKeywords(TypedDict, total=False):
         field of the server still sets the initial delay. Default None: by those.
     """
 
+    on_open: OnOpen
+    on_error: OnError
+    on_message: OnEvent
+    on_any: OnEvent
+    on_comment: OnComment
     method: str
     content: str | bytes | None
     last_event_id: str | None
@@ -137,20 +117,11 @@ def _body(content: object) -> bytes:
     return bytes(content)
 
 
-class Keywords(
-    HandlerKeywords,
-    StreamKeywords,
-    HTTPSourceKeywords,
-    EventSourceKeywords,
-    total=False,
-):
-    """All that an event source may be given."""
-
-
 OPTIONS = Options(
     Keywords,
-    Group(HandlerKeywords),
-    Group(StreamKeywords, _set_stream, method="GET", retry_statuses=()),
-    *HTTP_SOURCE,
+    _set_stream,
+    shared=HTTP_SOURCE,
     plain=EVENTSOURCE_OPTIONS,
+    method="GET",
+    retry_statuses=(),
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Generic
 
 from .._core.abi import rt_credentials
-from .._core.awaiting import at_once
+from .._core.awaiting import at_once, handlers_of, plain
 from .._core.errors import check
 from .._core.headers import Pairs, header_pairs, laid_over, with_credentials
 from .._core.kind import ON_CREDENTIALS, ON_ERROR, ON_OPEN, ON_REQUEST, Callback
@@ -13,13 +14,16 @@ from .._core.parameters import Given
 from .._core.reconnect import Attempt
 from .._core.values import shown
 from .source_base import BaseSource, T
-from .source_options import HTTPSourceHandlers, ReadyState
+from .source_options import ReadyState
 
 
 class HTTPSource(BaseSource[T], Generic[T]):
     """What such sources share: requests that may be changed, and credentials asked for."""
 
-    _handlers: HTTPSourceHandlers[T]
+    def _handlers_of(self, given: Given) -> SimpleNamespace:
+        plain(given["on_request"], "on_request")
+        plain(given["header_provider"], "header_provider")
+        return handlers_of(given, "header_provider", "credentials")
 
     def _pairs(self, given: Given) -> Pairs:
         return with_credentials(given["headers"], given["auth"], given["bearer_token"])

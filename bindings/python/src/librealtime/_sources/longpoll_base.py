@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .._core.kind import Callback
+from .._core import abi
+from .._core.kind import Callback, Kind, callback
+from .._core.memory import memory
 from .http_source import HTTPSource
-from .longpoll_callbacks import LONGPOLL, ON_MESSAGE
-from .longpoll_options import OPTIONS, Handlers, Keywords, PollMessage
+from .longpoll_options import OPTIONS, Keywords, PollMessage
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+def _message(target: Any, address: int) -> None:
+    view = abi.rt_event.from_address(address)
+    id_, data = view.id, view.data
+    target._came(
+        memory[data : data + view.data_length],
+        view.content_type.decode("utf-8", "replace"),
+        memory[id_ : id_ + view.id_length].decode(),
+        view.had_id,
+    )
+
+
+LONGPOLL = Kind("longpoll", "long poll", "message")
+ON_MESSAGE = callback("message", abi.rt_event_fn, _message)
 
 
 @OPTIONS.shown_by("LongPoll")
@@ -26,7 +42,6 @@ class BaseLongPoll(HTTPSource[PollMessage]):
 
     _kind = LONGPOLL
     _options = OPTIONS
-    _handler_type = Handlers
 
     def __init__(self, url: str, **options: Unpack[Keywords]) -> None:
         self._begin(url, OPTIONS.complete(options))
@@ -37,12 +52,5 @@ class BaseLongPoll(HTTPSource[PollMessage]):
     # Called by the trampoline.
 
     def _came(self, data: bytes, content_type: str, id_: str, had_id: bool) -> None:
-        if self._handle is None:
-            return
         message = PollMessage(data, content_type, id_, had_id)
-        size = len(data) + len(id_)
-        if self._handlers.on_message is not None:
-            # What it returns counts even if the message is empty.
-            self._call(self._handlers.on_message, message, size=size + 1)
-        else:
-            self._queue(message, size)
+        self._deliver(message, len(data) + len(id_))

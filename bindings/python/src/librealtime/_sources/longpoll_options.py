@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Literal
 
 from .._core.abi import rt_longpoll_cursor
 from .._core.backoff import Backoff
 from .._core.option_tables import LONGPOLL_OPTIONS, LongPollKeywords
-from .._core.parameters import Given, Group, Options, Setup
+from .._core.parameters import Given, Options, Setup
+from .._core.payload import Received
 from .._core.shared_options import set_backoff
 from .._core.values import choice, names_of, text
 from .source_options import (
     HTTP_SOURCE,
-    HTTPSourceHandlers,
     HTTPSourceKeywords,
     OnError,
     OnOpen,
@@ -25,7 +24,7 @@ Cursor = Literal["validators", "header_id", "query_id", "none"]
 
 
 @dataclass(frozen=True)
-class PollMessage:
+class PollMessage(Received):
     """What a poll brought.
 
     :ivar data: its bytes.
@@ -40,22 +39,10 @@ class PollMessage:
     id: str = ""
     had_id: bool = False
 
-    @property
-    def text(self) -> str:
-        """The data as UTF-8; what is ill-formed is replaced."""
-        return self.data.decode("utf-8", "replace")
 
-    def json(self) -> Any:
-        """The data read as JSON."""
-        return json.loads(self.data)
+class Keywords(HTTPSourceKeywords, LongPollKeywords, total=False):
+    """All that a long poll may be given.
 
-
-#: The caller's functions.
-Handlers = HTTPSourceHandlers[PollMessage]
-
-
-class PollKeywords(TypedDict, total=False):
-    """
     :param on_open: called when the server answers, or has held a poll for its whole time: for the
         first time, or again after a failure.
     :param on_error: called with an ``ErrorEvent`` when an attempt fails.
@@ -87,24 +74,12 @@ def _set_poll(setup: Setup, given: Given) -> None:
     set_backoff(setup, given)
 
 
-class Keywords(
-    PollKeywords,
-    HTTPSourceKeywords,
-    LongPollKeywords,
-    total=False,
-):
-    """All that a long poll may be given."""
-
-
 OPTIONS = Options(
     Keywords,
-    Group(
-        PollKeywords,
-        _set_poll,
-        cursor="validators",
-        id_query_param="last_event_id",
-        last_event_id="",
-    ),
-    *HTTP_SOURCE,
+    _set_poll,
+    shared=HTTP_SOURCE,
     plain=LONGPOLL_OPTIONS,
+    cursor="validators",
+    id_query_param="last_event_id",
+    last_event_id="",
 )

@@ -7,24 +7,26 @@ full, and ends by ``close`` or with one fatal error.
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, Generic, Optional, Protocol, TypeVar
 
 from .._core.abi import rt_status
-from .._core.awaiting import Calling
+from .._core.awaiting import handlers_of
+from .._core.endpoint import Endpoint, check_flow
 from .._core.errors import RealtimeError, StreamEnded, check, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
 from .._core.headers import Pairs, header_pairs
 from .._core.inbox import Inbox
-from .._core.kind import Callback, Kind, read_text
+from .._core.kind import Callback, read_text
 from .._core.parameters import Configured, Given, Options, Setup
 from .._core.registry import Registration
 from .._core.response import Opened
 from .._core.shared_options import queue_limits
 from .._core.values import text, without_userinfo
-from .source_options import ErrorEvent, OnError, OnOpen, SourceHandlers
+from .handlers import Handler
+from .source_options import ErrorEvent, OnError, OnOpen
 from .taken import Taken
 
 
@@ -38,7 +40,7 @@ class Item(Protocol):
 T = TypeVar("T", bound=Item)
 
 
-class BaseSource(Calling, Configured, Generic[T]):
+class BaseSource(Endpoint, Configured, Generic[T]):
     """What all kinds have in both faces.
 
     A kind is a class with `_kind`; it makes itself by `_begin`, names its callbacks in
@@ -47,26 +49,18 @@ class BaseSource(Calling, Configured, Generic[T]):
     go first, it is a face.
     """
 
-    _kind: ClassVar[Kind]
     _options: ClassVar[Options]
-    _handler_type: ClassVar[type[SourceHandlers[Any]]]
-    _handlers: SourceHandlers[T]
-
-    # For an object whose making failed half-way.
-    _handle: Handle | None = None
-    _is_closed = True
-    _opened: Opened | None = None
 
     def _begin(self, url: str, given: Given) -> None:
         """Makes the C interface's and starts it."""
         kind = self._kind
         address = text(url, "the URL", rt_status.ERROR_INVALID_URL)
-        self._handlers = self._handler_type.of(given)
+        self._handlers = self._handlers_of(given)
         self._inbox: Inbox[T] = Inbox(*queue_limits(given))
         self._failure: RealtimeError | None = None
         self._untold: ErrorEvent | None = None
         # Items come once there is somebody to take them.
-        self._flows = self._handlers.take_items
+        self._flows = self._hands_over
         # Whether somebody has asked for the next item.
         self._is_taken = False
         # Whether `_confirm` is wanted behind each item taken.
@@ -90,6 +84,14 @@ class BaseSource(Calling, Configured, Generic[T]):
         self._handle = handle
         self._is_closed = False
 
+    def _handlers_of(self, given: Given) -> SimpleNamespace:
+        return handlers_of(given)
+
+    @property
+    def _hands_over(self) -> bool:
+        """Whether there is a handler that what comes may be handed to."""
+        return self._handlers.on_message is not None
+
     def _pairs(self, given: Given) -> Pairs:
         """The headers of its requests."""
         return header_pairs(given["headers"])
@@ -101,21 +103,6 @@ class BaseSource(Calling, Configured, Generic[T]):
     def _start(self, handle: Handle) -> None:
         check(self._kind.start(handle))
 
-    def __repr__(self) -> str:
-        try:
-            what = self._describe()
-        except RealtimeError as error:  # in a forked process
-            what = error.name
-        return f"<{type(self).__module__}.{type(self).__name__} {what}>"
-
-    # The default outlives the module at interpreter exit.
-    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
-        if not self._is_closed:
-            try:
-                _warn(f"unclosed {self._kind.noun} {self!r}", ResourceWarning, source=self)
-            finally:
-                self._was_collected()
-
     # What it is.
 
     @property
@@ -126,47 +113,17 @@ class BaseSource(Calling, Configured, Generic[T]):
             return self._last_id
         return read_text(self._kind.get_last_event_id, handle)
 
-    @property
-    def opened(self) -> Opened | None:
-        """What the server answered when it opened last, and by which connection; None before."""
-        return self._opened
+    on_open = Handler[OnOpen]()
+    on_error = Handler[OnError]("One that came before the handler is set is kept, and told then.")
+    on_message = Handler[Optional[Callable[[T], object]]]("What waits to be taken is handed to it.")
 
-    # Handlers; the last one set counts.
-
-    @property
-    def on_open(self) -> OnOpen:
-        return self._handlers.on_open
-
-    @on_open.setter
-    def on_open(self, handler: OnOpen) -> None:
-        self._handlers.on_open = handler
+    def _handler_was_set(self, name: str) -> None:
         self._handlers_changed()
-
-    @property
-    def on_error(self) -> OnError:
-        """One that came before the handler was set is kept, and told when it is."""
-        return self._handlers.on_error
-
-    @on_error.setter
-    def on_error(self, handler: OnError) -> None:
-        self._handlers.on_error = handler
-        self._handlers_changed()
-        untold = self._untold
-        if handler is not None and untold is not None:
-            self._untold = None
-            self._call(handler, untold)
-
-    @property
-    def on_message(self) -> Callable[[T], object] | None:
-        return self._handlers.on_message
-
-    @on_message.setter
-    def on_message(self, handler: Callable[[T], object] | None) -> None:
-        """What waits to be taken is handed to it."""
-        self._handlers.on_message = handler
-        self._handlers_changed()
-        if handler is not None:
-            self._hand_over(handler)
+        if name == "on_error" and self._untold is not None:
+            untold, self._untold = self._untold, None
+            self._tell_error(untold)
+        elif name == "on_message" and self._handlers.on_message is not None:
+            self._hand_over(self._handlers.on_message)
 
     def _hand_over(self, handler: Callable[[T], object]) -> None:
         items = self._inbox.messages
@@ -179,7 +136,7 @@ class BaseSource(Calling, Configured, Generic[T]):
                 except BaseException as error:
                     self._keep(error)
         if self._inbox.paused:
-            self._took()
+            self._took(self._inbox)
 
     # Use.
 
@@ -195,8 +152,7 @@ class BaseSource(Calling, Configured, Generic[T]):
 
     def _was_opened(self, opened: Opened) -> None:
         self._opened = opened
-        if self._handlers.on_open is not None:
-            self._call(self._handlers.on_open)
+        self._tell("on_open")
 
     def _erred(self, failure: Failure) -> None:
         self._failed(
@@ -215,10 +171,17 @@ class BaseSource(Calling, Configured, Generic[T]):
             is_end = event.error.status == rt_status.ERROR_CLOSED
             self._failure = None if is_end else event.error
             self._ended()
+        self._tell_error(event)
+
+    def _tell_error(self, event: ErrorEvent) -> None:
         if self._handlers.on_error is None:
             self._untold = event
         else:
             self._call(self._handlers.on_error, event)
+
+    def fail(self, error: RealtimeError) -> None:
+        """The loop itself failed."""
+        self._failed(ErrorEvent(error, 0, True, None, 0))
 
     def _give_up(self, what: str, cause: Exception) -> None:
         """A function of the caller's failed, and it cannot go on without."""
@@ -240,34 +203,23 @@ class BaseSource(Calling, Configured, Generic[T]):
         """The library's loop that it is to live on."""
         raise NotImplementedError
 
-    def _keep(self, error: BaseException) -> None:
-        """Keeps what a callback raised until the dispatch is over."""
-        raise NotImplementedError
-
     def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
         """Has a coroutine of the caller's run, and `then` be called with what it gives."""
         raise NotImplementedError
 
-    def _describe(self) -> str:
-        """State and URL."""
-        raise NotImplementedError
+    def _deliver(self, item: T, size: int) -> None:
+        """Hands over what came, or queues it; inside a dispatch."""
+        if self._handle is None:
+            return
+        if self._handlers.on_message is not None:
+            # What it returns counts even if the message is empty.
+            self._call(self._handlers.on_message, item, size=size + 1)
+        else:
+            self._queue(item, size)
 
     def _queue(self, item: T, size: int) -> None:
         """Adds what came to the queue; inside a dispatch."""
         raise NotImplementedError
-
-    def _pause(self) -> None:
-        """The queue is full."""
-        handle = self._handle
-        if handle is not None:
-            check_flow(self._kind.pause(handle))
-
-    def _took(self) -> None:
-        """After taking as many items from a full queue as was waited for."""
-        self._inbox.paused = False
-        handle = self._handle
-        if handle is not None:
-            check_flow(self._kind.resume(handle))
 
     def _begin_taking(self) -> None:
         """Somebody wants the next item: those that were taken are done with."""
@@ -290,11 +242,12 @@ class BaseSource(Calling, Configured, Generic[T]):
     @property
     def _calls_back(self) -> bool:
         """Whether what comes has somewhere to go, even when nobody refers to this object."""
-        return self._handlers.call_back
+        tellers = (self._handlers.on_open, self._handlers.on_error)
+        return self._hands_over or any(handler is not None for handler in tellers)
 
     def _handlers_changed(self) -> None:
         """Handlers were set or taken away."""
-        if self._handlers.take_items:
+        if self._hands_over:
             self._flow()
 
     def _flow(self) -> None:
@@ -304,39 +257,11 @@ class BaseSource(Calling, Configured, Generic[T]):
             self._flows = True
             check_flow(self._kind.resume(handle))
 
-    def _ended(self) -> None:
-        """No callback comes any more."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            with contextlib.suppress(RealtimeError):  # in a forked process
-                self._remember(handle)
-        self._loop_handle = None
-        self._is_closed = True
-
     def _remember(self, handle: Handle) -> None:
-        """What is asked for after the end, too."""
         self._last_id = read_text(self._kind.get_last_event_id, handle)
 
-    def _was_collected(self) -> None:
-        """Nobody refers to it any more; runs on any thread."""
-        self._is_closed = True
-        self._loop_handle = self._handle = None
-
-    def _require_handle(self) -> Handle:
-        handle = self._handle
-        if handle is None:
-            raise self._end()
-        return handle
-
     def _end(self) -> RealtimeError:
-        """For whoever wants more of one that is closed."""
         return self._closed_in_order() if self._failure is None else self._failure
 
     def _closed_in_order(self) -> RealtimeError:
         return StreamEnded(rt_status.ERROR_CLOSED, f"the {self._kind.noun} is closed")
-
-
-def check_flow(status: int) -> None:
-    """One that another thread has closed meanwhile neither pauses nor goes on."""
-    if status != rt_status.ERROR_CLOSED:
-        check(status)

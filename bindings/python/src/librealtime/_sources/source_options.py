@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Generic, Optional, TypedDict, TypeVar, Union
+from typing import Optional, TypedDict, TypeVar, Union
 
 from .._core.abi import rt_eventsource_state
-from .._core.awaiting import check_functions, plain
 from .._core.errors import RealtimeError
 from .._core.headers import HeadersLike
-from .._core.parameters import Given, Group
+from .._core.parameters import Group
 from .._core.reconnect import Attempt
 from .._core.shared_options import (
     HEADERS,
@@ -27,7 +25,6 @@ from .._core.shared_options import (
 )
 
 T = TypeVar("T")
-Handlers = TypeVar("Handlers", bound="SourceHandlers[Any]")
 
 OnOpen = Optional[Callable[[], object]]
 OnError = Optional[Callable[["ErrorEvent"], object]]
@@ -61,47 +58,6 @@ class ErrorEvent:
     fatal: bool
     retry_in: float | None
     attempt: int
-
-
-@dataclass
-class SourceHandlers(Generic[T]):
-    """The caller's functions, all called inside a dispatch."""
-
-    on_open: OnOpen
-    on_error: OnError
-    on_message: Callable[[T], object] | None
-
-    @classmethod
-    def of(cls: type[Handlers], given: Given) -> Handlers:
-        """Those among what was given."""
-        return cls(**{field.name: given[field.name] for field in dataclasses.fields(cls)})
-
-    def __post_init__(self) -> None:
-        check_functions(self)
-
-    @property
-    def take_items(self) -> bool:
-        """Whether there is one that what comes may be handed to."""
-        return self.on_message is not None
-
-    @property
-    def call_back(self) -> bool:
-        """Whether there is one that tells somebody, though nobody refers to the source."""
-        return self.take_items or self.on_open is not None or self.on_error is not None
-
-
-@dataclass
-class HTTPSourceHandlers(SourceHandlers[T]):
-    """And those of one that makes requests."""
-
-    on_request: OnRequest
-    header_provider: HeaderProvider
-    credentials: Credentials
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        plain(self.on_request, "on_request")
-        plain(self.header_provider, "header_provider")
 
 
 class RequestKeywords(TypedDict, total=False):

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from .._core.driven import Driven, deadline_after
 from .._core.errors import StreamEnded
 from .._core.handle import Handle, new_loop
 from .._core.parameters import Given
 from .source_base import BaseSource, T
-
-Self = TypeVar("Self", bound="BlockingSource[Any]")
 
 
 class BlockingSource(Driven, BaseSource[T]):
@@ -51,7 +48,7 @@ class BlockingSource(Driven, BaseSource[T]):
                 if items:
                     item = items.popleft()
                     if inbox.paused and len(items) <= inbox.resume_at:
-                        self._took()
+                        self._took(inbox)
                     if self._confirms:
                         self._taken.took(self._asker(), item.id)
                     return item
@@ -78,16 +75,8 @@ class BlockingSource(Driven, BaseSource[T]):
     def _is_gone(taker: Any, is_leaving: bool) -> bool:
         return not taker.is_alive()
 
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
+    def _leave(self, in_order: bool) -> None:
+        if in_order:
             # Else it comes again in the next run.
             self._confirm(is_leaving=True)
         self.close()

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
-from .._core.abi import rt_status
-from .._core.errors import InvalidState, check
+from .._core.errors import check
 from .._core.handle import Handle
 from .._core.parameters import Given
 from .._core.payload import payload
 from .._core.reactor import Reactor
+from .._rest.asyncio_client import Answer, Stream
 from .._rest.response import RESTResponse
 from .._sources.asyncio_source import AsyncSource
 from . import sends
 from .asyncio_rest import SpreadbotREST
 from .callbacks import SPREADBOT
 from .connection_base import BaseSpreadbot
-from .options import OnTokens, SpreadbotMessage
+from .options import SpreadbotMessage
 from .rest_base import sharing
+from .shared_rest import BaseSharedREST
 
 Task = asyncio.Task[Any]
 
@@ -68,7 +68,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         while wait and not self._is_open:
             if self._is_over:
                 raise self._end()
-            await self._wait()
+            await self._wait(self._waiters)
 
     async def send_message_string(self, message: str) -> RESTResponse | None:
         """Sends a text, behind those before it, and waits until the server has it: by the
@@ -126,25 +126,12 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         del handle
         epoch = self._epoch
         while self._is_established and self._epoch == epoch:
-            await self._wait()
+            await self._wait(self._waiters)
 
     async def aclose(self) -> None:
         """``close_connection``, and gives it back, with ``rest``. What handlers returned is awaited
         before, except of messages."""
-        await self._leave(waits=True)
-
-    async def _leave(self, waits: bool) -> None:
-        """
-        :param waits: for handlers; else they are stopped.
-        """
-        self._is_closing = self._forgets_messages = True
-        try:
-            if asyncio.get_running_loop() is self._loop:
-                await self.close_connection()
-                if waits:
-                    await self._let_handlers_finish()
-        finally:
-            self.close()
+        await self._leave(in_order=True)
 
     def close(self) -> None:
         """Drops it without a closing handshake: no handler is called any more, what waits to be
@@ -153,13 +140,15 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         if self._rest is not None:
             self._rest._give_back()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._leave(waits=kind is None)
+    async def _leave(self, in_order: bool) -> None:
+        self._is_closing = self._forgets_messages = True
+        try:
+            if asyncio.get_running_loop() is self._loop:
+                await self.close_connection()
+                if in_order:
+                    await self._let_handlers_finish()
+        finally:
+            self.close()
 
     # Those who send, and those who take.
 
@@ -193,54 +182,21 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     # For the base.
 
     def _changed(self) -> None:
-        self._wake()
+        self._wake(self._waiters)
         self._hold()
 
 
-class SharedREST(SpreadbotREST):
+class SharedREST(BaseSharedREST[Answer, Stream], SpreadbotREST):
     """``bot.rest``: ends with the connection whose tokens it shares."""
 
-    def __init__(self, bot: Spreadbot) -> None:
-        self._bot = weakref.ref(bot)
-        super().__init__(bot._url)
-
-    def _owning(self) -> Spreadbot:
-        bot = self._bot()
-        if bot is None:
-            raise InvalidState(rt_status.ERROR_STATE, "the connection of this client is gone")
-        return bot
-
     def _find_reactor(self) -> Reactor:
-        bot = self._owning()
+        bot: Spreadbot = self._owning()
         bot._check_loop()
         return bot._reactor
 
     def _make(self, loop: Handle) -> Handle:
         return sharing(self._owning()._require_handle())
 
-    @property
-    def _is_durable(self) -> bool:
-        return self._owning()._is_durable
-
-    async def _post_durably(self, send: sends.Send) -> RESTResponse | None:
-        return await self._owning()._send(send)
-
-    @property
-    def access_token(self) -> str:
-        return self._owning().access_token
-
-    @property
-    def refresh_token(self) -> str:
-        return self._owning().refresh_token
-
-    def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
-        self._owning().set_tokens(access_token, refresh_token)
-
-    @property
-    def on_tokens(self) -> OnTokens:
-        return self._owning().on_tokens
-
-    @on_tokens.setter
-    def on_tokens(self, handler: OnTokens) -> NoReturn:
-        message = "the tokens are the connection's; see Spreadbot.on_tokens"
-        raise InvalidState(rt_status.ERROR_STATE, message)
+    async def _post_durably(self, send: sends.Send) -> RESTResponse:
+        answer: RESTResponse = await self._owning()._send(send)
+        return answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, cast
+from typing import TYPE_CHECKING, Callable
 
 from .._core.abi import rt_spreadbot_state, rt_status
 from .._core.errors import BufferFull, InvalidState, RealtimeError, check, from_status
@@ -13,6 +13,7 @@ from .._core.payload import Data, payload
 from .._core.response import Opened
 from .._core.values import text
 from .._rest.response import RESTResponse
+from .._sources.handlers import Handler
 from .._sources.source_base import BaseSource
 from . import sends
 from .callbacks import (
@@ -30,7 +31,6 @@ from .options import (
     STATES,
     TRANSPORTS,
     FromConfig,
-    Handlers,
     Keywords,
     OnDisconnected,
     OnError,
@@ -70,8 +70,6 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
 
     _kind = SPREADBOT
     _options = OPTIONS
-    _handler_type = Handlers
-    _handlers: Handlers
     # What is asked for after the end, too: access and refresh token.
     _last_tokens = ("", "")
 
@@ -134,57 +132,13 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
         tokens = encoded_tokens(access_token, refresh_token)
         check(SPREADBOT.set_tokens(self._require_handle(), *tokens))
 
-    # Handlers; the last one set counts.
+    # Handlers, beside those of every source; these are called with other arguments.
 
-    @property  # type: ignore[override]
-    def on_open(self) -> OnOpen:
-        return self._handlers.on_open
-
-    @on_open.setter
-    def on_open(self, handler: OnOpen) -> None:
-        self._handlers.on_open = handler
-        self._handlers_changed()
-
-    @property  # type: ignore[override]
-    def on_error(self) -> OnError:
-        """One that came before the handler was set is kept, and told when it is."""
-        return self._handlers.on_error
-
-    @on_error.setter
-    def on_error(self, handler: OnError) -> None:
-        self._handlers.on_error = handler
-        self._handlers_changed()
-        untold = self._untold
-        if handler is not None and untold is not None:
-            self._untold = None
-            self._call(handler, cast(SpreadbotError, untold))
-
-    @property
-    def on_transport(self) -> OnTransport:
-        return self._handlers.on_transport
-
-    @on_transport.setter
-    def on_transport(self, handler: OnTransport) -> None:
-        self._handlers.on_transport = handler
-        self._handlers_changed()
-
-    @property
-    def on_tokens(self) -> OnTokens:
-        return self._handlers.on_tokens
-
-    @on_tokens.setter
-    def on_tokens(self, handler: OnTokens) -> None:
-        self._handlers.on_tokens = handler
-        self._handlers_changed()
-
-    @property
-    def on_disconnected(self) -> OnDisconnected:
-        return self._handlers.on_disconnected
-
-    @on_disconnected.setter
-    def on_disconnected(self, handler: OnDisconnected) -> None:
-        self._handlers.on_disconnected = handler
-        self._handlers_changed()
+    on_open = Handler[OnOpen]()  # type: ignore[assignment]
+    on_error = Handler[OnError]()  # type: ignore[assignment]
+    on_transport = Handler[OnTransport]()
+    on_tokens = Handler[OnTokens]()
+    on_disconnected = Handler[OnDisconnected]()
 
     # Use.
 
@@ -233,30 +187,22 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
         self._failure = None
         self._changed()
         name = transport_name(transport)
-        if self._handlers.on_open is not None and name is not None:
-            self._call(self._handlers.on_open, name, resumed)
+        if name is not None:
+            self._tell("on_open", name, resumed)
 
     def _uses(self, transport: int) -> None:
         self._look_at_senders()
-        if self._handlers.on_transport is not None:
-            self._call(self._handlers.on_transport, transport_name(transport))
+        self._tell("on_transport", transport_name(transport))
 
     def _came(self, id_: str, event: str, data: bytes, had_id: bool) -> None:
-        if self._handle is None:
-            return
         message = SpreadbotMessage(id_, event, data, had_id)
-        size = len(data) + len(id_) + len(event)
-        if self._handlers.on_message is not None:
-            # What it returns counts even if the message is empty.
-            self._call(self._handlers.on_message, message, size=size + 1)
-        else:
-            self._queue(message, size)
+        self._deliver(message, len(data) + len(id_) + len(event))
 
     def _erred(self, failure: Failure) -> None:
         error = failure.stream_error()
         if failure.fatal:
             self._fatal = error
-        self._tell(
+        self._tell_error(
             SpreadbotError(
                 error,
                 failure.http_status,
@@ -267,15 +213,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
             )
         )
 
-    def _tell(self, event: SpreadbotError) -> None:
-        if self._handlers.on_error is None:
-            self._untold = event
-        else:
-            self._call(self._handlers.on_error, event)
-
     def _refreshed(self, access_token: str, refresh_token: str) -> None:
-        if self._handlers.on_tokens is not None:
-            self._call(self._handlers.on_tokens, access_token, refresh_token)
+        self._tell("on_tokens", access_token, refresh_token)
 
     def _sent(
         self, number: int, error: RealtimeError | None, response: RESTResponse | None
@@ -294,14 +233,13 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
             self._failure = error
             self._is_established = self._is_open = False
             self._changed()
-        if self._handlers.on_disconnected is not None:
-            self._call(self._handlers.on_disconnected, error)
+        self._tell("on_disconnected", error)
 
     def fail(self, error: RealtimeError) -> None:
         """The loop itself failed."""
         self._failure = error
         self._ended()
-        self._tell(SpreadbotError(error, 0, True, None, 0, None))
+        self._tell_error(SpreadbotError(error, 0, True, None, 0, None))
 
     # For the faces.
 
@@ -314,10 +252,6 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
     def _another_takes(self, sender: object) -> bool:
         """Whether somebody else than this one takes messages."""
         raise NotImplementedError
-
-    @property
-    def _is_paused(self) -> bool:
-        return self._inbox.paused
 
     def _is_stuck(self, sender: object) -> bool:
         """Whether a send is confirmed behind messages that nobody will take before it ends."""
@@ -345,7 +279,14 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
 
     @property
     def _calls_back(self) -> bool:
-        return len(self._sends) > 0 or (self._is_established and self._handlers.call_back)
+        is_told = any(handler is not None for handler in vars(self._handlers).values())
+        return len(self._sends) > 0 or (self._is_established and is_told)
+
+    @property
+    def _hands_over(self) -> bool:
+        # A WebSocket that is not read has its sends never confirmed: what comes is queued from the
+        # beginning.
+        return True
 
     def _ended(self) -> None:
         self._is_established = self._is_open = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import logging
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from .._core.errors import RealtimeError
 from .._core.log import set_log_level
 from .._core.option_tables import SPREADBOT_OPTIONS, SpreadbotKeywords
 from .._core.parameters import Given, Group, Options, Setup
+from .._core.payload import Received
 from .._core.shared_options import (
     HEADERS,
     OVERFLOW,
@@ -27,7 +27,7 @@ from .._core.shared_options import (
     set_backoff,
 )
 from .._core.values import StrPath, choice, invalid, names_of, path, strings, text
-from .._sources.source_options import ErrorEvent, SourceHandlers
+from .._sources.source_options import ErrorEvent
 
 Self = TypeVar("Self")
 
@@ -47,7 +47,7 @@ def transport_name(transport: int) -> Transport | None:
 
 
 @dataclass(frozen=True)
-class SpreadbotMessage:
+class SpreadbotMessage(Received):
     """A message, by whichever way it came.
 
     :ivar id: how far the messages have come; ``""`` before there was an id. It serves
@@ -61,15 +61,6 @@ class SpreadbotMessage:
     event: str
     data: bytes
     had_id: bool = False
-
-    @property
-    def text(self) -> str:
-        """The data as UTF-8; what is ill-formed is replaced."""
-        return self.data.decode("utf-8", "replace")
-
-    def json(self) -> Any:
-        """The data read as JSON."""
-        return json.loads(self.data)
 
 
 @dataclass(frozen=True)
@@ -95,30 +86,6 @@ OnTokens = Optional[Callable[[str, str], Handled]]
 OnDisconnected = Optional[Callable[[Optional[RealtimeError]], Handled]]
 #: How a send ended: with None when the server has it.
 OnSent = Optional[Callable[[Optional[RealtimeError]], object]]
-
-
-@dataclass
-class Handlers(SourceHandlers[SpreadbotMessage]):
-    """The caller's functions, all called inside a dispatch."""
-
-    # These are called with other arguments than those of other sources.
-    on_open: OnOpen  # type: ignore[assignment]
-    on_error: OnError  # type: ignore[assignment]
-    on_transport: OnTransport
-    on_tokens: OnTokens
-    on_disconnected: OnDisconnected
-
-    @property
-    def take_items(self) -> bool:
-        # A WebSocket that is not read has its sends never confirmed: what comes is queued from the
-        # beginning.
-        return True
-
-    @property
-    def call_back(self) -> bool:
-        messages = (self.on_message, self.on_open, self.on_error)
-        others = (self.on_transport, self.on_tokens, self.on_disconnected)
-        return any(handler is not None for handler in messages + others)
 
 
 class AccountKeywords(TypedDict, total=False):
@@ -187,8 +154,16 @@ def set_outbox(setup: Setup, given: Given) -> None:
         setup.set_outbox(path(given["outbox"], "outbox"))
 
 
-class ConnectionKeywords(TypedDict, total=False):
-    """What a ``SpreadbotREST`` does not have.
+class Keywords(
+    AccountKeywords,
+    HeaderKeywords,
+    OverflowKeywords,
+    RouteKeywords,
+    QueueKeywords,
+    SpreadbotKeywords,
+    total=False,
+):
+    """All that a Spreadbot connection may be given.
 
     :param on_open: called with the leg (``"websocket"``, ``"sse"``, ``"poll"``) and whether it
         began behind the last id, so that nothing is missing: when it is connected, and again.
@@ -241,30 +216,13 @@ def _set_connection(setup: Setup, given: Given) -> None:
     set_backoff(setup, given)
 
 
-class Keywords(
-    AccountKeywords,
-    ConnectionKeywords,
-    HeaderKeywords,
-    OverflowKeywords,
-    RouteKeywords,
-    QueueKeywords,
-    SpreadbotKeywords,
-    total=False,
-):
-    """All that a Spreadbot connection may be given."""
-
-
-_LEGS = ("websocket", "sse", "poll")
-
 OPTIONS = Options(
     Keywords,
-    ACCOUNT,
-    Group(ConnectionKeywords, _set_connection, transports=_LEGS, last_event_id=""),
-    HEADERS,
-    OVERFLOW,
-    ROUTE,
-    QUEUE,
+    _set_connection,
+    shared=(ACCOUNT, HEADERS, OVERFLOW, ROUTE, QUEUE),
     plain=SPREADBOT_OPTIONS,
+    transports=("websocket", "sse", "poll"),
+    last_event_id="",
 )
 
 

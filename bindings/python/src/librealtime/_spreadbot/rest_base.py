@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, RealtimeError, check, from_status
@@ -12,7 +12,7 @@ from .._core.headers import header_pairs
 from .._core.kind import read_text
 from .._core.loader import lib
 from .._core.option_tables import SPREADBOT_OPTIONS
-from .._core.parameters import Group, Options, Setup
+from .._core.parameters import Options, Setup
 from .._core.registry import Registration
 from .._core.shared_options import (
     HEADERS,
@@ -23,8 +23,8 @@ from .._core.shared_options import (
     RouteKeywords,
 )
 from .._core.values import StrPath, encode, invalid, text
-from .._rest.client_base import BaseRESTClient
-from .._rest.options import json_text
+from .._rest.client_base import Answer, BaseRESTClient, Stream
+from .._rest.options import RequestKeywords, json_text
 from .._rest.response import RESTResponse
 from .callbacks import ON_SENT, ON_TOKENS, SPREADBOT
 from .options import ACCOUNT, AccountKeywords, FromConfig, OnTokens, encoded_tokens, set_outbox
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class OutboxKeywords(TypedDict, total=False):
-    """
+class Keywords(AccountKeywords, HeaderKeywords, OverflowKeywords, RouteKeywords, total=False):
+    """All that a ``SpreadbotREST`` may be given.
+
     :param outbox: a file that keeps what ``post_data`` sends until the server has it: what has
         begun to wait is sent after a crash of the process, too, by the next object with this
         outbox; in the moment of a crash maybe twice, with the same Idempotency-Key. Messages that a
@@ -43,13 +44,6 @@ class OutboxKeywords(TypedDict, total=False):
     """
 
     outbox: StrPath | None
-
-
-class Keywords(
-    AccountKeywords, HeaderKeywords, OverflowKeywords, OutboxKeywords, RouteKeywords, total=False
-):
-    """All that a ``SpreadbotREST`` may be given."""
-
     queue_capacity: int
     max_redirects: int
     compression: bool
@@ -58,17 +52,14 @@ class Keywords(
 
 OPTIONS = Options(
     Keywords,
-    ACCOUNT,
-    HEADERS,
-    OVERFLOW,
-    Group(OutboxKeywords, set_outbox),
-    ROUTE,
+    set_outbox,
+    shared=(ACCOUNT, HEADERS, OVERFLOW, ROUTE),
     plain=SPREADBOT_OPTIONS.only("queue_capacity", "max_redirects", "compression", "http2"),
 )
 
 
 @OPTIONS.shown_by("SpreadbotREST")
-class BaseSpreadbotREST(BaseRESTClient, FromConfig):
+class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], FromConfig):
     """
     Each request is tried up to three times, a POST by an Idempotency-Key that is the same in all
     attempts; without a network they wait. An access token that is refused is refreshed once for all
@@ -101,6 +92,35 @@ class BaseSpreadbotREST(BaseRESTClient, FromConfig):
         made = sharing(owner)
         self._owner = owner
         return made
+
+    def get_data(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
+        """The answer, whose ``json()`` reads it.
+
+        :param options: those of ``request``.
+        :raises HTTPStatusError: for a status that is not one of 200 to 299.
+        :raises RealtimeError: when no answer came.
+        """
+        return self._successful(self.get(path, **options))
+
+    def post_data(self, path: str, payload: Any, **options: Unpack[RequestKeywords]) -> Answer:
+        """Posts a payload; raises as ``get_data`` does.
+
+        With an outbox it is on the disk before this waits, in one order with what the connection
+        sends, and has no `options`.
+
+        :param payload: sent as JSON; a str and bytes are sent as they are.
+        """
+        if self._is_durable:
+            return self._post_durably(durable(path, payload, options))
+        return self._successful(self.post(path, **body(payload), **options))
+
+    def _successful(self, answer: Answer) -> Answer:
+        """Raises for another status than 200 to 299."""
+        raise NotImplementedError
+
+    def _post_durably(self, send: Send) -> Answer:
+        """Posts by the outbox."""
+        raise NotImplementedError
 
     @property
     def access_token(self) -> str:

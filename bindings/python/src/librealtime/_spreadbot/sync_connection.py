@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
-from types import TracebackType
-from typing import NoReturn
 
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, check
@@ -14,12 +11,14 @@ from .._core.parameters import Given
 from .._core.payload import payload
 from .._core.wheel import Wheel
 from .._rest.response import RESTResponse
+from .._rest.sync_client import Stream
 from .._sources.sync_source import BlockingSource
 from . import sends
 from .callbacks import SPREADBOT
 from .connection_base import BaseSpreadbot
-from .options import OnTokens, SpreadbotMessage
+from .options import SpreadbotMessage
 from .rest_base import sharing
+from .shared_rest import BaseSharedREST
 from .sync_rest import SpreadbotREST
 
 
@@ -152,12 +151,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
             if self._rest is not None:
                 self._rest.close()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self, in_order: bool) -> None:
         self.close()
 
     # For the base.
@@ -173,12 +167,8 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         """Those who wait in another thread look around behind this turn, or the next."""
 
 
-class SharedREST(SpreadbotREST):
+class SharedREST(BaseSharedREST[RESTResponse, Stream], SpreadbotREST):
     """``bot.rest``: ends with the connection whose tokens and loop it shares."""
-
-    def __init__(self, bot: Spreadbot) -> None:
-        self._bot = weakref.ref(bot)
-        super().__init__(bot._url)
 
     def _prepare_driving(self, wheel: Wheel | None = None) -> None:
         super()._prepare_driving(self._owning()._wheel)
@@ -189,35 +179,6 @@ class SharedREST(SpreadbotREST):
         self._loop_handle = bot._loop_handle
         return made
 
-    def _owning(self) -> Spreadbot:
-        bot = self._bot()
-        if bot is None:
-            raise InvalidState(rt_status.ERROR_STATE, "the connection of this client is gone")
-        return bot
-
-    @property
-    def _is_durable(self) -> bool:
-        return self._owning()._is_durable
-
-    def _post_durably(self, send: sends.Send) -> RESTResponse | None:
-        return self._owning()._send(send, None)
-
-    @property
-    def access_token(self) -> str:
-        return self._owning().access_token
-
-    @property
-    def refresh_token(self) -> str:
-        return self._owning().refresh_token
-
-    def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
-        self._owning().set_tokens(access_token, refresh_token)
-
-    @property
-    def on_tokens(self) -> OnTokens:
-        return self._owning().on_tokens
-
-    @on_tokens.setter
-    def on_tokens(self, handler: OnTokens) -> NoReturn:
-        message = "the tokens are the connection's; see Spreadbot.on_tokens"
-        raise InvalidState(rt_status.ERROR_STATE, message)
+    def _post_durably(self, send: sends.Send) -> RESTResponse:
+        answer: RESTResponse = self._owning()._send(send, None)
+        return answer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Generator
-from types import TracebackType
 from typing import Any
 
 from .._core.reactor import Reactor
@@ -25,7 +24,7 @@ class connect(Connector):  # noqa: N801
     async def _connect(self) -> Connection:
         reactor = Reactor.current()
         try:
-            connection = Connection(reactor, self._url, self._given, self._handlers)
+            connection = Connection(reactor, self._url, self._given)
         except BaseException:
             reactor.release_when_idle()
             raise
@@ -38,12 +37,7 @@ class connect(Connector):  # noqa: N801
         self._connection = await self
         return self._connection
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         if self._connection is not None:
             await self._connection.__aexit__(kind, error, trace)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._core.abi import rt_status
@@ -15,10 +13,8 @@ from .._core.errors import (
     ConnectionClosedOK,
     InvalidState,
     RealtimeError,
-    check,
     from_status,
 )
-from .._core.loader import lib
 from .._core.parameters import Given
 from .._core.payload import Data, is_data, payload
 from .._core.reactor import Reactor
@@ -26,35 +22,26 @@ from .._core.shared_options import queue_limits
 from .batch import Message
 from .connection_base import BaseConnection
 from .pieces import Joined, PieceEncoder, each_of
-from .state import Handlers
 
 if TYPE_CHECKING:
-    Futures = dict[asyncio.Future[None], None]
+    from .._core.awaiting import Futures
 
 
-class Connection(BaseConnection, Awaiting):
+class Connection(Awaiting, BaseConnection):
     """A WebSocket on the running asyncio loop; belongs to that loop's thread.
 
     ``async for message in connection`` ends when the connection is closed in order, and raises
     ConnectionClosedError when it is not.
     """
 
-    def __init__(self, reactor: Reactor, url: str, given: Given, handlers: Handlers) -> None:
-        self._reactor = reactor
-        self._loop = reactor.loop
-        # Keys alone: sets that keep the order, so that senders take turns as they came.
+    def __init__(self, reactor: Reactor, url: str, given: Given) -> None:
+        self._prepare_awaiting(reactor, *queue_limits(given))
         self._receivers: Futures = {}
-        self._waiters: Futures = {}
-        self._waits = 0
         # At least what waits to be sent, looked up when it reaches the limit.
         self._unsent = 0
         self._is_draining = False
         self._is_sending_pieces = False
-        handle = reactor.handle
-        if handle is None:
-            raise RuntimeError("the reactor was given back")
-        super().__init__(handle, url, given, handlers)
-        self._prepare_awaiting(*queue_limits(given))
+        super().__init__(reactor.require(), url, given)
         reactor.add(self)
 
     async def _open(self) -> Connection:
@@ -69,10 +56,7 @@ class Connection(BaseConnection, Awaiting):
         if not self._is_open:
             raise self._open_error()
         self._let_messages_come()
-        if self._calls_back and not self._is_closed:
-            # Its messages have somewhere to go even when nobody refers to it.
-            self._waits += 1
-            self._reactor.hold(self)
+        self._hold()
         return self
 
     async def recv(self) -> Message:
@@ -233,7 +217,7 @@ class Connection(BaseConnection, Awaiting):
             raise
         finally:
             self._is_sending_pieces = False
-            _wake(self._waiters)
+            self._wake(self._waiters)
 
     async def _send_piece(self, data: bytes, losses: int) -> None:
         will_drain = self._will_drain(len(data))
@@ -283,18 +267,10 @@ class Connection(BaseConnection, Awaiting):
         while not self._is_closed or self._is_awaiting:
             await self._wait(self._waiters)
 
-    async def __aenter__(self) -> Connection:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def _leave(self, in_order: bool) -> None:
         try:
-            await self.close(1000 if kind is None else 1011)
-            if kind is None:
+            await self.close(1000 if in_order else 1011)
+            if in_order:
                 await self._let_handlers_finish()
         finally:
             self._stop_awaiting()
@@ -324,34 +300,25 @@ class Connection(BaseConnection, Awaiting):
                 raise self._closed_error()
             await self._wait(self._waiters)
 
-    async def _wait(self, waiters: Futures) -> None:
-        """Waits for something to change; meanwhile the reactor keeps the connection alive."""
-        future = self._loop.create_future()
-        waiters[future] = None
-        self._waits += 1
-        self._reactor.hold(self)
-        try:
-            await future
-        finally:
-            waiters.pop(future, None)
-            self._waits -= 1
-            self._hold()
+    @property
+    def _is_wanted(self) -> bool:
+        return bool(self._waiters or self._receivers) or (self._calls_back and self._is_open)
 
     # Inside a dispatch.
 
     def _received(self, messages: list[Message], lengths: list[int]) -> None:
         super()._received(messages, lengths)
-        _wake(self._receivers)
+        self._wake(self._receivers)
 
     def _came(self, piece: Message, length: int, is_last: bool) -> None:
         super()._came(piece, length, is_last)
-        _wake(self._receivers)
+        self._wake(self._receivers)
 
     def _went_down(self) -> None:
         # What waited to be sent is gone; what waits for a connection is not.
         self._is_draining = self._is_draining and self._buffered() > 0
         super()._went_down()
-        _wake(self._receivers)
+        self._wake(self._receivers)
 
     def _drained(self) -> None:
         self._unsent = 0
@@ -359,7 +326,7 @@ class Connection(BaseConnection, Awaiting):
         super()._drained()
 
     def _changed(self) -> None:
-        _wake(self._waiters)
+        self._wake(self._waiters)
 
     def _begin_close(self, code: int, reason: str) -> None:
         super()._begin_close(code, reason)
@@ -373,39 +340,4 @@ class Connection(BaseConnection, Awaiting):
 
     def _ended(self) -> None:
         super()._ended()
-        _wake(self._receivers)
-        self._reactor.remove(self)
-        self._hold()
-
-    def _pause(self) -> None:
-        handle = self._handle
-        if handle is not None:
-            check(lib.rt_websocket_pause(handle))
-
-    def _go_on(self) -> None:
-        handle = self._handle
-        if handle is not None:
-            check(lib.rt_websocket_resume(handle))
-
-    def _hold(self) -> None:
-        if self._worker is not None:
-            self._reactor.hold(self)
-        elif self._waits == 0 or self._is_closed:
-            self._reactor.let_go(self)
-
-    def _worked_off(self) -> None:
-        self._hold()
-        self._changed()
-
-    def _keep(self, error: BaseException) -> None:
-        self._reactor.errors.append((self, error))
-
-    def _was_collected(self) -> None:
-        super()._was_collected()
-        self._reactor.was_collected()
-
-
-def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
-    for future in waiters:
-        if not future.done():
-            future.set_result(None)
+        self._wake(self._receivers)

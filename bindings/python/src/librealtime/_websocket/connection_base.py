@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-import warnings
-from collections.abc import Callable
-from typing import Any, Optional
+from typing import Optional
 
 from .._core.abi import (
     rt_compression,
@@ -14,7 +11,8 @@ from .._core.abi import (
     rt_status,
     rt_websocket_statistics,
 )
-from .._core.awaiting import Calling, at_once
+from .._core.awaiting import at_once, handlers_of
+from .._core.endpoint import Endpoint
 from .._core.errors import (
     OK_CLOSE_CODES,
     BufferFull,
@@ -46,7 +44,7 @@ from .._core.values import limit, text
 from .batch import Message
 from .callbacks import WEBSOCKET, attach
 from .options import OPTIONS
-from .state import Handlers, Ping, State
+from .state import Ping, State
 
 #: Of a message, and whether it ends it; None when the connection was lost there.
 Piece = tuple[Message, Optional[bool]]
@@ -54,27 +52,23 @@ Piece = tuple[Message, Optional[bool]]
 _COMPRESSIONS = {True: rt_compression.ALWAYS, False: rt_compression.NEVER}
 
 
-class BaseConnection(Calling):
+class BaseConnection(Endpoint):
     """A WebSocket connection; made by ``connect``.
 
     :ivar subprotocol: what the server selected, or None.
-    :ivar opened: what the server answered when it opened last, and by which connection.
     :ivar latency: the round trip of the last answered ping in seconds; 0 before the first.
     :ivar close_code: None until closed; 1005 without a code, 1006 without a close frame.
     :ivar close_reason: None until closed.
     """
 
-    # For an object whose making failed half-way.
-    _handle: Handle | None = None
-    _is_closed = True
+    _kind = WEBSOCKET
 
-    def __init__(self, loop: Handle, url: str, given: Given, handlers: Handlers) -> None:
+    def __init__(self, loop: Handle, url: str, given: Given) -> None:
         self.subprotocol: str | None = None
-        self.opened: Opened | None = None
         self.latency = 0.0
         self.close_code: int | None = None
         self.close_reason: str | None = None
-        self._handlers = handlers
+        self._handlers = handlers = handlers_of(given)
         self._calls_back = handlers.on_message is not None or handlers.on_messages is not None
         count, size = queue_limits(given)
         self._inbox: Inbox[Message] = Inbox(count, size)
@@ -108,20 +102,8 @@ class BaseConnection(Calling):
         self._is_closed = False
         self._is_closing = False
 
-    def __repr__(self) -> str:
-        try:
-            state = f"{self.state.name} {self.close_code or ''}".rstrip()
-        except RealtimeError as error:  # in a forked process
-            state = error.name
-        return f"<{type(self).__module__}.{type(self).__name__} {state}>"
-
-    # The default outlives the module at interpreter exit.
-    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
-        if not self._is_closed:
-            try:
-                _warn(f"unclosed connection {self!r}", ResourceWarning, source=self)
-            finally:
-                self._was_collected()
+    def _describe(self) -> str:
+        return f"{self.state.name} {self.close_code or ''}".rstrip()
 
     @property
     def state(self) -> State:
@@ -152,20 +134,19 @@ class BaseConnection(Calling):
     # Called by the trampolines.
 
     def _was_opened(self, opened: Opened) -> None:
-        self.opened = opened
+        self._opened = opened
         self.subprotocol = opened.subprotocol or None
         self._failure = None
         self._is_up = True
         if self._calls_back and not self._is_open:
-            check(lib.rt_websocket_pause(self._handle))
+            self._pause()
         self._is_open = True
         self._changed()
 
     def _received(self, messages: list[Message], lengths: list[int]) -> None:
         if not self._calls_back:
-            handle = self._handle
-            if self._inbox.put(messages, sum(lengths)) and handle is not None:
-                check(lib.rt_websocket_pause(handle))
+            if self._inbox.put(messages, sum(lengths)):
+                self._pause()
             return
         if self._is_closing:
             return
@@ -191,9 +172,8 @@ class BaseConnection(Calling):
     def _came(self, piece: Message, length: int, is_last: bool) -> None:
         """A piece of a message."""
         self._comes_midway = not is_last
-        handle, pieces = self._handle, self._pieces
-        if pieces is not None and pieces.put([(piece, is_last)], length) and handle is not None:
-            check(lib.rt_websocket_pause(handle))
+        if self._pieces is not None and self._pieces.put([(piece, is_last)], length):
+            self._pause()
 
     def _failed(self, failure: Failure, code: int, reason: str) -> None:
         # An end in order, behind which the connection is made again, is none.
@@ -202,9 +182,8 @@ class BaseConnection(Calling):
         if failure.fatal:
             return
         self._went_down()
-        if self._handlers.on_lost is not None:
-            lost = Lost(code, reason, failure.retry_in, failure.attempt, self._failure)
-            self._call(self._handlers.on_lost, lost)
+        lost = Lost(code, reason, failure.retry_in, failure.attempt, self._failure)
+        self._tell("on_lost", lost)
 
     def _tries_again(self, attempt: int) -> bool:
         handle, on_reconnect = self._handle, self._handlers.on_reconnect
@@ -238,10 +217,6 @@ class BaseConnection(Calling):
 
     # For the faces.
 
-    def _keep(self, error: BaseException) -> None:
-        """Keeps what a callback raised until the dispatch is over."""
-        raise NotImplementedError
-
     def _changed(self) -> None:
         """Something that somebody may wait for has happened."""
         raise NotImplementedError
@@ -258,25 +233,14 @@ class BaseConnection(Calling):
             self._pieces.put([("", None)], 0)
         self._changed()
 
+    def _remember(self, handle: Handle) -> None:
+        self._statistics = read_statistics(handle)
+
     def _ended(self) -> None:
-        """No callback comes any more."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            with contextlib.suppress(RealtimeError):  # in a forked process
-                self._statistics = read_statistics(handle)
-        # In asyncio's face others may have it; in the blocking one it goes, with its descriptors,
-        # when the dispatch that we are in returns.
-        self._loop_handle = None
-        self._is_closed = True
+        super()._ended()
         self._is_up = False
         self._pings.clear()
         self._changed()
-
-    def _was_collected(self) -> None:
-        """Nobody refers to it any more; runs on any thread."""
-        self._is_closed = True
-        self._loop_handle = None
-        self._handle = None
 
     def _abandon(self) -> None:
         """Drops the connection without waiting for anything."""
@@ -288,11 +252,14 @@ class BaseConnection(Calling):
     def _start(self) -> None:
         check(lib.rt_websocket_start(self._handle))
 
+    @property
+    def _is_paused(self) -> bool:
+        return super()._is_paused or (self._pieces is not None and self._pieces.paused)
+
     def _let_messages_come(self) -> None:
         """Held since open, so that the first call comes when the caller has the connection."""
-        handle = self._handle
-        if self._calls_back and handle is not None:
-            check(lib.rt_websocket_resume(handle))
+        if self._calls_back:
+            self._go_on()
 
     def _open_error(self) -> RealtimeError:
         """Why it did not open."""
@@ -311,11 +278,8 @@ class BaseConnection(Calling):
         kind = ConnectionClosedOK if code in OK_CLOSE_CODES else ConnectionClosedError
         return kind(rt_status.ERROR_CLOSED, how, code, reason)
 
-    def _require_handle(self) -> Handle:
-        handle = self._handle
-        if handle is None:
-            raise self._closed_error()
-        return handle
+    def _end(self) -> RealtimeError:
+        return self._closed_error()
 
     def _own_end(self) -> ConnectionClosed | None:
         """How it ended without our close; None when it did not."""
@@ -334,7 +298,7 @@ class BaseConnection(Calling):
             status = send(handle, data, len(data))
         else:
             choice = _COMPRESSIONS[compress]
-            status = lib.rt_websocket_send(handle, _kind(is_text), data, len(data), choice)
+            status = lib.rt_websocket_send(handle, _message_kind(is_text), data, len(data), choice)
         if status == rt_status.ERROR_CLOSED:
             return False
         check(status)
@@ -344,7 +308,7 @@ class BaseConnection(Calling):
         automatic = rt_compression.AUTOMATIC
         choice = automatic if compress is None else _COMPRESSIONS[compress]
         handle = self._require_handle()
-        check(lib.rt_websocket_begin_message(handle, _kind(is_text), choice))
+        check(lib.rt_websocket_begin_message(handle, _message_kind(is_text), choice))
 
     def _put_piece(self, data: bytes, losses: int) -> None:
         """Queues a piece, unless the connection was lost since it had been lost so often."""
@@ -416,17 +380,10 @@ class BaseConnection(Calling):
         check(lib.rt_websocket_close(handle, code, content))
         self._is_closing = True
         self._batch.clear()
-        if self._inbox.paused or (self._pieces is not None and self._pieces.paused):
+        if self._is_paused:
             # The peer's close frame must be read; messages before it are not delivered any more.
             check(lib.rt_websocket_resume(handle))
 
-    def _took(self, inbox: Inbox[Any]) -> None:
-        """After taking as many messages from a full inbox as was waited for."""
-        inbox.paused = False
-        handle = self._handle
-        if handle is not None:
-            check(lib.rt_websocket_resume(handle))
 
-
-def _kind(is_text: bool) -> int:
+def _message_kind(is_text: bool) -> int:
     return rt_message_kind.TEXT if is_text else rt_message_kind.BINARY

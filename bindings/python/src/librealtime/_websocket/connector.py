@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._core.awaiting import plain
+from .._core.awaiting import handlers_of, plain
 from .._core.parameters import Configured
 from .._core.reconnect import Retries
 from .._core.values import invalid
 from .options import OPTIONS, Keywords
-from .state import Handlers
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -32,9 +31,8 @@ class Connector(Configured):
         needy.append("reconnect_after_normal_close")
         if given["reconnect"] is None and any(given[name] for name in needy):
             raise invalid(f"{', '.join(needy[:-1])} and {needy[-1]} need reconnect")
-        self._handlers = Handlers(
-            given["on_message"], given["on_messages"], given["on_lost"], given["on_reconnect"]
-        )
+        handlers_of(given)
+        plain(given["on_reconnect"], "on_reconnect")
         plain(given["process_exception"], "process_exception")
 
     def _retries(self) -> Retries:

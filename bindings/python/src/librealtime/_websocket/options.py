@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypedDict
 
 from .._core.abi import rt_status
 from .._core.backoff import Backoff
 from .._core.headers import USER_AGENT, HeadersLike, cookie_header, header
 from .._core.option_tables import WEBSOCKET_OPTIONS, WebSocketKeywords
-from .._core.parameters import Given, Group, Options, Setup
+from .._core.parameters import Given, Options, Setup
 from .._core.reconnect import OnLost, OnReconnect, ProcessException, process_exception
 from .._core.shared_options import CREDENTIAL, ROUTE, CredentialKeywords, RouteKeywords
 from .._core.values import invalid, number, pairs, strings, text
@@ -62,8 +61,9 @@ class Deflate:
         setup.set_server_no_context_takeover(bool(self.server_no_context_takeover))
 
 
-class HandlerKeywords(TypedDict, total=False):
-    """
+class Keywords(CredentialKeywords, RouteKeywords, WebSocketKeywords, total=False):
+    """All that ``connect`` may be given.
+
     :param on_message: called with each message inside the loop's dispatch, instead of ``recv``. In
         asyncio what it raises goes to the loop's exception handler; it may be a coroutine function,
         as ``on_messages`` and ``on_lost`` may, and then its calls are awaited one after the other,
@@ -72,28 +72,50 @@ class HandlerKeywords(TypedDict, total=False):
     :param on_lost: called with a ``Lost`` when the connection will be made again (``reconnect``).
     :param on_reconnect: called with an ``Attempt`` before each further attempt, whose URL and
         headers it may change; it ends the connection by returning False, or by raising.
+    :param subprotocols: offered in this order. Default None.
+    :param origin: the Origin header. Default None.
+    :param additional_headers: a mapping or pairs, for the handshake. Default None.
+    :param user_agent_header: default ``librealtime/`` and the version.
+    :param cookies: names and values of the Cookie header. Default None.
+    :param compression: ``"deflate"`` (the default), a ``Deflate`` with its settings, or None.
+    :param streaming: messages come in pieces, for ``recv_streaming``. Default False.
+    :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
+        messages may come on top. Default 256.
+    :param max_queue_bytes: the same by their size. Default 1 MiB.
+    :param write_limit: how many bytes may wait to be sent, with a connection or without, before
+        ``send`` waits and ``send_nowait`` raises ``BufferFull``. Default 256 KiB.
+    :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
+        as one and the same object; what was sent before a loss is not sent again. Default None.
+    :param reconnect_after_normal_close: whether ``reconnect`` also applies after the peer closed
+        the connection with code 1000. Some servers send that code when they restart. ``close()``
+        always ends the connection. Default False.
+    :param offline_queue: how many messages may wait while there is no connection, and up to
+        ``write_limit`` bytes; above, ``send`` waits until they are sent and ``send_nowait`` raises
+        ``BufferFull``. Default 0: both raise ``InvalidState``.
+    :param reconnect_delays: a ``Backoff`` for iterating over connections. Default ``Backoff()``.
+    :param process_exception: tells when iterating whether a failure is worth another attempt: it is
+        given the exception and returns None, or the exception to raise.
     """
 
     on_message: OnMessage
     on_messages: OnMessages
     on_lost: OnLost
     on_reconnect: OnReconnect
-
-
-class HandshakeKeywords(TypedDict, total=False):
-    """
-    :param subprotocols: offered in this order. Default None.
-    :param origin: the Origin header. Default None.
-    :param additional_headers: a mapping or pairs, for the handshake. Default None.
-    :param user_agent_header: default ``librealtime/`` and the version.
-    :param cookies: names and values of the Cookie header. Default None.
-    """
-
     subprotocols: Iterable[str] | None
     origin: str | None
     additional_headers: HeadersLike | None
     user_agent_header: str
     cookies: Mapping[str, str] | None
+    compression: str | Deflate | None
+    streaming: bool
+    max_queue: int | None
+    max_queue_bytes: int | None
+    write_limit: int
+    reconnect: Backoff | None
+    reconnect_after_normal_close: bool
+    offline_queue: int
+    reconnect_delays: Backoff
+    process_exception: ProcessException
 
 
 def _set_handshake(setup: Setup, given: Given) -> None:
@@ -108,24 +130,6 @@ def _set_handshake(setup: Setup, given: Given) -> None:
         setup.set_origin(text(given["origin"], "origin", _HEADER))
     if given["cookies"]:
         setup.set_cookie(cookie_header(given["cookies"]))
-
-
-class MessageKeywords(TypedDict, total=False):
-    """
-    :param compression: ``"deflate"`` (the default), a ``Deflate`` with its settings, or None.
-    :param streaming: messages come in pieces, for ``recv_streaming``. Default False.
-    :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
-        messages may come on top. Default 256.
-    :param max_queue_bytes: the same by their size. Default 1 MiB.
-    :param write_limit: how many bytes may wait to be sent, with a connection or without, before
-        ``send`` waits and ``send_nowait`` raises ``BufferFull``. Default 256 KiB.
-    """
-
-    compression: str | Deflate | None
-    streaming: bool
-    max_queue: int | None
-    max_queue_bytes: int | None
-    write_limit: int
 
 
 def _set_messages(setup: Setup, given: Given) -> None:
@@ -143,28 +147,6 @@ def _set_messages(setup: Setup, given: Given) -> None:
         raise invalid(f'compression is {compression!r}; "deflate", Deflate() or None')
 
 
-class ReconnectKeywords(TypedDict, total=False):
-    """
-    :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
-        as one and the same object; what was sent before a loss is not sent again. Default None.
-    :param reconnect_after_normal_close: whether ``reconnect`` also applies after the peer closed
-        the connection with code 1000. Some servers send that code when they restart. ``close()``
-        always ends the connection. Default False.
-    :param offline_queue: how many messages may wait while there is no connection, and up to
-        ``write_limit`` bytes; above, ``send`` waits until they are sent and ``send_nowait`` raises
-        ``BufferFull``. Default 0: both raise ``InvalidState``.
-    :param reconnect_delays: a ``Backoff`` for iterating over connections. Default ``Backoff()``.
-    :param process_exception: tells when iterating whether a failure is worth another attempt: it is
-        given the exception and returns None, or the exception to raise.
-    """
-
-    reconnect: Backoff | None
-    reconnect_after_normal_close: bool
-    offline_queue: int
-    reconnect_delays: Backoff
-    process_exception: ProcessException
-
-
 def _set_reconnect(setup: Setup, given: Given) -> None:
     queue = number(given["offline_queue"], "offline_queue", 0)
     if queue:
@@ -178,41 +160,21 @@ def _set_reconnect(setup: Setup, given: Given) -> None:
         setup.set_reconnect_after_normal_close(bool(given["reconnect_after_normal_close"]))
 
 
-class Keywords(
-    HandlerKeywords,
-    HandshakeKeywords,
-    CredentialKeywords,
-    RouteKeywords,
-    MessageKeywords,
-    ReconnectKeywords,
-    WebSocketKeywords,
-    total=False,
-):
-    """All that ``connect`` may be given."""
-
-
 OPTIONS = Options(
     Keywords,
-    Group(HandlerKeywords),
-    Group(HandshakeKeywords, _set_handshake, user_agent_header=USER_AGENT),
-    CREDENTIAL,
-    ROUTE,
-    Group(
-        MessageKeywords,
-        _set_messages,
-        compression="deflate",
-        streaming=False,
-        max_queue=256,
-        max_queue_bytes=2**20,
-        write_limit=2**18,
-    ),
-    Group(
-        ReconnectKeywords,
-        _set_reconnect,
-        reconnect_after_normal_close=False,
-        offline_queue=0,
-        reconnect_delays=Backoff(),
-        process_exception=process_exception,
-    ),
+    _set_handshake,
+    _set_messages,
+    _set_reconnect,
+    shared=(CREDENTIAL, ROUTE),
     plain=WEBSOCKET_OPTIONS,
+    user_agent_header=USER_AGENT,
+    compression="deflate",
+    streaming=False,
+    max_queue=256,
+    max_queue_bytes=2**20,
+    write_limit=2**18,
+    reconnect_after_normal_close=False,
+    offline_queue=0,
+    reconnect_delays=Backoff(),
+    process_exception=process_exception,
 )

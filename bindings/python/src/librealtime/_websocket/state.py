@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Optional
 
 from .._core.abi import rt_websocket_state
-from .._core.awaiting import check_functions, plain
-from .._core.reconnect import OnLost, OnReconnect
 from .batch import Message
 
 OnMessage = Optional[Callable[[Message], object]]
 OnMessages = Optional[Callable[["list[Message]"], object]]
-
-
-@dataclass(frozen=True)
-class Handlers:
-    """The caller's functions, all called inside a dispatch."""
-
-    on_message: OnMessage
-    on_messages: OnMessages
-    on_lost: OnLost
-    on_reconnect: OnReconnect
-
-    def __post_init__(self) -> None:
-        check_functions(self)
-        plain(self.on_reconnect, "on_reconnect")
 
 
 class State(IntEnum):

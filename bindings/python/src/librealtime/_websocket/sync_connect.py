@@ -45,7 +45,7 @@ class reconnect(Connector):  # noqa: N801
             time.sleep(retries.after_end(lasted, end))
 
     def _connect(self, loop: Handle, wheel: Wheel | None = None) -> Connection:
-        return Connection(loop, self._url, self._given, self._handlers, wheel)._open()
+        return Connection(loop, self._url, self._given, wheel)._open()
 
 
 def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:

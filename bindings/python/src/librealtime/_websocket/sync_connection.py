@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sized
-from types import TracebackType
 
 from .._core.abi import rt_status
 from .._core.driven import Driven, deadline_after
@@ -16,7 +15,7 @@ from .._core.wheel import Wheel
 from .batch import Message
 from .connection_base import BaseConnection
 from .pieces import Joined, PieceEncoder, iterable
-from .state import Handlers, State
+from .state import State
 
 
 class Connection(Driven, BaseConnection):
@@ -31,13 +30,12 @@ class Connection(Driven, BaseConnection):
         loop: Handle,
         url: str,
         given: Given,
-        handlers: Handlers,
         wheel: Wheel | None = None,
     ) -> None:
         self._prepare_driving(wheel)
         # Sending in pieces goes on over several calls; a thread may do so once at a time.
         self._sending = threading.RLock()
-        super().__init__(loop, url, given, handlers)
+        super().__init__(loop, url, given)
 
     def _open(self) -> Connection:
         """Connects; whatever ends the wait early closes what it opened."""
@@ -242,16 +240,8 @@ class Connection(Driven, BaseConnection):
         if not self._until(lambda: self._is_closed, timeout):
             raise TimeoutError(f"the connection is still open after {timeout} s")
 
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close(1000 if kind is None else 1011)
+    def _leave(self, in_order: bool) -> None:
+        self.close(1000 if in_order else 1011)
 
     def _more(self, messages: Sized, timeout: float | None, deadline: float | None) -> None:
         """Waits until a message has come; another thread may take it."""

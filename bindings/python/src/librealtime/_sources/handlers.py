@@ -1,0 +1,28 @@
+"""Handlers that may be replaced at any time."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, overload
+
+F = TypeVar("F")
+
+
+class Handler(Generic[F]):
+    """An attribute of an object that has `_handlers`; the last one set counts."""
+
+    def __init__(self, doc: str = "The last one set counts; None for none.") -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Handler[F]: ...
+    @overload
+    def __get__(self, owner: object, kind: type) -> F: ...
+    def __get__(self, owner: Any, kind: type) -> Any:
+        return self if owner is None else getattr(owner._handlers, self._name)
+
+    def __set__(self, owner: Any, handler: F) -> None:
+        setattr(owner._handlers, self._name, handler)
+        owner._handler_was_set(self._name)

@@ -1,0 +1,52 @@
+"""What ``bot.rest`` is in both faces."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NoReturn
+
+from .._core.abi import rt_status
+from .._core.errors import InvalidState
+from .._rest.client_base import Answer, Stream
+from .connection_base import BaseSpreadbot
+from .options import OnTokens
+from .rest_base import BaseSpreadbotREST
+
+
+class BaseSharedREST(BaseSpreadbotREST[Answer, Stream]):
+    """``bot.rest``: ends with the connection whose tokens it shares."""
+
+    def __init__(self, bot: BaseSpreadbot) -> None:
+        self._bot = weakref.ref(bot)
+        super().__init__(bot._url)
+
+    def _owning(self) -> Any:
+        bot = self._bot()
+        if bot is None:
+            raise InvalidState(rt_status.ERROR_STATE, "the connection of this client is gone")
+        return bot
+
+    @property
+    def _is_durable(self) -> bool:
+        return bool(self._owning()._is_durable)
+
+    @property
+    def access_token(self) -> str:
+        return str(self._owning().access_token)
+
+    @property
+    def refresh_token(self) -> str:
+        return str(self._owning().refresh_token)
+
+    def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
+        self._owning().set_tokens(access_token, refresh_token)
+
+    @property
+    def on_tokens(self) -> OnTokens:
+        handler: OnTokens = self._owning().on_tokens
+        return handler
+
+    @on_tokens.setter
+    def on_tokens(self, handler: OnTokens) -> NoReturn:
+        message = "the tokens are the connection's; see Spreadbot.on_tokens"
+        raise InvalidState(rt_status.ERROR_STATE, message)
