@@ -1459,7 +1459,7 @@ rt_status rt_websocket_set_client_no_context_takeover(rt_websocket *websocket, b
 rt_status rt_websocket_set_server_no_context_takeover(rt_websocket *websocket, bool enabled);
 
 /*
- * Chapter: websocket callbacks. All are set before rt_websocket_start; NULL takes one away.
+ * Chapter: websocket callbacks. They may be set at any time, from any thread; NULL takes one away.
  */
 
 /**
@@ -1506,18 +1506,18 @@ typedef void (*rt_websocket_drained_fn)(void *user);
 typedef void (*rt_websocket_pong_fn)(int64_t round_trip_us, void *user);
 
 /**
- * Sets the callback for the opened connection. Before start.
+ * Sets the callback for the opened connection.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_open(
     rt_websocket *websocket, rt_opened_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for single messages; takes the other message callbacks' place. Before start.
+ * Sets the callback for single messages; takes the other message callbacks' place.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_message(
@@ -1525,9 +1525,9 @@ rt_status rt_websocket_on_message(
 
 /**
  * Sets the callback for all messages of one read together, for runtimes where each call costs;
- * takes the other message callbacks' place. Before start.
+ * takes the other message callbacks' place.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_messages(
@@ -1535,9 +1535,11 @@ rt_status rt_websocket_on_messages(
 
 /**
  * Sets the callback for messages in pieces as they come, for those larger than memory should hold;
- * takes the other message callbacks' place. `max_message_bytes` does not count then. Before start.
+ * takes the other message callbacks' place. `max_message_bytes` does not count then. A change
+ * between pieces and whole messages counts from the next message on: one that is coming ends as it
+ * began, and what is left of one in pieces is not told.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_piece(
@@ -1549,9 +1551,9 @@ rt_status rt_websocket_on_piece(
  * Without a network (`rt_websocket_set_reachability`) `retry_in_ms` is -1, the next attempt follows
  * within a second when there is one again, and nothing is counted: `attempt` is the number of the
  * one that was lost, 0 for the first connection. When the failure is fatal the close callback
- * follows. Before start.
+ * follows.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_error(
@@ -1559,9 +1561,9 @@ rt_status rt_websocket_on_error(
 
 /**
  * Sets the callback before each attempt after the first connection. Here its URL, headers and
- * network may be changed. Before start.
+ * network may be changed.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_reconnect(
@@ -1569,28 +1571,27 @@ rt_status rt_websocket_on_reconnect(
 
 /**
  * Sets the callback for the end of the connection, which is the last callback. When the peer did
- * not answer our close frame within the close timeout `code` is 1006, without a failure. Before
- * start.
+ * not answer our close frame within the close timeout `code` is 1006, without a failure.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_close(
     rt_websocket *websocket, rt_closed_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for a send buffer that has emptied. Before start.
+ * Sets the callback for a send buffer that has emptied.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_drained(
     rt_websocket *websocket, rt_websocket_drained_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for answered pings. Before start.
+ * Sets the callback for answered pings.
  *
- * Returns: RT_OK; RT_ERROR_STATE after start.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
  */
 rt_status rt_websocket_on_pong(
@@ -1823,8 +1824,8 @@ typedef struct rt_received {
  * Takes the next message of a connection that `rt_websocket_connect` opened, and waits until there
  * is one. 16 messages may wait, or 1 MiB of them: then nothing more is read, and the peer is slowed
  * down, until half of them are taken. So a program that takes no messages for long also answers no
- * pings. Several threads may wait, and each message goes to one. What came before the end can be
- * taken after it. Any thread.
+ * pings. Several threads may wait, and each message goes to one. What came before the end, or
+ * before there was a callback for messages, can be taken after it. Any thread.
  *
  * timeout_ms: how long to wait; 0 takes what is there, -1 waits without limit.
  * out: receives the message, to be freed with `rt_received_free`; unchanged when there is none.

@@ -1,5 +1,8 @@
 /// A value in memory of its own, which several may refer to.
-final class Shared<Value> {
+///
+/// Unchecked because who changes one that others know is alone with it: the only one to refer to
+/// it, or the loop's owner.
+final class Shared<Value>: @unchecked Sendable {
     @exclusivity(unchecked) var value: Value
 
     init(_ value: Value) { self.value = value }

@@ -58,6 +58,8 @@ public final class WebSocket: Sendable {
     let mailbox: Mailbox<Message>
     let pieceBox: Mailbox<Piece>
     private let events: Events
+    /// What the connection does for itself, which the user's handlers stand behind.
+    private let own: WebSocketHandlers
 
     /// Connects and returns when messages can be sent and received.
     /// - Parameter url: `ws://` or `wss://`; user and password become a basic Authorization header.
@@ -69,12 +71,8 @@ public final class WebSocket: Sendable {
         _ url: String, options: Options = Options(), on loop: Loop = .shared,
         handlers: Handlers = Handlers()
     ) async throws -> WebSocket {
-        guard handlers.message == nil else {
-            throw RealtimeError(
-                .invalidArgument, "a message handler goes with init and start, not with connect")
-        }
         let socket = try WebSocket(url, options, loop)
-        try socket.connection.setHandlers { handlers.add(to: &$0, of: socket.connection) }
+        try socket.setHandlers(handlers)
         try socket.connection.start()
         // Leaving with an error, a cancellation too, drops the last reference and the attempt.
         try await socket.events.waitUntilOpen()
@@ -82,22 +80,18 @@ public final class WebSocket: Sendable {
     }
 
     private convenience init(_ url: String, _ options: Options, _ loop: Loop) throws {
-        try self.init(
-            url, options, loop, Mailbox(options.maxBufferedMessages, options.maxBufferedBytes),
-            Mailbox(options.maxBufferedMessages, options.maxBufferedBytes))
-        let mailbox = mailbox
-        let pieceBox = pieceBox
-        try connection.setHandlers { [unowned connection] handlers in
-            if options.deliversPieces {
-                handlers.piece = { kind, bytes, isFirst, isLast in
-                    let piece = Piece(
-                        kind: kind, bytes: Array(bytes), isFirst: isFirst, isLast: isLast)
-                    WebSocket.put(piece, in: pieceBox, of: connection)
-                }
-            } else {
-                handlers.message = { kind, bytes in
+        let mailbox = Mailbox<Message>(options.maxBufferedMessages, options.maxBufferedBytes)
+        let pieceBox = Mailbox<Piece>(options.maxBufferedMessages, options.maxBufferedBytes)
+        try self.init(url, options, loop, mailbox, pieceBox) { connection in
+            guard options.deliversPieces else {
+                return .each { [unowned connection] kind, bytes in
                     WebSocket.put(Message(kind, bytes), in: mailbox, of: connection)
                 }
+            }
+            return .inPieces { [unowned connection] kind, bytes, isFirst, isLast in
+                let piece = Piece(
+                    kind: kind, bytes: Array(bytes), isFirst: isFirst, isLast: isLast)
+                WebSocket.put(piece, in: pieceBox, of: connection)
             }
         }
     }
@@ -117,13 +111,14 @@ public final class WebSocket: Sendable {
     public convenience init(
         _ url: String, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
     ) throws {
-        try self.init(url, options, loop, Mailbox(1, 1), Mailbox(1, 1))
-        try connection.setHandlers { handlers.add(to: &$0, of: connection) }
+        try self.init(url, options, loop, Mailbox(1, 1), Mailbox(1, 1)) { _ in .nobody }
+        try setHandlers(handlers)
     }
 
     private init(
         _ url: String, _ options: Options, _ loop: Loop, _ mailbox: Mailbox<Message>,
-        _ pieceBox: Mailbox<Piece>
+        _ pieceBox: Mailbox<Piece>,
+        _ delivery: (WebSocketConnection) -> WebSocketHandlers.Delivery
     ) throws {
         connection = try WebSocketConnection(url: url, on: loop.engine)
         self.loop = loop
@@ -133,23 +128,23 @@ public final class WebSocket: Sendable {
         self.events = events
         try connection.configure { try options.apply(to: &$0) }
         try connection.setReachability(options.reachability?.engine)
-        try connection.setHandlers { [unowned connection] handlers in
-            handlers.open = { events.open($0) }
-            handlers.drained = { events.drained() }
-            handlers.failed = { failure in
-                // The end of a connection in order is no failure to those who wait.
-                if failure.error.code != .closed { events.failed(failure.error) }
-                guard !failure.isFatal else { return }
-                events.lost(
-                    Closing(code: failure.code, reason: failure.reason, isClean: false))
-            }
-            handlers.close = { end in
-                let closing = Closing(end)
-                let how = events.closed(closing, isAskedFor: connection.didClose)
-                mailbox.finish(how)
-                pieceBox.finish(how)
-            }
+        var own = WebSocketHandlers()
+        own.delivery = delivery(connection)
+        own.open = { events.open($0) }
+        own.drained = { events.drained() }
+        own.failed = { failure in
+            // The end of a connection in order is no failure to those who wait.
+            if failure.error.code != .closed { events.failed(failure.error) }
+            guard !failure.isFatal else { return }
+            events.lost(Closing(code: failure.code, reason: failure.reason, isClean: false))
         }
+        own.close = { [unowned connection] end in
+            let closing = Closing(end)
+            let how = events.closed(closing, isAskedFor: connection.didClose)
+            mailbox.finish(how)
+            pieceBox.finish(how)
+        }
+        self.own = own
     }
 
     deinit { connection.abandon() }
@@ -231,6 +226,21 @@ public final class WebSocket: Sendable {
     /// Waits for the end of the connection, however it comes.
     /// - Throws: `CancellationError` alone.
     public func waitUntilClosed() async throws -> Closing { try await events.untilClosed() }
+
+    /// Takes these handlers in the place of those there are: at any time, on any thread, also in
+    /// one of them. Between pieces and whole messages the change counts from the next message on.
+    /// - Throws: `RealtimeError(.invalidArgument)` for a `message` where messages go to `messages`
+    ///   and `receive`.
+    public func setHandlers(_ handlers: Handlers) throws(RealtimeError) {
+        guard handlers.message == nil || !own.delivery.isSomebody else {
+            throw RealtimeError(
+                .invalidArgument, "a message handler goes with init and start, not with connect")
+        }
+        try connection.setHandlers { [own, connection] target in
+            target = own
+            handlers.add(to: &target, of: connection)
+        }
+    }
 
     // MARK: For handlers, where nothing may be awaited
 

@@ -33,8 +33,11 @@ extension WebSocket {
 
         /// Puts each behind what the connection does for itself.
         func add(to target: inout WebSocketHandlers, of connection: WebSocketConnection) {
-            if let piece { target.piece = { piece($0, $1.bytes, $2, $3) } }
-            if let message, piece == nil { target.message = { message($0, $1.bytes) } }
+            if let piece {
+                target.delivery = .inPieces { piece($0, $1.bytes, $2, $3) }
+            } else if let message {
+                target.delivery = .each { message($0, $1.bytes) }
+            }
             if let open {
                 target.open = { [own = target.open] in
                     own?($0)

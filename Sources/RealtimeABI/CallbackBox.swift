@@ -60,42 +60,36 @@ extension WebSocketConnection {
 
     func setMessage(_ box: CallbackBox<rt_websocket_message_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.messages = nil
-            handlers.piece = nil
-            handlers.message = { kind, bytes in
+            handlers.delivery = .each { kind, bytes in
                 let base = bytes.baseAddress ?? emptyBase
                 box.function?(
                     kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
                     box.user)
             }
-            if box.function == nil { handlers.message = nil }
+            if box.function == nil { handlers.delivery = .nobody }
         }
     }
 
     func setMessages(_ box: CallbackBox<rt_websocket_messages_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.message = nil
-            handlers.piece = nil
-            handlers.messages = { base, messages in
+            handlers.delivery = .together { base, messages in
                 box.function?(
                     base.assumingMemoryBound(to: UInt8.self), messages.baseAddress,
                     messages.count, box.user)
             }
-            if box.function == nil { handlers.messages = nil }
+            if box.function == nil { handlers.delivery = .nobody }
         }
     }
 
     func setPiece(_ box: CallbackBox<rt_websocket_piece_fn>) throws(RealtimeError) {
         try setHandlers { handlers in
-            handlers.message = nil
-            handlers.messages = nil
-            handlers.piece = { kind, bytes, isFirst, isLast in
+            handlers.delivery = .inPieces { kind, bytes, isFirst, isLast in
                 let base = bytes.baseAddress ?? emptyBase
                 box.function?(
                     kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
                     isFirst, isLast, box.user)
             }
-            if box.function == nil { handlers.piece = nil }
+            if box.function == nil { handlers.delivery = .nobody }
         }
     }
 

@@ -25,7 +25,7 @@ public func rt_websocket_connect(_ websocket: rt_websocket?, _ timeout_ms: Int64
 /// is one. 16 messages may wait, or 1 MiB of them: then nothing more is read, and the peer is
 /// slowed down, until half of them are taken. So a program that takes no messages for long also
 /// answers no pings. Several threads may wait, and each message goes to one. What came before the
-/// end can be taken after it. Any thread. Since 0.1.
+/// end, or before there was a callback for messages, can be taken after it. Any thread. Since 0.1.
 /// - Parameter timeout_ms: how long to wait; 0 takes what is there, -1 waits without limit.
 /// - Parameter out: receives the message, to be freed with `rt_received_free`; unchanged when there
 ///   is none.

@@ -3,7 +3,7 @@ import Engine
 import Session
 import Wire
 
-// Chapter: websocket callbacks. All are set before rt_websocket_start; NULL takes one away.
+// Chapter: websocket callbacks. They may be set at any time, from any thread; NULL takes one away.
 
 /// One whole message. `data` is valid until the callback returns; it is not NUL-terminated, since
 /// it points into the receive buffer. Never NULL, also when `length` is 0. Since 0.1.
@@ -41,8 +41,8 @@ public typealias rt_websocket_pong_fn =
         _ round_trip_us: Int64, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// Sets the callback for the opened connection. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// Sets the callback for the opened connection. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_open")
 public func rt_websocket_on_open(
     _ websocket: rt_websocket?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
@@ -52,9 +52,9 @@ public func rt_websocket_on_open(
     return connection(websocket) { try $0.setOpen(box) }
 }
 
-/// Sets the callback for single messages; takes the other message callbacks' place. Before start.
+/// Sets the callback for single messages; takes the other message callbacks' place.
 /// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_message")
 public func rt_websocket_on_message(
     _ websocket: rt_websocket?, _ fn: rt_websocket_message_fn?, _ user: UnsafeMutableRawPointer?,
@@ -65,8 +65,8 @@ public func rt_websocket_on_message(
 }
 
 /// Sets the callback for all messages of one read together, for runtimes where each call costs;
-/// takes the other message callbacks' place. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// takes the other message callbacks' place. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_messages")
 public func rt_websocket_on_messages(
     _ websocket: rt_websocket?, _ fn: rt_websocket_messages_fn?, _ user: UnsafeMutableRawPointer?,
@@ -77,9 +77,11 @@ public func rt_websocket_on_messages(
 }
 
 /// Sets the callback for messages in pieces as they come, for those larger than memory should hold;
-/// takes the other message callbacks' place. `max_message_bytes` does not count then. Before start.
+/// takes the other message callbacks' place. `max_message_bytes` does not count then. A change
+/// between pieces and whole messages counts from the next message on: one that is coming ends as it
+/// began, and what is left of one in pieces is not told.
 /// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_piece")
 public func rt_websocket_on_piece(
     _ websocket: rt_websocket?, _ fn: rt_websocket_piece_fn?, _ user: UnsafeMutableRawPointer?,
@@ -94,8 +96,8 @@ public func rt_websocket_on_piece(
 /// Without a network (`rt_websocket_set_reachability`) `retry_in_ms` is -1, the next attempt
 /// follows within a second when there is one again, and nothing is counted: `attempt` is the number
 /// of the one that was lost, 0 for the first connection. When the failure is fatal the close
-/// callback follows. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// callback follows. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_error")
 public func rt_websocket_on_error(
     _ websocket: rt_websocket?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
@@ -106,8 +108,8 @@ public func rt_websocket_on_error(
 }
 
 /// Sets the callback before each attempt after the first connection. Here its URL, headers and
-/// network may be changed. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// network may be changed. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_reconnect")
 public func rt_websocket_on_reconnect(
     _ websocket: rt_websocket?, _ fn: rt_attempt_fn?,
@@ -118,9 +120,9 @@ public func rt_websocket_on_reconnect(
 }
 
 /// Sets the callback for the end of the connection, which is the last callback. When the peer did
-/// not answer our close frame within the close timeout `code` is 1006, without a failure. Before
-/// start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// not answer our close frame within the close timeout `code` is 1006, without a failure.
+/// Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_close")
 public func rt_websocket_on_close(
     _ websocket: rt_websocket?, _ fn: rt_closed_fn?, _ user: UnsafeMutableRawPointer?,
@@ -130,8 +132,8 @@ public func rt_websocket_on_close(
     return connection(websocket) { try $0.setClose(box) }
 }
 
-/// Sets the callback for a send buffer that has emptied. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// Sets the callback for a send buffer that has emptied. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_drained")
 public func rt_websocket_on_drained(
     _ websocket: rt_websocket?, _ fn: rt_websocket_drained_fn?, _ user: UnsafeMutableRawPointer?,
@@ -141,8 +143,8 @@ public func rt_websocket_on_drained(
     return connection(websocket) { try $0.setDrained(box) }
 }
 
-/// Sets the callback for answered pings. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE after start.
+/// Sets the callback for answered pings. Since 0.1.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_websocket_on_pong")
 public func rt_websocket_on_pong(
     _ websocket: rt_websocket?, _ fn: rt_websocket_pong_fn?, _ user: UnsafeMutableRawPointer?,

@@ -71,10 +71,7 @@ static void failed_setters(rt_loop *loop, const char *server) {
 
   websocket = new_websocket(loop, server, "/echo");
   CHECK_OK(rt_websocket_start(websocket));
-  CHECK_STATUS(rt_websocket_on_open(websocket, events_open, datum(), count_up), RT_ERROR_STATE);
-  CHECK_STATUS(rt_websocket_on_pong(websocket, on_pong, datum(), count_up), RT_ERROR_STATE);
-  CHECK_STATUS(rt_websocket_on_drained(websocket, NULL, datum(), count_up), RT_ERROR_STATE);
-  all_destroyed_once();
+  CHECK_STATUS(rt_websocket_set_open_timeout_ms(websocket, 1), RT_ERROR_STATE);
   rt_websocket_free(websocket);
 }
 
@@ -98,6 +95,93 @@ static void replaced_setters(rt_loop *loop, const char *server) {
   CHECK_OK(rt_websocket_on_open(websocket, events_open, datum(), count_up));
   CHECK_OK(rt_websocket_on_drained(websocket, do_nothing, datum(), count_up));
   none_destroyed();
+  rt_websocket_free(websocket);
+  all_destroyed_once();
+}
+
+/* The same on one that was started, before it is open and after. */
+static void replaced_later(rt_loop *loop, const char *server) {
+  rt_websocket *websocket = new_websocket(loop, server, "/echo");
+  events e = {0};
+  CHECK_OK(rt_websocket_on_pong(websocket, on_pong, datum(), count_up));
+  CHECK_OK(rt_websocket_start(websocket));
+  CHECK_OK(rt_websocket_on_pong(websocket, on_pong, datum(), count_up));
+  CHECK(times[0] == 1 && times[1] == 0);
+  CHECK_OK(rt_websocket_on_open(websocket, events_open, &e, NULL));
+  TURN_UNTIL(loop, e.opened);
+  CHECK_OK(rt_websocket_on_message(websocket, on_message, datum(), count_up));
+  CHECK_OK(rt_websocket_on_messages(websocket, on_messages, datum(), count_up));
+  CHECK(times[1] == 0 && times[2] == 1 && times[3] == 0);
+  CHECK_OK(rt_websocket_on_pong(websocket, NULL, NULL, NULL));
+  CHECK(times[1] == 1);
+  CHECK_OK(rt_websocket_on_messages(websocket, NULL, datum(), count_up));
+  all_destroyed_once();
+  CHECK_OK(rt_websocket_on_drained(websocket, do_nothing, datum(), count_up));
+  CHECK_OK(rt_websocket_on_close(websocket, events_close, &e, NULL));
+  CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
+  TURN_UNTIL(loop, e.closed);
+  settle(loop);
+  /* Nothing is told any more. */
+  CHECK_OK(rt_websocket_on_pong(websocket, on_pong, datum(), count_up));
+  settle(loop);
+  all_destroyed_once();
+  rt_websocket_free(websocket);
+}
+
+typedef struct leaving {
+  rt_websocket *websocket;
+  int calls, destroyed;
+  bool is_inside;
+} leaving;
+
+static void left(void *user) {
+  leaving *l = user;
+  CHECK(!l->is_inside);
+  l->destroyed++;
+  /* The destroy function may set callbacks, too. */
+  CHECK_OK(rt_websocket_on_pong(l->websocket, on_pong, datum(), count_up));
+}
+
+static void leave_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  leaving *l = user;
+  (void)kind, (void)data, (void)length;
+  l->is_inside = true;
+  CHECK_OK(rt_websocket_on_message(l->websocket, NULL, NULL, NULL));
+  l->calls++;
+  l->is_inside = false;
+}
+
+static void leave_open(const rt_opened *opened, void *user) {
+  leaving *l = user;
+  (void)opened;
+  l->is_inside = true;
+  CHECK_OK(rt_websocket_on_open(l->websocket, NULL, NULL, NULL));
+  l->calls++;
+  l->is_inside = false;
+}
+
+static void leave_close(const rt_closed *closed, void *user) {
+  leaving *l = user;
+  (void)closed;
+  l->is_inside = true;
+  CHECK_OK(rt_websocket_on_close(l->websocket, NULL, NULL, NULL));
+  l->calls++;
+  l->is_inside = false;
+}
+
+/* A callback takes itself away: its data lives until it has returned. */
+static void removed_inside(rt_loop *loop, const char *server) {
+  rt_websocket *websocket = new_websocket(loop, server, "/push/100");
+  leaving open = {websocket, 0, 0, false}, message = open, close = open;
+  CHECK_OK(rt_websocket_on_open(websocket, leave_open, &open, left));
+  CHECK_OK(rt_websocket_on_message(websocket, leave_message, &message, left));
+  CHECK_OK(rt_websocket_on_close(websocket, leave_close, &close, left));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, open.destroyed && message.destroyed);
+  CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
+  TURN_UNTIL(loop, close.destroyed);
+  CHECK(open.calls == 1 && message.calls == 1 && close.calls == 1);
+  CHECK(open.destroyed == 1 && message.destroyed == 1 && close.destroyed == 1);
   rt_websocket_free(websocket);
   all_destroyed_once();
 }
@@ -153,6 +237,8 @@ int main(int argc, char **argv) {
   loop = new_loop();
   failed_setters(loop, argv[1]);
   replaced_setters(loop, argv[1]);
+  replaced_later(loop, argv[1]);
+  removed_inside(loop, argv[1]);
   jobs_and_timers();
   log_receiver();
   after_close(loop, argv[1]);

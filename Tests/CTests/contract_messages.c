@@ -105,6 +105,100 @@ static void in_order(rt_loop *loop, const char *server, bool batch) {
   rt_websocket_free(in.websocket);
 }
 
+static void on_odd(rt_message_kind kind, const uint8_t *data, size_t length, void *user);
+
+static void on_even_numbers(
+    const uint8_t *base, const rt_message *messages, size_t count, void *user) {
+  inbox *in = user;
+  on_numbers(base, messages, count, user);
+  CHECK_OK(rt_websocket_on_message(in->websocket, on_odd, in, NULL));
+}
+
+static void on_even(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  inbox *in = user;
+  CHECK(in->next % 2 == 0 || in->next >= 400);
+  on_number(kind, data, length, user);
+  if (in->next >= 400) {
+    CHECK_OK(rt_websocket_on_messages(in->websocket, on_even_numbers, in, NULL));
+  } else {
+    CHECK_OK(rt_websocket_on_message(in->websocket, on_odd, in, NULL));
+  }
+}
+
+static void on_odd(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  inbox *in = user;
+  CHECK(in->next % 2 == 1 || in->next >= 400);
+  on_number(kind, data, length, user);
+  CHECK_OK(rt_websocket_on_message(in->websocket, on_even, in, NULL));
+}
+
+/* A callback that is replaced inside itself gets nothing more, not even of the same read. */
+static void replaced_inside(rt_loop *loop, const char *server) {
+  inbox in = {0};
+  in.websocket = new_websocket(loop, server, "/push/500");
+  CHECK_OK(rt_websocket_on_message(in.websocket, on_even, &in, NULL));
+  CHECK_OK(rt_websocket_start(in.websocket));
+  TURN_UNTIL(loop, in.next == 500);
+  rt_websocket_free(in.websocket);
+}
+
+typedef struct sizes {
+  int opened, wholes, pieces, ends;
+  size_t bytes;
+} sizes;
+
+static void sizes_open(const rt_opened *opened, void *user) {
+  (void)opened;
+  ((sizes *)user)->opened++;
+}
+
+static void sizes_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  sizes *s = user;
+  (void)kind, (void)data;
+  s->wholes++;
+  s->bytes += length;
+}
+
+static void sizes_piece(
+    rt_message_kind kind, const uint8_t *data, size_t length, bool first, bool last, void *user) {
+  sizes *s = user;
+  (void)kind, (void)data;
+  CHECK(first == (s->pieces == 0));
+  s->pieces++;
+  s->bytes += length;
+  if (last) s->ends++;
+}
+
+/* Messages come in pieces or whole as is wanted when they begin. */
+static void whole_or_in_pieces(rt_loop *loop, const char *server, bool compression) {
+  enum { SIZE = 3 << 20 };
+  rt_websocket *websocket = new_websocket(loop, server, "/echo");
+  uint8_t *data = malloc(SIZE);
+  uint32_t random = 1;
+  sizes s = {0};
+  int i;
+  CHECK(data);
+  for (i = 0; i < SIZE; i++) data[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+  CHECK_OK(rt_websocket_set_compression(websocket, compression));
+  CHECK_OK(rt_websocket_set_max_message_bytes(websocket, 0));
+  CHECK_OK(rt_websocket_on_open(websocket, sizes_open, &s, NULL));
+  CHECK_OK(rt_websocket_start(websocket));
+  TURN_UNTIL(loop, s.opened);
+  for (i = 0; i < 2; i++) {
+    CHECK_OK(rt_websocket_on_message(websocket, sizes_message, &s, NULL));
+    CHECK_OK(rt_websocket_send_binary(websocket, data, SIZE));
+    TURN_UNTIL(loop, s.wholes == 1);
+    CHECK(s.bytes == SIZE);
+    CHECK_OK(rt_websocket_on_piece(websocket, sizes_piece, &s, NULL));
+    CHECK_OK(rt_websocket_send_binary(websocket, data, SIZE));
+    TURN_UNTIL(loop, s.ends == 1);
+    CHECK(s.bytes == 2 * SIZE && s.pieces > 1 && s.wholes == 1);
+    s = (sizes){.opened = 1};
+  }
+  free(data);
+  rt_websocket_free(websocket);
+}
+
 /* Paused inside a callback: that message is the last until resumed, and none is lost. */
 static void paused(rt_loop *loop, const char *server) {
   inbox in = {0};
@@ -213,6 +307,9 @@ int main(int argc, char **argv) {
   echoes(loop, argv[1], true, true);
   in_order(loop, argv[1], false);
   in_order(loop, argv[1], true);
+  replaced_inside(loop, argv[1]);
+  whole_or_in_pieces(loop, argv[1], false);
+  whole_or_in_pieces(loop, argv[1], true);
   paused(loop, argv[1]);
   send_buffer(loop, argv[1]);
   high_water(loop, argv[1]);

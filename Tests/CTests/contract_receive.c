@@ -185,6 +185,48 @@ static void beside_callbacks(const char *server) {
   rt_websocket_free(websocket);
 }
 
+static void count_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
+  (void)kind, (void)data, (void)length;
+  __atomic_add_fetch((int *)user, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A callback that is set later takes what has not come yet; without it messages wait again. */
+static void callback_for_a_while(const char *server) {
+  enum { ALL = 1000 };
+  rt_websocket *websocket = new_websocket(NULL, server, "/push/1000");
+  rt_received *message = NULL;
+  int told = 0, taken = 1;
+  rt_status status;
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  CHECK_OK(rt_websocket_receive(websocket, PATIENCE_MS, &message));
+  rt_received_free(message);
+  CHECK_OK(rt_websocket_on_message(websocket, count_message, &told, NULL));
+  while (!__atomic_load_n(&told, __ATOMIC_SEQ_CST)) usleep(1000);
+  while (taken + __atomic_load_n(&told, __ATOMIC_SEQ_CST) < ALL) {
+    status = rt_websocket_receive(websocket, -1, &message);
+    CHECK(status == RT_OK || status == RT_ERROR_STATE);
+    if (status == RT_OK) {
+      rt_received_free(message);
+      taken++;
+    } else {
+      usleep(1000);
+    }
+  }
+  rt_websocket_free(websocket);
+
+  websocket = new_websocket(NULL, server, "/echo");
+  told = 0;
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  CHECK_OK(rt_websocket_on_message(websocket, count_message, &told, NULL));
+  CHECK_OK(rt_websocket_send_text(websocket, "told", 4));
+  while (!__atomic_load_n(&told, __ATOMIC_SEQ_CST)) usleep(1000);
+  CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_STATE);
+  CHECK_OK(rt_websocket_on_message(websocket, NULL, NULL, NULL));
+  CHECK_OK(rt_websocket_send_text(websocket, "waits", 5));
+  expect_text(websocket, "waits");
+  rt_websocket_free(websocket);
+}
+
 int main(int argc, char **argv) {
   rt_loop *loop = new_loop();
   CHECK(argc == 2);
@@ -197,6 +239,7 @@ int main(int argc, char **argv) {
   freed_while_one_waits(argv[1], false);
   freed_while_one_waits(argv[1], true);
   beside_callbacks(argv[1]);
+  callback_for_a_while(argv[1]);
   CHECK_OK(rt_loop_stop_and_wait(loop));
   rt_loop_free(loop);
   return 0;

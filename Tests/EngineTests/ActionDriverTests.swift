@@ -22,7 +22,7 @@ private struct Handlers: EndpointHandlers {}
 
 private final class Driver: ActionDriver<Counting, Options, Handlers>, @unchecked Sendable {
     init(_ session: Counting, on loop: Loop) {
-        super.init(session, Options(), named: "counter", until: "it counts", on: loop)
+        super.init(session, Options(), on: loop)
     }
 
     var done: [Int] = []

@@ -30,9 +30,11 @@ private final class Counter: Sendable {
     var now: Int { value.load(ordering: .relaxed) }
 }
 
-private func endpoint(on loop: Loop) -> Endpoint<Options, Handlers> {
-    Endpoint(Options(), named: "thing", until: "the thing is started", on: loop)
+private final class Thing: Endpoint<Options, Handlers>, @unchecked Sendable {
+    override class var kind: String { "thing" }
 }
+
+private func endpoint(on loop: Loop) -> Thing { Thing(Options(), on: loop) }
 
 /// What a call throws; nil for nothing.
 private func error(_ call: () throws -> Void) -> RealtimeError? {
@@ -44,16 +46,31 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     let thing = endpoint(on: try Loop())
     try thing.configure { $0.size = 2 }
     try thing.configureOnce { $0.size += 1 }
-    #expect(thing.options.read { $0.pointee.size } == 3)
-    #expect(thing.options.start())
-    #expect(thing.wasStarted)
-    #expect(!thing.options.start())
+    let size = thing.options.read { $0.pointee.size }
+    #expect(size == 3)
+    let isFirst = thing.options.start()
+    #expect(isFirst && thing.wasStarted)
+    let isFirstAgain = thing.options.start()
+    #expect(!isFirstAgain)
     let late = error { try thing.configure { $0.size = 9 } }
     #expect(late?.code == .state)
     #expect(late?.message == "an option must be set before the thing is started")
     #expect(error { try thing.configureOnce { $0.size = 9 } }?.code == .state)
     #expect(error { try thing.setReachability(nil) }?.code == .state)
-    #expect(thing.options.take().configuration.size == 3)
+    thing.takeConfiguration()
+    #expect(thing.configuration.size == 3)
+}
+
+@Test func whatWasTakenChangesNoMore() throws {
+    let thing = endpoint(on: try Loop())
+    try thing.configure { $0.size = 2 }
+    #expect(thing.configuration.size == 1)
+    thing.takeConfiguration()
+    #expect(thing.configuration.size == 2)
+    try thing.configure { $0.size = 3 }
+    #expect(thing.configuration.size == 2)
+    thing.takeConfiguration()
+    #expect(thing.configuration.size == 3)
 }
 
 @Test func aHandlerMayChangeOptions() throws {
@@ -66,7 +83,8 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
         let once = error { try thing.reconfiguring { try thing.configureOnce { $0.size = 9 } } }
         #expect(once?.code == .state)
     }
-    #expect(thing.options.take().configuration.size == 2)
+    thing.takeConfiguration()
+    #expect(thing.configuration.size == 2)
 }
 
 @Test func whoFetchesCredentialsMayChangeOptions() throws {
@@ -74,7 +92,8 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     _ = thing.options.start()
     thing.options.awaitCredentials()
     try thing.configure { $0.size = 2 }
-    #expect(thing.options.take().configuration.size == 2)
+    thing.takeConfiguration()
+    #expect(thing.configuration.size == 2)
     #expect(error { try thing.configure { $0.size = 9 } }?.code == .state)
 }
 
@@ -93,7 +112,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     #expect(foreign?.message == "the reachability belongs to another loop than the thing")
     let own = try Reachability(on: loop, mode: .manual)
     try thing.setReachability(own)
-    #expect(thing.options.take().reachability === own)
+    #expect(thing.chosenReachability === own)
 }
 
 @Test func handlersAreTakenWhenTheyChangeAndReleasedWhenTheyGo() throws {
@@ -103,6 +122,10 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     var token: Token? = Token(count)
     try thing.setHandlers { [token] in $0.told = { _ = token } }
     token = nil
+    // The beginning takes them, and whoever changes them later has them taken.
+    #expect(thing.handlers.told == nil)
+    thing.takeHandlers()
+    _ = thing.options.start()
     #expect(thing.handlers.told != nil)
     #expect(count.now == 1)
     // Releasing the old one may call us: outside of every lock.

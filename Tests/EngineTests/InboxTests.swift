@@ -101,6 +101,16 @@ struct InboxTests {
         #expect(seen.withLock { $0.sorted() } == Array(0..<count))
     }
 
+    @Test func whatWaitsDoesNotHoldUpWhatGoesElsewhere() throws {
+        let inbox = Inbox(maxItems: 2)
+        #expect(!inbox.release())
+        _ = put(1, into: inbox)
+        #expect(put(2, into: inbox))
+        #expect(inbox.release())
+        #expect(!inbox.shouldPause && !inbox.release())
+        #expect(try take(from: inbox).0 == 1)
+    }
+
     @Test func whatNobodyTakesIsFreed() {
         let inbox = Inbox()
         for number in 0..<20 { _ = put(number, into: inbox) }

@@ -96,6 +96,39 @@ private func expectAtEverySplit(
             [.control(.ping, [120]), .text("one two"), .binary([1])])
     }
 
+    @Test func piecesAreWantedOrNotFromTheNextMessageOn() throws {
+        var reader = MessageReader(limits: MessageLimits(), deflate: nil)
+        func events(_ bytes: [UInt8]) throws -> [MessageReader.Event] {
+            try bytes.withUnsafeBytes { input in
+                var events: [MessageReader.Event] = []
+                var offset = 0
+                while true {
+                    let event = try reader.next(input, &offset)
+                    if event == .needMoreBytes { return events }
+                    reader.discardDelivered()
+                    events.append(event)
+                }
+            }
+        }
+        // One that has begun ends as it began.
+        #expect(try events(frame(.binary, [1, 2], isFinal: false)).isEmpty)
+        reader.setStreams(true)
+        #expect(
+            try events(frame(.continuation, [3])) == [.assembledMessage(.binary, 0..<3)])
+        let first = try events(frame(.binary, [1, 2], isFinal: false))
+        #expect(first == [.piece(.binary, 0..<2, isFirst: true, isLast: false)])
+        reader.setStreams(false)
+        let last = try events(frame(.continuation, [3]))
+        #expect(last == [.piece(.binary, 0..<1, isFirst: false, isLast: true)])
+        #expect(try events(frame(.binary, [1, 2], isFinal: false)).isEmpty)
+        #expect(
+            try events(frame(.continuation, [3])) == [.assembledMessage(.binary, 0..<3)])
+        // Between two at once.
+        reader.setStreams(true)
+        let next = try events(frame(.binary, [1], isFinal: false))
+        #expect(next == [.piece(.binary, 0..<1, isFirst: true, isLast: false)])
+    }
+
     @Test func aCharacterMayBeSplitBetweenFragments() {
         let horse = Array("🐎".utf8)
         expectAtEverySplit(

@@ -16,11 +16,10 @@ package class ActionDriver<
     @exclusivity(unchecked) private var isResident = false
 
     init(
-        _ session: Machine, _ configuration: Configuration, named name: String,
-        until begun: String, on loop: Loop
+        _ session: Machine, _ configuration: Configuration, on loop: Loop
     ) {
         self.session = session
-        super.init(configuration, named: name, until: begun, on: loop)
+        super.init(configuration, on: loop)
     }
 
     // MARK: For subclasses

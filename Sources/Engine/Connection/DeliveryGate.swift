@@ -7,13 +7,36 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     private static let paused: UInt8 = 1
     private static let closed: UInt8 = 2
+    private static let ending: UInt8 = 4
+    private static let renewed: UInt8 = 8
 
-    var isOpen: Bool { reasons.load(ordering: .acquiring) == 0 }
+    private var now: UInt8 {
+        @inline(__always) get { reasons.load(ordering: .acquiring) }
+    }
 
-    var isPaused: Bool { reasons.load(ordering: .acquiring) & DeliveryGate.paused != 0 }
+    @inline(__always) var isOpen: Bool { now == 0 }
 
-    /// For good.
-    var isClosed: Bool { reasons.load(ordering: .acquiring) & DeliveryGate.closed != 0 }
+    var isPaused: Bool { now & DeliveryGate.paused != 0 }
+
+    /// For good: nothing is told any more.
+    var isClosed: Bool { now & DeliveryGate.closed != 0 }
+
+    /// The caller wants no more messages, but is told the end.
+    var isEnding: Bool { now & DeliveryGate.ending != 0 }
+
+    /// What may happen to a message.
+    enum Verdict {
+        case deliver
+        /// Not now, or not by whom was asked.
+        case wait
+        case drop
+    }
+
+    @inline(__always) var verdict: Verdict {
+        let now = now
+        if now == 0 { return .deliver }
+        return now & (DeliveryGate.closed | DeliveryGate.ending) == 0 ? .wait : .drop
+    }
 
     // Each returns whether it changed anything.
 
@@ -21,12 +44,23 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     @discardableResult func close() -> Bool { add(DeliveryGate.closed) }
 
-    func resume() -> Bool {
-        let old = reasons.bitwiseAnd(~DeliveryGate.paused, ordering: .acquiringAndReleasing)
-        return old.oldValue & DeliveryGate.paused != 0
+    func end() -> Bool { add(DeliveryGate.ending) }
+
+    func resume() -> Bool { remove(DeliveryGate.paused) }
+
+    /// Handlers have changed: whoever delivers several messages looks again before the next.
+    func renew() { _ = add(DeliveryGate.renewed) }
+
+    /// Whether they have, since this was asked before.
+    func wasRenewed() -> Bool {
+        now & DeliveryGate.renewed != 0 && remove(DeliveryGate.renewed)
     }
 
     private func add(_ reason: UInt8) -> Bool {
         reasons.bitwiseOr(reason, ordering: .acquiringAndReleasing).oldValue & reason == 0
+    }
+
+    private func remove(_ reason: UInt8) -> Bool {
+        reasons.bitwiseAnd(~reason, ordering: .acquiringAndReleasing).oldValue & reason != 0
     }
 }

@@ -17,39 +17,62 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     // Any thread.
     final let options: StagedOptions<Configuration>
     final let gate = DeliveryGate()
-    final let sharedHandlers = SharedHandlers(Handlers())
-    /// What it is, for messages: "long poll".
-    final let name: String
 
-    // The loop's owner only.
-    /// As they were when it, or its last attempt, began.
-    @exclusivity(unchecked) final var configuration: Configuration
-    @exclusivity(unchecked) final var handlers = Handlers()
+    // The loop's owner only. What was taken is what any thread sets, in the same memory, until one
+    // of them changes it: a connection of many has it once.
     /// In a handler that may change options.
     @exclusivity(unchecked) private final var mayReconfigure = false
+    @exclusivity(unchecked) private final var taken: Shared<Configuration>
+    @exclusivity(unchecked) private final var takenHandlers: Shared<Handlers>
 
-    /// - Parameter begun: what ends the time for options: "the long poll is started".
-    init(
-        _ configuration: Configuration, named name: String, until begun: String, on loop: Loop
-    ) {
+    // Any thread.
+    final let sharedHandlers: SharedHandlers<Handlers>
+
+    init(_ configuration: Configuration, on loop: Loop) {
         self.loop = loop
-        self.name = name
-        self.configuration = configuration
-        options = StagedOptions(configuration, until: begun)
+        taken = Shared(configuration)
+        takenHandlers = Shared(Handlers())
+        options = StagedOptions(taken)
+        sharedHandlers = SharedHandlers(takenHandlers)
     }
+
+    /// What it is, for messages: "long poll".
+    class var kind: String { "connection" }
+    /// What ends the time for options, for messages.
+    class var begun: String { "the \(Self.kind) is started" }
 
     // MARK: For subclasses
 
     /// Options were changed before the start. Any thread.
     func optionsChanged(_ configuration: Configuration) {}
 
+    /// Options that say the same as these, in memory that others know; the loop's owner calls it.
+    func same(_ options: Shared<Configuration>) -> Shared<Configuration> { options }
+
     // The loop's owner calls these.
 
+    /// As they were when it, or its last attempt, began.
+    final var configuration: Configuration {
+        @inline(__always) _read { yield taken.value }
+    }
+
+    final var handlers: Handlers {
+        @inline(__always) _read { yield takenHandlers.value }
+    }
+
+    /// What was set since counts from now on.
+    final func takeConfiguration() { taken = options.take(same).options }
+
+    /// Who says whether the server can be reached: the one that was set, or the loop's own; nil
+    /// where nobody does, and every host counts as reachable.
+    final var chosenReachability: Reachability? {
+        options.reachability ?? (try? Reachability.of(loop))
+    }
+
     /// Takes the handlers as they are now. The old ones are released after the new ones are in
-    /// place, because the destroy function of their user data may call us. (An assignment would
-    /// release one of them after the other, in the middle of it.)
+    /// place, because the destroy function of their user data may call us.
     func takeHandlers() {
-        let old = exchange(&handlers, with: sharedHandlers.current)
+        let old = exchange(&takenHandlers, with: sharedHandlers.current)
         withExtendedLifetime(old) {}
     }
 
@@ -57,10 +80,8 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     /// Lets go of all handlers: nothing is reported any more.
     func dropHandlers() {
-        let old = handlers
         sharedHandlers.change { $0 = Handlers() }
         takeHandlers()
-        withExtendedLifetime(old) {}
     }
 
     // MARK: What it is
@@ -77,7 +98,7 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     final func checkOpen() throws(RealtimeError) {
         try loop.checkUsable()
-        guard !isClosed else { throw RealtimeError(.closed, "the \(name) is closed") }
+        guard !isClosed else { throw RealtimeError(.closed, "the \(Self.kind) is closed") }
     }
 
     // MARK: Options and handlers
@@ -97,7 +118,7 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     package final func configureOnce(_ change: (inout Configuration) throws -> Void) throws {
         try loop.checkUsable()
         var failure: (any Error)?
-        try options.changeOnce { options in
+        try options.changeOnce(before: Self.begun) { options in
             failure = options.changed(by: change)
             optionsChanged(options.configuration)
         }
@@ -108,23 +129,26 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
         _ change: (inout StagedOptions<Configuration>.State) throws(RealtimeError) -> Void
     ) throws(RealtimeError) {
         try loop.checkUsable()
-        try options.change(isAsked: loop.isOwner && mayReconfigure, change)
+        try options.change(
+            before: Self.begun, isAsked: loop.isOwner && mayReconfigure, change)
     }
 
     /// Whether the server can be reached is asked here; nil asks the loop's own.
     package final func setReachability(_ reachability: Reachability?) throws(RealtimeError) {
         guard reachability.map({ $0.loop === loop }) ?? true else {
             throw RealtimeError(
-                .invalidArgument, "the reachability belongs to another loop than the \(name)")
+                .invalidArgument, "the reachability belongs to another loop than the \(Self.kind)")
         }
         try changeOptions { $0.reachability = reachability }
     }
 
-    /// Changes handlers, at any time.
+    /// Changes handlers, at any time. The old ones may be called until the loop's thread has heard
+    /// of it.
     package final func setHandlers(_ change: (inout Handlers) -> Void) throws(RealtimeError) {
         try loop.checkUsable()
         sharedHandlers.change(change)
-        loop.perform { [self] in handlersChanged() }
+        // The beginning takes them.
+        if wasStarted { loop.perform { [self] in handlersChanged() } }
     }
 
     /// Runs a handler that may change options. The loop's owner only.

@@ -42,10 +42,6 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     /// Of a Spreadbot connection, which says itself what comes of its legs.
     final var isLeg = false
 
-    init(_ configuration: Session.Configuration, named name: String, on loop: Loop) {
-        super.init(configuration, named: name, until: "the \(name) is started", on: loop)
-    }
-
     // MARK: For subclasses
 
     /// What an attempt does, for the log.
@@ -122,8 +118,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     final func checkRunning() throws(RealtimeError) {
         try loop.checkUsable()
-        guard wasStarted else { throw RealtimeError(.state, "the \(name) was not started") }
-        guard state != .closed else { throw RealtimeError(.closed, "the \(name) is closed") }
+        guard wasStarted else { throw RealtimeError(.state, "the \(Self.kind) was not started") }
+        guard state != .closed else { throw RealtimeError(.closed, "the \(Self.kind) is closed") }
     }
 
     /// Answers what had been left open when credentials were asked for: fresh ones are set, or the
@@ -176,10 +172,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     /// What was set since counts from now on.
     final func takeOptions() {
-        let options = options.take()
-        configuration = options.configuration
-        // Without a monitor everything counts as reachable.
-        let wanted = options.reachability ?? (try? Reachability.of(loop))
+        takeConfiguration()
+        let wanted = chosenReachability
         if wanted !== reachability {
             reachability?.remove(self)
             wanted?.add(self)
@@ -336,7 +330,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     private func refuseCredentials(because cause: RealtimeError? = nil) {
         guard session?.isAuthorizing == true, let response = refused else { return }
         refused = nil
-        _ = options.take()
+        options.take()
         let failure = cause.map { session?.fail($0, status: response.status) }
         if let failure = failure ?? session?.unauthorized(response) { tell(failure) }
     }
@@ -398,7 +392,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     final func finish() {
         setState(.closed)
         log(.info, "\(configuration.url.displayName) is closed")
-        _ = options.take()
+        options.take()
         loop.disarm(timer)
         reachability?.remove(self)
         if untold == nil || isClosed { dropHandlers() }

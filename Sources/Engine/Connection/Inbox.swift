@@ -14,8 +14,6 @@ package final class Inbox: @unchecked Sendable {
 
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    /// Whether items come, beside the news of the connection.
-    package let keepsItems: Bool
     private let maxItems: Int
     private let maxBytes: Int
 
@@ -29,8 +27,7 @@ package final class Inbox: @unchecked Sendable {
     private var end: RealtimeError?
     private var waiting = 0
 
-    package init(keepsItems: Bool = true, maxItems: Int = 16, maxBytes: Int = 1 << 20) {
-        self.keepsItems = keepsItems
+    package init(maxItems: Int = 16, maxBytes: Int = 1 << 20) {
         (self.maxItems, self.maxBytes) = (maxItems, maxBytes)
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
@@ -68,6 +65,15 @@ package final class Inbox: @unchecked Sendable {
     /// Whether receiving should pause. To be asked once more after each pause: `take` may have said
     /// otherwise before it.
     package var shouldPause: Bool { locked { isFull } }
+
+    /// Nothing is put for now.
+    /// - Returns: whether receiving had paused, and should go on.
+    package func release() -> Bool {
+        locked {
+            defer { isFull = false }
+            return isFull
+        }
+    }
 
     /// There is a connection.
     package func opened() {

@@ -3,25 +3,29 @@ import Synchronization
 import Wire
 
 /// Options that any thread sets and a loop's thread works with: callers change what is staged here,
-/// and the loop's thread takes a copy when an attempt begins. So neither sees the other's half.
-///
-/// Unchecked because `lock` guards what `state` points to. It is not a `Mutex` of the state, since
-/// whoever reads one option there copies all of them (Swift 6.3.1).
-final class StagedOptions<Configuration: Sendable>: @unchecked Sendable {
+/// and the loop's thread takes it when an attempt begins. What was taken changes no more: who sets
+/// another option then makes a copy.
+struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
     struct State: Sendable {
-        var configuration: Configuration
+        /// In memory of its own, as most are never changed once they are taken.
+        fileprivate(set) var options: Shared<Configuration>
         /// nil for the loop's own.
         var reachability: Reachability?
         fileprivate(set) var isStarted = false
         /// Credentials were asked for and are being fetched: options may be changed.
         fileprivate(set) var awaitsCredentials = false
 
+        fileprivate init(_ options: Shared<Configuration>) { self.options = options }
+
+        var configuration: Configuration { options.value }
+
         /// - Returns: why `change` failed.
         mutating func changed(
             by change: (inout Configuration) throws -> Void
         ) -> (any Error)? {
+            if !isKnownUniquelyReferenced(&options) { options = Shared(options.value) }
             do {
-                try change(&configuration)
+                try change(&options.value)
                 return nil
             } catch {
                 return error
@@ -29,40 +33,25 @@ final class StagedOptions<Configuration: Sendable>: @unchecked Sendable {
         }
     }
 
-    private let state: UnsafeMutablePointer<State>
-    private let lock = Mutex<Void>(())
+    private let state: Mutex<State>
     private let hasStarted = Atomic<Bool>(false)
-    /// What ends the time for options, for messages: "the long poll is started".
-    private let begun: String
 
-    init(_ configuration: Configuration, until begun: String) {
-        state = .allocate(capacity: 1)
-        state.initialize(to: State(configuration: configuration))
-        self.begun = begun
-    }
-
-    deinit {
-        state.deinitialize(count: 1)
-        state.deallocate()
-    }
-
-    private func withState<Result: Sendable, Failure: Error>(
-        _ body: (inout State) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try lock.withLock { _ throws(Failure) in try body(&state.pointee) }
-    }
+    init(_ options: Shared<Configuration>) { state = Mutex(State(options)) }
 
     /// Changes options.
-    /// - Parameter isAsked: inside a handler that may change them.
+    /// - Parameters:
+    ///   - begun: what ends the time for options, for messages: "the long poll is started".
+    ///   - isAsked: inside a handler that may change them.
     /// - Throws: `.state` when they may not be changed now.
     func change(
-        isAsked: Bool, _ change: (inout State) throws(RealtimeError) -> Void
+        before begun: String, isAsked: Bool,
+        _ change: (inout State) throws(RealtimeError) -> Void
     ) throws(RealtimeError) {
         // What is replaced is released outside the lock: it may hold user data. All else is
         // changed in its place.
         var old: Reachability?
         defer { withExtendedLifetime(old) {} }
-        try withState { state throws(RealtimeError) in
+        try state.withLock { state throws(RealtimeError) in
             guard !state.isStarted || isAsked || state.awaitsCredentials else {
                 throw RealtimeError(.state, "an option must be set before \(begun)")
             }
@@ -74,9 +63,9 @@ final class StagedOptions<Configuration: Sendable>: @unchecked Sendable {
     /// Changes options that are taken once, when it is started.
     /// - Throws: `.state` from then on, whoever asks.
     func changeOnce(
-        _ change: (inout State) throws(RealtimeError) -> Void
+        before begun: String, _ change: (inout State) throws(RealtimeError) -> Void
     ) throws(RealtimeError) {
-        try self.change(isAsked: true) { state throws(RealtimeError) in
+        try self.change(before: begun, isAsked: true) { state throws(RealtimeError) in
             guard !state.isStarted else {
                 throw RealtimeError(
                     .state, "this option is taken once: it must be set before \(begun)")
@@ -89,13 +78,13 @@ final class StagedOptions<Configuration: Sendable>: @unchecked Sendable {
     func read<Result: Sendable, Failure: Error>(
         _ body: (UnsafePointer<Configuration>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try withState { state throws(Failure) in
-            try withUnsafePointer(to: &state.configuration, body)
+        try state.withLock { state throws(Failure) in
+            try withUnsafePointer(to: &state.options.value, body)
         }
     }
 
     /// nil for the loop's own.
-    var reachability: Reachability? { withState { $0.reachability } }
+    var reachability: Reachability? { state.withLock { $0.reachability } }
 
     var isStarted: Bool { hasStarted.load(ordering: .acquiring) }
 
@@ -103,7 +92,7 @@ final class StagedOptions<Configuration: Sendable>: @unchecked Sendable {
     /// - Returns: whether this was the first call.
     func start() -> Bool {
         if isStarted { return false }
-        return withState { state in
+        return state.withLock { state in
             defer { begin(&state) }
             return !state.isStarted
         }
@@ -112,9 +101,9 @@ final class StagedOptions<Configuration: Sendable>: @unchecked Sendable {
     /// - Parameter prepare: what is made of the options; when it fails nothing has begun.
     /// - Throws: `.state` the second time.
     func start<Result: Sendable>(
-        _ prepare: (Configuration) throws(RealtimeError) -> Result
+        _ begun: String, _ prepare: (Configuration) throws(RealtimeError) -> Result
     ) throws(RealtimeError) -> Result {
-        try withState { state throws(RealtimeError) in
+        try state.withLock { state throws(RealtimeError) in
             guard !state.isStarted else {
                 throw RealtimeError(.state, "\(begun) already")
             }
@@ -132,12 +121,15 @@ final class StagedOptions<Configuration: Sendable>: @unchecked Sendable {
     // MARK: The loop's thread
 
     /// Lets other threads change options until `take`.
-    func awaitCredentials() { withState { $0.awaitsCredentials = true } }
+    func awaitCredentials() { state.withLock { $0.awaitsCredentials = true } }
 
     /// The options as they are; credentials are awaited no longer.
-    func take() -> State {
-        withState { state in
+    /// - Parameter same: those that say the same as these, in memory that others know.
+    @discardableResult
+    func take(_ same: (Shared<Configuration>) -> Shared<Configuration> = { $0 }) -> State {
+        state.withLock { state in
             state.awaitsCredentials = false
+            state.options = same(state.options)
             return state
         }
     }

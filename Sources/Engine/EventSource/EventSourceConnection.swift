@@ -71,7 +71,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
         let configuration = try EventSourceConfiguration(url: url)
         parser = .allocate(capacity: 1)
         parser.initialize(to: EventStreamParser())
-        super.init(configuration, named: "event source", on: loop)
+        super.init(configuration, on: loop)
         optionsChanged(configuration)
     }
 
@@ -157,7 +157,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
     /// Begins to connect; nothing is told inside this call.
     package func start() throws(RealtimeError) {
         try checkOpen()
-        try options.start { options in publish { $0.idPlace = IDPlace(options) } }
+        try options.start(Self.begun) { options in publish { $0.idPlace = IDPlace(options) } }
         // In the next turn: what is told of an id file would be told inside this call.
         loop.enqueue { [self] in begin() }
     }
@@ -197,6 +197,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
 
     // MARK: HTTPSource, on the loop's thread
 
+    override class var kind: String { "event source" }
     override class var purpose: String { "requesting an event stream" }
     override class var mayEndInCoding: Bool { true }
 

@@ -28,7 +28,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
 
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        super.init(try LongPollConfiguration(url: url), named: "long poll", on: loop)
+        super.init(try LongPollConfiguration(url: url), on: loop)
     }
 
     // MARK: Any thread
@@ -51,7 +51,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
     /// Begins to poll; nothing is told inside this call.
     package func start() throws(RealtimeError) {
         try checkOpen()
-        let session = try options.start { configuration throws(RealtimeError) in
+        let session = try options.start(Self.begun) { configuration throws(RealtimeError) in
             try LongPollSession(configuration)
         }
         loop.perform { [self] in begin(session) }
@@ -66,6 +66,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
 
     // MARK: HTTPSource, on the loop's thread
 
+    override class var kind: String { "long poll" }
     override class var purpose: String { "polling" }
 
     override func dropTransfer() {

@@ -29,12 +29,13 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         var initial = RESTConfiguration()
         if let base { try initial.setBase(base) }
         handles = CurlHandles(initial.network, on: loop)
-        super.init(
-            RESTSession(initial), initial, named: "client",
-            until: "the first request is sent", on: loop)
+        super.init(RESTSession(initial), initial, on: loop)
     }
 
     // MARK: ActionDriver
+
+    override class var kind: String { "client" }
+    override class var begun: String { "the first request is sent" }
 
     override func performNext() -> Bool {
         guard let action = session.nextAction() else { return false }
@@ -53,7 +54,7 @@ package final class RESTClient: RESTDriver, @unchecked Sendable {
         _ handler: (() throws -> CredentialsAnswer)?
     ) throws(RealtimeError) {
         // Released outside the lock: the destroy function of its user data may call us.
-        var old = RESTClientHandlers()
+        var old: Shared<RESTClientHandlers>?
         defer { withExtendedLifetime(old) {} }
         try changeOptions { _ in
             old = sharedHandlers.current

@@ -8,14 +8,12 @@ extension RESTClient: ReachabilityObserver {
         guard !hasBegun else { return }
         hasBegun = true
         takeHandlers()
-        let options = options.take()
-        configuration = options.configuration
+        takeConfiguration()
         handles = CurlHandles(configuration.network, on: loop)
         session = RESTSession(configuration)
         session.renewsCredentials = handlers.credentials != nil
         session.setCredential(takeInitialCredential() ?? configuration.authorization)
-        // Without a monitor everything counts as reachable.
-        reachability = options.reachability ?? (try? Reachability.of(loop))
+        reachability = chosenReachability
         reachability?.add(self)
     }
 

@@ -68,12 +68,12 @@ package final class SpreadbotConnection:
     package init(base: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
         let configuration = try SpreadbotConfiguration(base: base)
-        super.init(
-            SpreadbotSession(configuration), configuration, named: "connection",
-            until: "the connection is used", on: loop)
+        super.init(SpreadbotSession(configuration), configuration, on: loop)
     }
 
     // MARK: ActionDriver
+
+    override class var begun: String { "the connection is used" }
 
     override var mayAct: Bool { !isClosed }
 

@@ -10,11 +10,9 @@ extension SpreadbotConnection: ReachabilityObserver {
         hasBegun = true
         guard !isClosed else { return }
         takeHandlers()
-        let options = options.take()
-        configuration = options.configuration
+        takeConfiguration()
         session = SpreadbotSession(configuration)
-        // Without a monitor everything counts as reachable.
-        reachability = options.reachability ?? (try? Reachability.of(loop))
+        reachability = chosenReachability
         reachability?.add(self)
         setResident(true)
         session.networkChanged(isOnline: isReachable, now: Loop.now(), random: 0)
@@ -218,7 +216,7 @@ extension SpreadbotConnection: ReachabilityObserver {
             leg.hasMeta = opened.subprotocol == SpreadbotFrame.subprotocol
             legOpened(leg, opened)
         }
-        handlers.message = { [self] kind, bytes in receive(frame: bytes, kind, leg) }
+        handlers.delivery = .each { [self] kind, bytes in receive(frame: bytes, kind, leg) }
         handlers.failed = { leg.failure = $0.error }
         handlers.drained = { [self] in drained(leg) }
         handlers.close = { [self, unowned connection] end in

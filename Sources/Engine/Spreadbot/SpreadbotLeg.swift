@@ -111,7 +111,7 @@ extension SpreadbotLegEnd {
 
 extension WebSocketConnection {
     /// What the kernel has taken since the beginning, without handshakes. The loop's owner only.
-    var bytesWritten: UInt64 { counters.wireBytesSent.current &+ wireBytesSent }
+    var bytesWritten: UInt64 { counters.wireBytesSent.current }
 
     /// The same with what waits to be written.
     var bytesQueued: UInt64 {

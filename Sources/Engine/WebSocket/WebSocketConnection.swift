@@ -18,64 +18,50 @@ public enum WebSocketState: Int32, Sendable {
 /// it, and of `WebSocketSession`, which reads and writes. Calls come from any thread; the
 /// connection's own work (WebSocketDriver.swift) happens on the loop's.
 ///
-/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`). Before
-/// `start`, any thread changes options and handlers while it holds `setting`. After `start`, only
-/// the loop's owner touches them, without that lock.
-package final class WebSocketConnection: @unchecked Sendable {
-    package let loop: Loop
-    let pool: WebSocketPool
-    // Exclusive access to these is by `setting`, then by the loop's claim; the dynamic check of
-    // each would cost a tenth of a message.
-    @exclusivity(unchecked) private var options: Shared<WebSocketConfiguration>
-    /// Those options that senders on any thread look at.
-    let sendLimits = SendLimits()
-    @exclusivity(unchecked) var handlers = WebSocketHandlers()
+/// It is no `ActionDriver`: what its machines say is done where they say it, since a message that
+/// waited in a queue of actions would cost several times as much.
+///
+/// Unchecked because its plain fields belong to the loop's owner (see `Loop.enter`).
+package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSocketHandlers>,
+    @unchecked Sendable
+{
+    // Memory is by this order: small properties stand together, in the gaps of others.
 
-    // Any thread. Memory is by this order: small properties stand together, in the gaps of others.
+    // Any thread.
     private let stateNumber = Atomic<Int32>(WebSocketState.new.rawValue)
-    /// Every setter holds it, and so does `start`, after which setters fail.
-    let setting = Mutex<Void>(())
-    /// What comes, where threads wait for it; guarded by `setting`.
-    var inbox: Inbox?
-    let outgoingBytes = Atomic<Int>(0)
-    let postedBytes = Atomic<Int>(0)
     /// A message is being sent in pieces, with the state of its text.
     let streaming = Mutex<StreamedText?>(nil)
     let isStreaming = Atomic<Bool>(false)
-    /// Why no message may be delivered; 0 when one may.
-    let gate = Atomic<UInt8>(0)
     /// A send took the unsent bytes above the high-water mark: the drained handler is owed.
     let owesDrained = Atomic<Bool>(false)
+    let pool: WebSocketPool
+    /// Those options that senders look at.
+    let sendLimits = SendLimits()
+    let outgoingBytes = Atomic<Int>(0)
+    let postedBytes = Atomic<Int>(0)
     let counters = WebSocketCounters()
     /// Messages on their way to the loop, or kept for the next connection.
     let postedMessages = Atomic<Int>(0)
     let roundTrip = Atomic<Int64>(-1)
 
-    // The loop's owner only.
+    // The loop's owner only. The dynamic check of exclusive access would cost a tenth of a message.
     @exclusivity(unchecked) var life = WebSocketLife()
     @exclusivity(unchecked) var link = Link.none
     /// In memory of its own, which costs no reference count with each use.
     @exclusivity(unchecked) var session: UnsafeMutablePointer<WebSocketSession>?
     let timer = LoopTimer()
+    @exclusivity(unchecked) var watch = Watch()
     /// The attempt came to a connection: what failed, failed behind it.
     var reachedServer = false
     @exclusivity(unchecked) var isScheduled = false
     /// Bytes wait that epoll will not tell of: held ones, or in the TLS library.
     var wantsRead = false
-    /// In the reconnect handler, where options may be changed.
-    var mayReconfigure = false
-    /// Of a Spreadbot connection, which says itself what comes of its legs.
-    var isLeg = false
-    @exclusivity(unchecked) var watch = Watch()
-    /// Bytes that were read and then not wanted, by a pause.
-    var held = ByteBuffer()
     /// A failure was not reported to the user.
     @exclusivity(unchecked) var owesFailure = false
-    /// Who says whether an attempt makes sense; nil for the loop's own, once one is to follow.
-    var reachability: Reachability?
-    /// Bytes that went through the transport and are not published yet.
-    @exclusivity(unchecked) var wireBytesSent: UInt64 = 0
-    @exclusivity(unchecked) var wireBytesReceived: UInt64 = 0
+    /// Of a Spreadbot connection, which says itself what comes of its legs.
+    var isLeg = false
+    /// Bytes that were read and then not wanted, by a pause.
+    var held = ByteBuffer()
     /// Messages for the next connection.
     var kept: [KeptMessage] = []
     /// Who is told of a pong, by the ping's number.
@@ -87,7 +73,7 @@ package final class WebSocketConnection: @unchecked Sendable {
         case connected(Transport)
     }
 
-    /// Written before start and in the reconnect handler.
+    /// Written when an attempt begins.
     struct SendLimits: ~Copyable {
         private let highWaterBytes = Atomic<Int>(0)
         private let mostBytes = Atomic<Int>(0)
@@ -110,25 +96,14 @@ package final class WebSocketConnection: @unchecked Sendable {
         var answered: (Duration) -> Void
     }
 
-    enum Gate {
-        static let paused: UInt8 = 1
-        static let closing: UInt8 = 2
-        /// The user gave it back: no callback at all.
-        static let abandoned: UInt8 = 4
-    }
-
     /// Whether messages must wait. Closing overrides it: nothing is delivered any more, and the
     /// peer's close frame must be read.
-    var isPaused: Bool {
-        gate.load(ordering: .acquiring) & (Gate.paused | Gate.closing) == Gate.paused
-    }
+    var isPaused: Bool { gate.isPaused && !gate.isEnding }
 
     package init(url: String, on loop: Loop) throws(RealtimeError) {
         try loop.checkUsable()
-        self.loop = loop
         pool = WebSocketPool.of(loop)
-        options = Shared(try WebSocketConfiguration(url: url))
-        sendLimits.set(options.value)
+        super.init(try WebSocketConfiguration(url: url), on: loop)
     }
 
     deinit { dropSession() }
@@ -139,7 +114,7 @@ package final class WebSocketConnection: @unchecked Sendable {
     }
 
     /// Whether `close` was called before the peer ended it.
-    package var didClose: Bool { gate.load(ordering: .acquiring) & Gate.closing != 0 }
+    package var didClose: Bool { gate.isEnding }
 
     func setState(_ state: WebSocketState) {
         stateNumber.store(state.rawValue, ordering: .releasing)
@@ -150,45 +125,43 @@ package final class WebSocketConnection: @unchecked Sendable {
         outgoingBytes.load(ordering: .relaxed) + postedBytes.load(ordering: .relaxed)
     }
 
-    /// On the loop's thread once it was started.
-    var configuration: WebSocketConfiguration {
-        @inline(__always) _read { yield options.value }
-    }
-
     /// Where the connection goes, after redirects.
     var currentURL: HTTPURL { life.url(configuration) }
-
-    /// Connections of a loop with the same options share them.
-    func shareOptions() { options = pool.shared(options) }
 
     package var sendHighWaterBytes: Int { sendLimits.highWater }
 
     /// The last round trip, -1 before the first.
     package var roundTripMicroseconds: Int64 { roundTrip.load(ordering: .relaxed) }
 
-    // MARK: Before start
+    // MARK: Endpoint
 
-    /// Changes options, which the reconnect handler may do too.
-    package func configure(_ change: (inout WebSocketConfiguration) throws -> Void) throws {
-        try setting.withLock { _ in
-            if !(loop.isOwner && mayReconfigure) { try checkNew("an option") }
-            // In its place, unless other connections have the same.
-            if !isKnownUniquelyReferenced(&options) { options = Shared(options.value) }
-            try change(&options.value)
-            sendLimits.set(options.value)
-        }
+    override func same(_ options: Shared<WebSocketConfiguration>) -> Shared<WebSocketConfiguration>
+    {
+        pool.shared(options)
     }
 
-    package func setHandlers(_ change: (inout WebSocketHandlers) -> Void) throws(RealtimeError) {
-        // Released outside the lock and after the new ones are in place, because the destroy
-        // function of their user data may call this very setter.
-        var old: WebSocketHandlers?
-        defer { withExtendedLifetime(old) {} }
-        try setting.withLock { _ throws(RealtimeError) in
-            try checkNew("a callback")
-            old = handlers
-            change(&handlers)
+    override func takeHandlers() {
+        super.takeHandlers()
+        session?.pointee.setDeliversPieces(handlers.delivery.isInPieces)
+        gate.renew()
+    }
+
+    /// What waits to be taken stays.
+    override func dropHandlers() {
+        sharedHandlers.change { handlers in
+            let inbox = handlers.inbox
+            handlers = WebSocketHandlers()
+            if let inbox { handlers.inbox = inbox }
         }
+        takeHandlers()
+    }
+
+    override func handlersChanged() {
+        super.handlersChanged()
+        // Nothing is told any more: the turn lets go of them.
+        if life.stage == .ended { scheduleTurn() }
+        // What waits for `receive` does not hold up what goes elsewhere.
+        if handlers.delivery.isSomebody, handlers.inbox?.release() == true { try? resume() }
     }
 
     /// Changes where the next attempt goes; as `configure`.
@@ -197,35 +170,18 @@ package final class WebSocketConnection: @unchecked Sendable {
         try configure { $0.url = url }
     }
 
-    /// Changes who says whether an attempt makes sense, nil for the loop's own; as `configure`.
-    package func setReachability(_ reachability: Reachability?) throws {
-        guard reachability.map({ $0.loop === loop }) ?? true else {
-            throw RealtimeError(
-                .invalidArgument, "the reachability belongs to another loop than the connection")
-        }
-        // Released outside the lock, because it may hold a callback with user data.
-        var old: Reachability?
-        defer { withExtendedLifetime(old) {} }
-        try configure { _ in old = exchange(&self.reachability, with: reachability) }
-    }
-
-    private func checkNew(_ what: String) throws(RealtimeError) {
-        try loop.checkUsable()
-        guard state == .new else {
-            throw RealtimeError(.state, "\(what) must be set before the connection is started")
-        }
-    }
+    // MARK: Use
 
     /// Starts connecting.
     package func start() throws(RealtimeError) {
         try loop.checkUsable()
-        guard setting.withLock({ _ in become(.connecting, from: .new) }) else {
-            throw RealtimeError(.state, "the connection was started before")
+        try options.start(Self.begun) { sendLimits.set($0) }
+        _ = become(.connecting, from: .new)
+        loop.perform { [self] in
+            takeHandlers()
+            begin()
         }
-        loop.perform { [self] in begin() }
     }
-
-    // MARK: Use
 
     /// Closes in order. Any thread; closing again changes nothing.
     /// - Parameter code: 0 for a close frame without a code.
@@ -250,8 +206,7 @@ package final class WebSocketConnection: @unchecked Sendable {
         // The peer may have begun to close: without this another attempt would follow.
         case .connecting, .open, .closing, .waiting: break
         }
-        let old = gate.bitwiseOr(Gate.closing, ordering: .acquiringAndReleasing).oldValue
-        guard old & Gate.closing == 0 else { return }
+        guard gate.end() else { return }
         setStateUnlessClosed(.closing)
         loop.perform { [self] in
             closeNow(code == 0 ? nil : CloseCode(rawValue: code), reason)
@@ -261,21 +216,19 @@ package final class WebSocketConnection: @unchecked Sendable {
     /// Stops receiving. Any thread; from another than the loop's one message may still come.
     package func pause() throws(RealtimeError) {
         try loop.checkUsable()
-        let old = gate.bitwiseOr(Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused == 0 { loop.perform { [self] in pauseChanged() } }
+        if gate.pause() { loop.perform { [self] in pauseChanged() } }
     }
 
     /// Goes on receiving. Any thread.
     package func resume() throws(RealtimeError) {
         try loop.checkUsable()
-        let old = gate.bitwiseAnd(~Gate.paused, ordering: .acquiringAndReleasing).oldValue
-        if old & Gate.paused != 0 { loop.perform { [self] in pauseChanged() } }
+        if gate.resume() { loop.perform { [self] in pauseChanged() } }
     }
 
     /// Drops the connection; no callback begins after this returned. Any thread.
     package func abandon() {
         guard !loop.isForked else { return }
-        gate.bitwiseOr(Gate.abandoned, ordering: .acquiringAndReleasing)
+        gate.close()
         loop.perform { [self] in abandonNow() }
     }
 

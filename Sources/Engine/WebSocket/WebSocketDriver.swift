@@ -18,13 +18,11 @@ extension WebSocketConnection {
     /// Unsent bytes from which a send writes at once, instead of at the end of the turn.
     static var eagerWriteBytes: Int { 64 << 10 }
 
-    private var isAbandoned: Bool { gate.load(ordering: .acquiring) & Gate.abandoned != 0 }
-
     /// Whether the user wants to hear of anything.
-    var mayCall: Bool { !isAbandoned && !loop.isClosed.load(ordering: .acquiring) }
+    var mayCall: Bool { !isClosed }
 
-    /// Whether the user wants to hear of a failure.
-    private var mayTell: Bool { mayCall && gate.load(ordering: .acquiring) & Gate.closing == 0 }
+    /// Whether the user wants to hear of failures, and another attempt.
+    var isWanted: Bool { mayCall && !gate.isEnding }
 
     func scheduleTurn() {
         guard !isScheduled else { return }
@@ -81,7 +79,7 @@ extension WebSocketConnection {
             switch transport.write(piece) {
             case .bytes(let count):
                 session?.pointee.didWrite(count)
-                wireBytesSent &+= UInt64(truncatingIfNeeded: count)
+                sent(count)
                 share -= count
             case .wouldBlock: watch.isWriteBlocked = true
             case .failed:
@@ -168,10 +166,8 @@ extension WebSocketConnection {
         held.removeAll(keeping: 0)
         _ = exchange(&awaitedPongs, with: [])
         dropKept()
-        // Released after the property is empty, because the destroy function of user data may call
-        // us. Without a use behind it the optimizer would release it before.
-        let old = exchange(&handlers, with: WebSocketHandlers())
-        withExtendedLifetime(old) {}
+        handlers.inbox?.finish(RealtimeError(.closed, "the connection or its loop was freed"))
+        dropHandlers()
     }
 
     /// The transport of an open connection.
@@ -202,7 +198,7 @@ extension WebSocketConnection {
     func report(_ error: RealtimeError) {
         log(error.message)
         life.failed(error)
-        owesFailure = mayTell
+        owesFailure = isWanted
     }
 
     func fail(_ error: RealtimeError) {
@@ -249,6 +245,7 @@ extension WebSocketConnection {
                     code: ending.code, reason: ending.reason, isClean: ending.isClean,
                     error: error))
         }
+        finishInbox(ending, error)
         scheduleTurn()
     }
 

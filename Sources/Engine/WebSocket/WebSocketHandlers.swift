@@ -26,16 +26,28 @@ package struct WebSocketEnd {
 
 /// What a WebSocket tells its user. All are called on the loop's thread, one at a time; bytes and
 /// pointers are valid until the handler returns.
-package struct WebSocketHandlers {
+///
+/// Unchecked because handlers may be set on any thread and are called on the loop's: callers of the
+/// C interface promise that theirs bear it, Swift's are Sendable.
+package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
+    /// Who takes messages.
+    package enum Delivery {
+        case nobody
+        /// Whole ones, one by one.
+        case each((MessageKind, UnsafeRawBufferPointer) -> Void)
+        /// All of one read: a base pointer, and offsets from it.
+        case together((UnsafeRawPointer, UnsafeBufferPointer<rt_message>) -> Void)
+        /// In pieces as they come; a whole one is first and last.
+        case inPieces(
+            (MessageKind, UnsafeRawBufferPointer, _ isFirst: Bool, _ isLast: Bool) -> Void)
+
+        var isInPieces: Bool { if case .inPieces = self { true } else { false } }
+
+        package var isSomebody: Bool { if case .nobody = self { false } else { true } }
+    }
+
     package var open: ((Opened) -> Void)?
-    package var message: ((MessageKind, UnsafeRawBufferPointer) -> Void)?
-    /// All messages of one read: a base pointer, and offsets from it. Takes the place of `message`.
-    package var messages: ((UnsafeRawPointer, UnsafeBufferPointer<rt_message>) -> Void)?
-    /// Messages in pieces as they come, in the place of whole ones.
-    package var piece:
-        (
-            (MessageKind, UnsafeRawBufferPointer, _ isFirst: Bool, _ isLast: Bool) -> Void
-        )?
+    private var each: ((MessageKind, UnsafeRawBufferPointer) -> Void)?
     package var failed: ((WebSocketFailure) -> Void)?
     /// The last one.
     package var close: ((WebSocketEnd) -> Void)?
@@ -45,22 +57,38 @@ package struct WebSocketHandlers {
         init(copying other: Rare? = nil) {
             guard let other else { return }
             (reconnect, drained, pong) = (other.reconnect, other.drained, other.pong)
+            (delivery, inbox) = (other.delivery, other.inbox)
         }
 
         var reconnect: ((_ attempt: Int) throws -> Bool)?
         var drained: (() -> Void)?
         var pong: ((_ roundTrip: Duration) -> Void)?
+        /// Other than one by one.
+        var delivery = Delivery.nobody
+        var inbox: Inbox?
     }
 
     private var rare: Rare?
 
-    /// Always copies: `SharedHandlers`, which makes each change, keeps what was there before it.
+    /// Always copies: who is told meanwhile has those of before.
     private mutating func own() -> Rare {
         let copy = Rare(copying: rare)
         rare = copy
         return copy
     }
 
+    package var delivery: Delivery {
+        get { each.map { .each($0) } ?? rare?.delivery ?? .nobody }
+        set {
+            if rare != nil { own().delivery = .nobody }
+            each = nil
+            switch newValue {
+            case .nobody: break
+            case .each(let tell): each = tell
+            case .together, .inPieces: own().delivery = newValue
+            }
+        }
+    }
     /// An attempt of this number begins now, unless this says false or throws; options may be
     /// changed here.
     package var reconnect: ((_ attempt: Int) throws -> Bool)? {
@@ -74,6 +102,11 @@ package struct WebSocketHandlers {
     package var pong: ((_ roundTrip: Duration) -> Void)? {
         get { rare?.pong }
         set { own().pong = newValue }
+    }
+    /// Where threads wait for what nobody else takes.
+    var inbox: Inbox? {
+        get { rare?.inbox }
+        set { own().inbox = newValue }
     }
 
     package init() {}

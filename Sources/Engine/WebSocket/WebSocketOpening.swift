@@ -10,7 +10,8 @@ extension WebSocketConnection {
     /// Begins an attempt: the first, or one after a loss.
     func begin() {
         guard life.stage == .idle, isWanted else { return }
-        shareOptions()
+        takeConfiguration()
+        sendLimits.set(configuration)
         reachedServer = false
         life.begin(configuration, now: Loop.now())
         connect()
@@ -66,7 +67,7 @@ extension WebSocketConnection {
     private func opened(_ outcome: ClientHandshake.Outcome, _ head: ResponseHead) {
         var configuration = configuration
         configuration.url = currentURL
-        configuration.deliversPieces = handlers.piece != nil
+        configuration.deliversPieces = handlers.delivery.isInPieces
         dropSession()
         let session = UnsafeMutablePointer<WebSocketSession>.allocate(capacity: 1)
         session.initialize(
@@ -89,6 +90,7 @@ extension WebSocketConnection {
             opened.extensions = outcome.extensions
             open(opened)
         }
+        handlers.inbox?.opened()
         sendKept()
     }
 }

@@ -29,7 +29,7 @@ extension WebSocketConnection {
             switch transport.read(into: buffer) {
             case .bytes(let count, let isDrained):
                 share -= count
-                wireBytesReceived &+= UInt64(truncatingIfNeeded: count)
+                received(count)
                 if life.stage == .open, session?.pointee.state == .finished,
                     let ending = life.ignored(count)
                 {
@@ -61,7 +61,7 @@ extension WebSocketConnection {
         guard life.stage == .open, let space = session?.pointee.directSpace() else { return nil }
         switch transport.read(into: UnsafeMutableRawBufferPointer(rebasing: space.prefix(share))) {
         case .bytes(let count, let isDrained):
-            wireBytesReceived &+= UInt64(truncatingIfNeeded: count)
+            received(count)
             let now = Loop.now()
             session?.pointee.received(messagesAt: now)
             if let step = session?.pointee.direct(count, now: now) { took(step) }
@@ -77,12 +77,7 @@ extension WebSocketConnection {
     private func took(_ step: WebSocketSession.Step) {
         switch step {
         case .assembledMessage(let kind, let range):
-            if handlers.messages == nil {
-                deliverOne(kind, range, handlers.message)
-            } else {
-                pool.batch.append(rt_message(kind, range))
-                deliverAssembled()
-            }
+            deliverOne(kind, range, to: delivery)
             session?.pointee.exchangeStorage(&pool.spareAssembly)
         case .failed, .deliverFirst: handle(step)
         case .needMoreBytes, .message, .piece, .nothing, .pong, .closed, .allowanceSpent: break
@@ -118,14 +113,17 @@ extension WebSocketConnection {
         let now = Loop.now()
         let whole = pool.wholeMessages()
         // Retained once for all.
-        let tellOne = handlers.messages == nil ? handlers.message : nil
+        var delivery = delivery
         var offset = start
         // Behind a compressed message the next one likely is, too.
         var looksForWhole = true
         while true {
-            if let used = stops(input, offset) {
-                deliverAssembled()
-                return used
+            if !gate.isOpen {
+                if gate.wasRenewed() { delivery = self.delivery }
+                if let used = stops(input, offset) {
+                    deliverAssembled()
+                    return used
+                }
             }
             let first = offset
             var count = 0
@@ -137,7 +135,7 @@ extension WebSocketConnection {
                 session?.pointee.received(messagesAt: now)
                 deliverAssembled()
                 let messages = UnsafeBufferPointer(rebasing: whole[..<count])
-                if let used = deliverWhole(messages, of: input, from: first) { return used }
+                offset = deliverWhole(messages, of: input, from: first, to: delivery) ?? offset
                 continue
             }
             guard let step = session?.pointee.next(input, &offset, now: now) else {
@@ -149,16 +147,15 @@ extension WebSocketConnection {
                 deliverAssembled()
                 whole[0] = rt_message(kind, range)
                 let message = UnsafeBufferPointer(rebasing: whole[..<1])
-                if let used = deliverWhole(message, of: input, from: first) { return used }
+                offset = deliverWhole(message, of: input, from: first, to: delivery) ?? offset
             case .assembledMessage(let kind, let range):
                 session?.pointee.received(messagesAt: now)
                 looksForWhole = false
                 // One alone, or by the batch as long as what is assembled is no more than a read.
-                if handlers.messages == nil {
-                    deliverOne(kind, range, tellOne)
-                } else {
+                if case .together = delivery, range.upperBound < WebSocketPool.receiveBytes {
                     pool.batch.append(rt_message(kind, range))
-                    if range.upperBound >= WebSocketPool.receiveBytes { deliverAssembled() }
+                } else {
+                    deliverOne(kind, range, to: delivery)
                 }
             case .piece(let kind, let range, let isFirst, let isLast):
                 session?.pointee.received(messagesAt: now)
@@ -181,34 +178,43 @@ extension WebSocketConnection {
         }
     }
 
+    /// Who takes messages now: the user's handler, or threads that wait for them.
+    private var delivery: WebSocketHandlers.Delivery {
+        let delivery = handlers.delivery
+        guard case .nobody = delivery, let inbox = handlers.inbox else { return delivery }
+        return .each { [unowned self] kind, bytes in put(kind, bytes, into: inbox) }
+    }
+
     /// Hands on messages that lie in `input`.
-    /// - Returns: the count of bytes used, when a pause stopped it there.
+    /// - Returns: the count of bytes used, when a pause or other handlers stopped it there.
+    @inline(__always)
     private func deliverWhole(
         _ messages: UnsafeBufferPointer<rt_message>, of input: UnsafeRawBufferPointer,
-        from start: Int
+        from start: Int, to delivery: WebSocketHandlers.Delivery
     ) -> Int? {
         guard let base = input.baseAddress else { return nil }
-        if let handler = handlers.messages {
+        switch delivery {
+        case .nobody: return nil
+        case .each(let tell):
+            return walk(messages, from: start) { tell($0.messageKind, $0.bytes(at: base)) }
+        case .together(let tell):
             switch verdict {
-            case .deliver: handler(base, messages)
+            case .deliver: tell(base, messages)
             case .wait:
                 session?.pointee.giveBack(messages)
                 return start
             case .drop: break
             }
             return nil
-        }
-        if let handler = handlers.message {
-            return walk(messages, from: start) { handler($0.messageKind, $0.bytes(at: base)) }
-        }
-        guard let handler = handlers.piece else { return nil }
-        return walk(messages, from: start) {
-            handler($0.messageKind, $0.bytes(at: base), true, true)
+        case .inPieces(let tell):
+            return walk(messages, from: start) {
+                tell($0.messageKind, $0.bytes(at: base), true, true)
+            }
         }
     }
 
     /// Tells of messages one after the other.
-    /// - Returns: the count of bytes used, when a pause stopped it there.
+    /// - Returns: the count of bytes used, when a pause or other handlers stopped it there.
     @inline(__always)
     private func walk(
         _ messages: UnsafeBufferPointer<rt_message>, from start: Int, _ tell: (rt_message) -> Void
@@ -233,49 +239,46 @@ extension WebSocketConnection {
         _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
     ) {
         let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
-        if verdict != .drop {
+        if verdict != .drop, case .inPieces(let tell) = handlers.delivery {
             let bytes = UnsafeRawBufferPointer(
                 start: base + range.lowerBound, count: range.count)
-            handlers.piece?(kind, bytes, isFirst, isLast)
+            tell(kind, bytes, isFirst, isLast)
         }
         session?.pointee.discardDelivered()
     }
 
-    private enum Verdict {
-        case deliver, wait, drop
-    }
-
     /// What may happen to a message now.
     @inline(__always)
-    private var verdict: Verdict {
-        switch gate.load(ordering: .acquiring) {
-        case 0: loop.isClosed.load(ordering: .acquiring) ? .drop : .deliver
-        case Gate.paused: .wait
-        default: .drop
-        }
+    private var verdict: DeliveryGate.Verdict {
+        let verdict = gate.verdict
+        return verdict == .deliver && loop.isClosed.load(ordering: .acquiring) ? .drop : verdict
     }
 
     /// The bytes used when nothing more may be delivered now: all of them after the end, those up
     /// to here in a pause.
-    @inline(__always)
     private func stops(_ input: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
-        switch gate.load(ordering: .acquiring) {
-        case 0, Gate.closing, Gate.closing | Gate.paused: nil
-        case Gate.paused: offset
-        default: input.count
-        }
+        if gate.isClosed { return input.count }
+        return isPaused ? offset : nil
     }
 
-    /// Hands on an assembled message by itself; in a pause too, since it cannot be kept.
+    /// Hands on an assembled message by itself, behind those that wait for the batch; in a pause
+    /// too, since it cannot be kept.
     @inline(__always)
     private func deliverOne(
-        _ kind: MessageKind, _ range: Range<Int>,
-        _ tell: ((MessageKind, UnsafeRawBufferPointer) -> Void)?
+        _ kind: MessageKind, _ range: Range<Int>, to delivery: WebSocketHandlers.Delivery
     ) {
+        if case .together = delivery {
+            pool.batch.append(rt_message(kind, range))
+            return deliverAssembled()
+        }
         let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
         if verdict != .drop {
             let bytes = UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count)
-            tell?(kind, bytes)
+            switch delivery {
+            case .nobody, .together: break
+            case .each(let tell): tell(kind, bytes)
+            case .inPieces(let tell): tell(kind, bytes, true, true)
+            }
         }
         session?.pointee.discardDelivered()
     }
@@ -285,8 +288,8 @@ extension WebSocketConnection {
         guard !pool.batch.isEmpty else { return }
         // Empty messages alone have no buffer behind them.
         let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
-        if verdict != .drop {
-            pool.batch.withUnsafeBufferPointer { handlers.messages?(base, $0) }
+        if verdict != .drop, case .together(let tell) = handlers.delivery {
+            pool.batch.withUnsafeBufferPointer { tell(base, $0) }
         }
         pool.batch.removeAll(keepingCapacity: true)
         session?.pointee.discardDelivered()
@@ -315,7 +318,7 @@ extension WebSocketConnection {
         let (seconds, attoseconds) = time.components
         roundTrip.store(seconds * 1_000_000 + attoseconds / 1_000_000_000_000, ordering: .relaxed)
         Log.write(.debug, "\(currentURL.displayName): a pong after \(time)")
-        guard mayCall, gate.load(ordering: .acquiring) & Gate.closing == 0 else { return }
+        guard isWanted else { return }
         handlers.pong?(time)
         guard let first = awaitedPongs.first, first.number <= number else { return }
         let now = Loop.now()

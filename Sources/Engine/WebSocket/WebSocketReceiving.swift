@@ -10,12 +10,14 @@ extension WebSocketConnection {
     /// - Parameter timeout: nil for no limit. When it is over, the connection goes on trying.
     package func connect(timeout: Duration?) throws(RealtimeError) {
         try checkMayWait()
-        if state == .new {
-            try setHandlers { handlers in
-                if inbox == nil { inbox = collect(from: &handlers) }
+        if !wasStarted {
+            try setHandlers { if $0.inbox == nil { $0.inbox = Inbox() } }
+            do throws(RealtimeError) {
+                try start()
+            } catch {
+                // Another thread may be faster.
+                guard error.code == .state else { throw error }
             }
-            // Another thread may have been faster.
-            if state == .new { try? start() }
         }
         try requiredInbox().waitUntilOpen(timeout)
     }
@@ -28,10 +30,14 @@ extension WebSocketConnection {
     ) throws(RealtimeError) -> UnsafeMutablePointer<rt_received> {
         try checkMayWait()
         let inbox = try requiredInbox()
-        guard inbox.keepsItems else {
+        let isTaken = sharedHandlers.current.value.delivery.isSomebody
+        let (memory, resumes): (UnsafeMutableRawPointer, Bool)
+        do {
+            (memory, resumes) = try inbox.take(isTaken ? .zero : timeout)
+        } catch {
+            guard isTaken, error.code == .timeout else { throw error }
             throw RealtimeError(.state, "a callback receives the messages of this connection")
         }
-        let (memory, resumes) = try inbox.take(timeout)
         // Fails when the loop is over, and then nothing comes.
         if resumes { try? resume() }
         return memory.assumingMemoryBound(to: rt_received.self)
@@ -47,46 +53,25 @@ extension WebSocketConnection {
     }
 
     private func requiredInbox() throws(RealtimeError) -> Inbox {
-        guard let inbox = setting.withLock({ _ in inbox }) else {
+        guard let inbox = sharedHandlers.current.value.inbox else {
             throw RealtimeError(.state, "the connection was not opened by a call that waits for it")
         }
         return inbox
     }
 
-    /// Has everything go through an inbox, beside the handlers that there are.
-    private func collect(from handlers: inout WebSocketHandlers) -> Inbox {
-        let isTaken = handlers.message != nil || handlers.messages != nil || handlers.piece != nil
-        let inbox = Inbox(keepsItems: !isTaken)
-        if inbox.keepsItems {
-            handlers.message = { [weak self] kind, bytes in
-                guard inbox.put(rt_received.make(kind, bytes), bytes: bytes.count) else { return }
-                try? self?.pause()
-                if !inbox.shouldPause { try? self?.resume() }
-            }
-        }
-        let source = InboxSource(inbox)
-        let (open, close) = (handlers.open, handlers.close)
-        handlers.open = {
-            open?($0)
-            source.inbox.opened()
-        }
-        handlers.close = { end in
-            close?(end)
-            let why = end.reason.isEmpty ? "" : " (\(end.reason))"
-            let inOrder = "the connection was closed with \(end.code.rawValue)\(why)"
-            source.inbox.finish(end.error ?? RealtimeError(.closed, inOrder))
-        }
-        return inbox
+    /// A message that threads wait for, on the loop's.
+    func put(_ kind: MessageKind, _ bytes: UnsafeRawBufferPointer, into inbox: Inbox) {
+        guard inbox.put(rt_received.make(kind, bytes), bytes: bytes.count) else { return }
+        try? pause()
+        if !inbox.shouldPause { try? resume() }
     }
-}
 
-/// What fills an inbox. When it goes, nothing comes any more: the connection or its loop was freed.
-private final class InboxSource {
-    let inbox: Inbox
-
-    init(_ inbox: Inbox) { self.inbox = inbox }
-
-    deinit { inbox.finish(RealtimeError(.closed, "the connection or its loop was freed")) }
+    func finishInbox(_ ending: WebSocketLife.Ending, _ error: RealtimeError?) {
+        guard let inbox = handlers.inbox else { return }
+        let why = ending.reason.isEmpty ? "" : " (\(ending.reason))"
+        let inOrder = "the connection was closed with \(ending.code.rawValue)\(why)"
+        inbox.finish(error ?? RealtimeError(.closed, inOrder))
+    }
 }
 
 extension rt_received {

@@ -14,17 +14,11 @@ struct KeptMessage {
 }
 
 extension WebSocketConnection {
-    /// Whether the user wants another attempt.
-    var isWanted: Bool {
-        gate.load(ordering: .acquiring) & ~Gate.paused == 0
-            && !loop.isClosed.load(ordering: .acquiring)
-    }
-
     /// After a loss: the wait for the next attempt.
     func wait(_ ending: WebSocketLife.Ending, _ delay: Duration?, _ attempt: Int) {
         setState(.waiting)
         scheduleTurn()
-        observedReachability?.add(self)
+        chosenReachability?.add(self)
         Log.write(
             .info,
             "\(configuration.url.displayName): attempt \(attempt) "
@@ -46,28 +40,22 @@ extension WebSocketConnection {
             .closed, "\(currentURL.displayName) closed the WebSocket with \(how.code)\(reason)")
     }
 
-    /// The one given, or the loop's own; nil where there is none, and every host counts as
-    /// reachable.
-    private var observedReachability: Reachability? {
-        reachability ?? (try? Reachability.of(loop))
-    }
-
     func isReachable() -> Bool {
-        observedReachability?.isReachable(configuration.url, by: configuration.network) ?? true
+        chosenReachability?.isReachable(configuration.url, by: configuration.network) ?? true
     }
 
     /// The wait is over: the caller may change or stop the attempt.
     func endWait(_ attempt: Int) {
-        observedReachability?.remove(self)
-        mayReconfigure = true
+        chosenReachability?.remove(self)
         var goesOn = mayCall
         do {
-            if mayCall { goesOn = try handlers.reconnect?(attempt) ?? true }
+            if mayCall {
+                goesOn = try reconfiguring { try handlers.reconnect?(attempt) ?? true }
+            }
         } catch {
             goesOn = false
             if let error = error as? RealtimeError { report(error) }
         }
-        mayReconfigure = false
         // It may have closed or given back the connection.
         guard life.stage == .waiting else { return }
         guard life.endWait(goesOn: goesOn && becomeConnecting()) else {

@@ -131,7 +131,7 @@ extension WebSocketConnection {
     package func ping(
         _ payload: UnsafeRawBufferPointer, answered: ((Duration) -> Void)? = nil
     ) throws(RealtimeError) {
-        try checkOpen()
+        try checkConnected()
         guard payload.count <= 125 else {
             throw RealtimeError(
                 .tooLarge, "a ping's payload has \(payload.count) bytes, 125 are allowed")
@@ -151,7 +151,7 @@ extension WebSocketConnection {
     package func beginMessage(
         _ kind: MessageKind, compression: CompressionChoice
     ) throws(RealtimeError) {
-        try checkOpen()
+        try checkConnected()
         let isFirst = streaming.withLock { streaming -> Bool in
             guard streaming == nil else { return false }
             streaming = StreamedText(kind: kind)
@@ -166,7 +166,7 @@ extension WebSocketConnection {
 
     /// Sends the next piece of the message begun. Any thread.
     package func continueMessage(_ bytes: UnsafeRawBufferPointer) throws(RealtimeError) {
-        try checkOpen()
+        try checkConnected()
         try checkRoom(bytes.count, behind: bufferedBytes)
         try checkStreamed(bytes, endsMessage: false)
         post(bytes, endsMessage: false)
@@ -174,7 +174,7 @@ extension WebSocketConnection {
 
     /// Ends the message begun. Any thread.
     package func endMessage() throws(RealtimeError) {
-        try checkOpen()
+        try checkConnected()
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
         try checkStreamed(nothing, endsMessage: true)
         post(nothing, endsMessage: true)
@@ -247,7 +247,7 @@ extension WebSocketConnection {
 
     // MARK: What may be sent
 
-    func checkOpen() throws(RealtimeError) {
+    func checkConnected() throws(RealtimeError) {
         try loop.checkUsable()
         switch state {
         case .open: return
@@ -269,7 +269,7 @@ extension WebSocketConnection {
             if sendLimits.offlineMessages > 0 { return false }
         case .new, .closing, .closed: break
         }
-        try checkOpen()
+        try checkConnected()
         return true
     }
 }

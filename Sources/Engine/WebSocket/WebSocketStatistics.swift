@@ -2,8 +2,8 @@ package import CShims
 import Session
 import Synchronization
 
-/// What went through one WebSocket, over all its connections: written on the loop's thread, once a
-/// turn, and read on any.
+/// What went through one WebSocket, over all its connections: written on the loop's thread, and
+/// read on any.
 struct WebSocketCounters: ~Copyable {
     let messagesSent = Atomic<UInt64>(0)
     let messagesReceived = Atomic<UInt64>(0)
@@ -17,16 +17,19 @@ struct WebSocketCounters: ~Copyable {
 }
 
 extension WebSocketConnection {
-    /// Adds what was counted since the last time; on the loop's thread.
+    /// Bytes went through the transport of an open connection.
+    func sent(_ bytes: Int) {
+        counters.wireBytesSent.grow(by: UInt64(truncatingIfNeeded: bytes))
+        loop.counters.wireBytesSent.grow(by: UInt64(truncatingIfNeeded: bytes))
+    }
+
+    func received(_ bytes: Int) {
+        counters.wireBytesReceived.grow(by: UInt64(truncatingIfNeeded: bytes))
+        loop.counters.wireBytesReceived.grow(by: UInt64(truncatingIfNeeded: bytes))
+    }
+
+    /// Adds what was counted since the last time, once a turn; on the loop's thread.
     func publishStatistics() {
-        if wireBytesSent | wireBytesReceived != 0 {
-            counters.wireBytesSent.grow(by: wireBytesSent)
-            counters.wireBytesReceived.grow(by: wireBytesReceived)
-            loop.counters.wireBytesSent.grow(by: wireBytesSent)
-            loop.counters.wireBytesReceived.grow(by: wireBytesReceived)
-            wireBytesSent = 0
-            wireBytesReceived = 0
-        }
         guard let counts = session?.pointee.takeCounts() else { return }
         counters.messagesSent.grow(by: counts.messagesSent)
         counters.messagesReceived.grow(by: counts.messagesReceived)

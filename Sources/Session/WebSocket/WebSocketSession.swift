@@ -150,6 +150,9 @@ package struct WebSocketSession: ~Copyable {
     /// Lets `next` inflate about this many bytes before it returns `allowanceSpent`.
     package mutating func allow(inflating bytes: Int) { reader.allow(inflating: bytes) }
 
+    /// Whether messages are told in pieces, from the next one on.
+    package mutating func setDeliversPieces(_ delivers: Bool) { reader.setStreams(delivers) }
+
     /// Reads on from `offset`, which it moves, up to the next thing to know. Messages that arrive
     /// after we began to close are read and dropped.
     package mutating func next(

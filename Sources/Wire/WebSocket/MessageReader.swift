@@ -32,7 +32,9 @@ package struct MessageReader: ~Copyable {
     private var current: FrameHeader?
     private var state = State.betweenMessages
     private var utf8 = UTF8Validator()
-    private let streams: Bool
+    private var streams: Bool
+    /// The same for the next message.
+    private var willStream: Bool
     /// No piece of the current message was told yet.
     private var isFirstPiece = true
     /// A large frame was read into its place up to its end, or nearly.
@@ -71,6 +73,7 @@ package struct MessageReader: ~Copyable {
     package init(limits: MessageLimits, deflate: DeflateParameters?, streams: Bool = false) {
         self.limits = limits
         self.streams = streams
+        willStream = streams
         self.deflate = deflate
         frames = FrameReader(allowsCompression: deflate != nil)
     }
@@ -98,6 +101,12 @@ package struct MessageReader: ~Copyable {
             payloadBytes = 0
         }
         return (messageCount, payloadBytes)
+    }
+
+    /// Whether messages are told in pieces, from the next one on.
+    package mutating func setStreams(_ streams: Bool) {
+        willStream = streams
+        if case .betweenMessages = state { self.streams = streams }
     }
 
     /// Reads on from `offset`, which it moves, up to the next event.
@@ -352,11 +361,16 @@ package struct MessageReader: ~Copyable {
         payloadBytes &+= UInt64(assembly.count - before)
         if streams { return nextPiece(kind, isLast: endsMessage) }
         guard endsMessage else { return nil }
-        state = .betweenMessages
-        messageCount &+= 1
+        endMessage()
         let message = messageStart..<assembly.count
         messageStart = assembly.count
         return .assembledMessage(kind, message)
+    }
+
+    private mutating func endMessage() {
+        state = .betweenMessages
+        streams = willStream
+        messageCount &+= 1
     }
 
     /// What has come of a message that is streamed, as far as it can be told.
@@ -367,10 +381,7 @@ package struct MessageReader: ~Copyable {
         messageStart = end
         let isFirst = isFirstPiece
         isFirstPiece = false
-        if isLast {
-            state = .betweenMessages
-            messageCount &+= 1
-        }
+        if isLast { endMessage() }
         return .piece(kind, piece, isFirst: isFirst, isLast: isLast)
     }
 

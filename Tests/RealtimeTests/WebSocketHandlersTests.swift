@@ -1,0 +1,72 @@
+import Realtime
+import Synchronization
+import Testing
+
+private let server = EchoServer.shared
+
+@Suite(.timeLimit(.minutes(5))) struct WebSocketHandlersTests {
+    @Test func handlersMayBeReplacedAtAnyTime() async throws {
+        let notes = Mutex<[String]>([])
+        @Sendable func note(_ text: String) { notes.withLock { $0.append(text) } }
+        let socketBox = Mutex<WebSocket?>(nil)
+        @Sendable func setHandlers(_ handlers: WebSocket.Handlers) {
+            #expect(throws: Never.self) {
+                try socketBox.withLock { $0 }?.setHandlers(handlers)
+            }
+        }
+        let closing = try await withCheckedThrowingContinuation {
+            (done: CheckedContinuation<WebSocket.Closing, any Error>) in
+            var last = WebSocket.Handlers()
+            last.piece = { kind, bytes, isFirst, isLast in
+                note("piece \(kind) \(bytes.byteCount) \(isFirst) \(isLast)")
+                try? socketBox.withLock { $0 }?.beginClose()
+            }
+            last.close = { done.resume(returning: $0) }
+            var second = WebSocket.Handlers()
+            second.message = { [last] _, bytes in
+                note("second \(bytes.byteCount)")
+                if bytes.byteCount == 3 { setHandlers(last) }
+            }
+            var first = WebSocket.Handlers()
+            first.open = { [second] _ in
+                note("open")
+                setHandlers(second)
+                for text in ["1", "22", "333", "4444"] {
+                    try? socketBox.withLock { $0 }?.enqueue(text)
+                }
+            }
+            first.message = { _, _ in note("first") }
+            first.close = { _ in note("first close") }
+            do {
+                let socket = try WebSocket(server.url("echo"), handlers: first)
+                socketBox.withLock { $0 = socket }
+                try socket.start()
+            } catch {
+                done.resume(throwing: error)
+            }
+        }
+        socketBox.withLock { $0 = nil }
+        let expected = ["open", "second 1", "second 2", "second 3", "piece text 4 true true"]
+        #expect(notes.withLock { $0 } == expected)
+        #expect(closing.code == .normal)
+    }
+
+    @Test func handlersBesideTheMessagesMayBeReplaced() async throws {
+        let socket = try await WebSocket.connect(server.url("echo"))
+        var handlers = WebSocket.Handlers()
+        handlers.message = { _, _ in }
+        let error = #expect(throws: RealtimeError.self) { try socket.setHandlers(handlers) }
+        #expect(error?.code == .invalidArgument)
+        let pongs = Mutex(0)
+        handlers.message = nil
+        handlers.pong = { _ in pongs.withLock { $0 += 1 } }
+        try socket.setHandlers(handlers)
+        _ = try await socket.ping()
+        try socket.setHandlers(WebSocket.Handlers())
+        _ = try await socket.ping()
+        #expect(pongs.withLock { $0 } == 1)
+        try await socket.send("hello")
+        #expect(try await socket.receive() == .text("hello"))
+        try await socket.close()
+    }
+}
