@@ -3436,7 +3436,7 @@ rt_status rt_rest_set_delay_factor(rt_rest *rest, double delay_factor);
 /**
  * How delays are spread, so that the clients of a server that restarted do not all come back at
  * once: not at all; "equal" waits half the delay and a random part of the other half; "full" a
- * random part of it; "decorrelated" from `initial_delay` to three times the previous one. Default
+ * random part of it; "decorrelated" from `base_delay_ms` to three times the previous one. Default
  * RT_JITTER_EQUAL. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one that is not listed; RT_ERROR_STATE.

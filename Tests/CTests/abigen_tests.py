@@ -363,6 +363,17 @@ def test_abigen_prints_choices_paths_and_values() -> None:
         expect(text in python, f"'{text}' is not in:\n{python}")
 
 
+def test_abigen_renames_an_option_of_a_group_in_all_languages() -> None:
+    found = printed("renamed", annotated("Options: Shared, only retry, retry as again"))
+    for file, text in (
+        ("ThingOptions+Plain.swift", '@_cdecl("rt_thing_set_again")'),
+        ("Thing.swift", "var again = "),
+        ("option_tables.py", "    again: bool\n"),
+    ):
+        expect(text in found[file], f"'{text}' is not in:\n{found[file]}")
+    expect('"retry"' not in found["option_tables.py"], found["option_tables.py"])
+
+
 def test_abigen_prints_an_override() -> None:
     source = annotated("Option: wait, limit, swift myWait", "Option: more, flag")
     found = printed("override", source.replace("before start", "override, python elsewhere more"))

@@ -16,7 +16,7 @@ package struct RESTConfiguration: Sendable {
     private var headers = HeaderFields()
     /// The Authorization among them, which is the session's to set, and to replace.
     package private(set) var authorization: String?
-    /// - Options: RESTPolicy, python elsewhere order
+    /// - Options: RESTPolicy
     package var policy = RESTPolicy()
     package var network = NetworkConfiguration()
     /// How many requests may wait for the network, or after an ordered one; further ones end with
@@ -26,7 +26,7 @@ package struct RESTConfiguration: Sendable {
     package var queueCapacity = 100
     /// Which request ends when the queue is full: the new one, or the one that has waited longest.
     /// - Option: queue_overflow, choice rt_rest_overflow RT_REST_OVERFLOW REST.Overflow rejectNew
-    ///   dropOldest, python elsewhere
+    ///   dropOldest
     package var overflow = Overflow.rejectNew
     /// How many connections to one origin are used at a time. Over HTTP/1.1 that is the number of
     /// requests under way; others wait. Over HTTP/2 requests share a connection: up to 100 are

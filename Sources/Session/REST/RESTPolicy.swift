@@ -32,7 +32,7 @@ package struct RESTPolicy: Sendable, Equatable {
     package var attempts = 3
     /// The delays between them (R1): 0.5–1 s, then 1–2 s. Its own limit of attempts is not used.
     /// - Options: BackoffConfiguration, only initial_delay max_delay factor jitter,
-    ///   initial_delay as base_delay, factor as delay_factor, swift elsewhere, python elsewhere
+    ///   initial_delay as base_delay, factor as delay_factor, swift elsewhere
     package var backoff = BackoffConfiguration()
     /// How long a request may take with all its attempts and delays; time without a network does
     /// not count. No attempt and no delay begins that the deadline would cut off: the last result

@@ -102,7 +102,7 @@ package struct SpreadbotConfiguration: Sendable {
     /// Which send ends with RT_ERROR_QUEUE_FULL when the queue is full: the new one, or the one
     /// that has waited longest.
     /// - Option: queue_overflow, choice rt_rest_overflow RT_REST_OVERFLOW REST.Overflow rejectNew
-    ///   dropOldest, python elsewhere
+    ///   dropOldest
     package var overflow = RESTConfiguration.Overflow.rejectNew
     /// The largest message that is received, after decompression. A frame or a batch of JSON may
     /// have 16 MiB, whatever this says. A transport on which more comes is left for the next one.

@@ -24,7 +24,7 @@ package struct WebSocketConfiguration: Sendable, Equatable {
     /// Whether a connection that reconnects also does so after the peer closed it with code 1000.
     /// Some servers send that code when they restart. A close by this side always ends the
     /// connection for good.
-    /// - Option: reconnect_after_normal_close, flag, python elsewhere
+    /// - Option: reconnect_after_normal_close, flag
     package var reconnectsAfterNormalClose = false
     /// How many messages may wait while a connection that reconnects is down. They are sent on the
     /// next one, after what its open callback sends; above this number, or above the limit of

@@ -23,6 +23,13 @@ struct Option: Equatable {
     /// 0 is no limit, or what `zeroWords` say.
     var isUnlimitedByZero = false
     var zeroWords = "no limit"
+
+    /// Languages that have it by its name have it by the new one.
+    mutating func rename(_ new: String) {
+        if swiftName == name.camelCased { swiftName = new.camelCased }
+        if pythonName == name { pythonName = new }
+        name = new
+    }
 }
 
 /// An object with options: a configuration of Session's, and what each language makes of it.
@@ -150,7 +157,10 @@ struct OptionSource {
                     }
                     if group.notInSwift.contains(option.name) { option.swiftName = nil }
                     if group.notInPython.contains(option.name) { option.pythonName = nil }
-                    option.name = group.renamed[option.name] ?? option.name
+                    for (name, new) in group.renamed {
+                        option.prose = option.prose.replacing("`\(name)`", with: "`\(new)`")
+                    }
+                    if let new = group.renamed[option.name] { option.rename(new) }
                     return option
                 }
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from .abi import rt_ip_version, rt_jitter, rt_rest_order, rt_tls_version
+from .abi import rt_ip_version, rt_jitter, rt_rest_order, rt_rest_overflow, rt_tls_version
 from .option_kinds import Bytes, Choice, Count, Delay, Flag, Limit, Path, Real, Table, Text
 from .values import StrPath
 
@@ -547,14 +547,20 @@ class RESTKeywords(TypedDict, total=False):
     timeout: float | None
     connect_timeout: float | None
     attempts: int
+    base_delay: float
+    max_delay: float
+    delay_factor: float
+    jitter: Literal["none", "equal", "full", "decorrelated"]
     deadline: float | None
     queue_ttl: float | None
+    ordered: Literal[None, True, False]
     idempotency_keys: bool
     retry_unsafe: bool
     max_redirects: int
     allow_insecure_redirects: bool
     max_body_size: int | None
     queue_capacity: int
+    queue_overflow: Literal["reject_new", "drop_oldest"]
     max_per_host: int
     compression: bool
     http2: bool
@@ -592,6 +598,41 @@ REST_OPTIONS = Table(
         most=1000,
         doc="How often a request is tried in all; with 1 it is never tried again. Default 3.",
     ),
+    Delay(
+        "base_delay",
+        "base_delay_ms",
+        1,
+        doc="The delay after the first failure; 0 tries again at once. Default 1.",
+    ),
+    Delay(
+        "max_delay",
+        "max_delay_ms",
+        30,
+        doc="The longest delay. Default 30.",
+    ),
+    Real(
+        "delay_factor",
+        "delay_factor",
+        2,
+        doc="By how much each delay is longer than the one before, 1 to 1,000. Default 2.",
+    ),
+    Choice(
+        "jitter",
+        "jitter",
+        "equal",
+        values={
+            "none": rt_jitter.NONE,
+            "equal": rt_jitter.EQUAL,
+            "full": rt_jitter.FULL,
+            "decorrelated": rt_jitter.DECORRELATED,
+        },
+        doc=(
+            "How delays are spread, so that the clients of a server that restarted do not all come "
+            'back at once: not at all; "equal" waits half the delay and a random part of the other '
+            'half; "full" a random part of it; "decorrelated" from ``base_delay`` to three times '
+            'the previous one. Default "equal".'
+        ),
+    ),
     Limit(
         "deadline",
         "deadline_ms",
@@ -610,6 +651,20 @@ REST_OPTIONS = Table(
         doc=(
             "How long a request may wait to begin, with a network or without. Then it ends with "
             "RT_ERROR_EXPIRED. Default None: no limit."
+        ),
+    ),
+    Choice(
+        "ordered",
+        "order",
+        None,
+        values={
+            None: rt_rest_order.AUTOMATIC,
+            True: rt_rest_order.ALWAYS,
+            False: rt_rest_order.NEVER,
+        },
+        doc=(
+            "Which requests are sent one after the other, each after the terminal callback of the "
+            "one before: all but GET and HEAD, all or none. Default None."
         ),
     ),
     Flag(
@@ -669,6 +724,19 @@ REST_OPTIONS = Table(
             "How many requests may wait for the network, or after an ordered one; further ones end "
             "with RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not "
             "count. At most 65,536 requests of a client may be under way in all. Default 100."
+        ),
+    ),
+    Choice(
+        "queue_overflow",
+        "queue_overflow",
+        "reject_new",
+        values={
+            "reject_new": rt_rest_overflow.REJECT_NEW,
+            "drop_oldest": rt_rest_overflow.DROP_OLDEST,
+        },
+        doc=(
+            "Which request ends when the queue is full: the new one, or the one that has waited "
+            'longest. Default "reject_new".'
         ),
     ),
     Count(
@@ -855,6 +923,7 @@ class SpreadbotKeywords(TypedDict, total=False):
     poll_interval: float
     poll_timeout: float | None
     queue_capacity: int
+    queue_overflow: Literal["reject_new", "drop_oldest"]
     max_size: int | None
 
 
@@ -1032,6 +1101,19 @@ SPREADBOT_OPTIONS = Table(
             "Frames that a WebSocket has taken do not count. Default 100."
         ),
     ),
+    Choice(
+        "queue_overflow",
+        "queue_overflow",
+        "reject_new",
+        values={
+            "reject_new": rt_rest_overflow.REJECT_NEW,
+            "drop_oldest": rt_rest_overflow.DROP_OLDEST,
+        },
+        doc=(
+            "Which send ends with RT_ERROR_QUEUE_FULL when the queue is full: the new one, or the "
+            'one that has waited longest. Default "reject_new".'
+        ),
+    ),
     Bytes(
         "max_size",
         "max_message_bytes",
@@ -1051,6 +1133,7 @@ class WebSocketKeywords(TypedDict, total=False):
 
     max_redirects: int
     allow_insecure_redirects: bool
+    reconnect_after_normal_close: bool
     open_timeout: float | None
     close_timeout: float | None
     ping_interval: float | None
@@ -1081,6 +1164,16 @@ WEBSOCKET_OPTIONS = Table(
         "allow_insecure_redirects",
         False,
         doc="Whether a redirect may lead from https to http, or from wss to ws. Default False.",
+    ),
+    Flag(
+        "reconnect_after_normal_close",
+        "reconnect_after_normal_close",
+        False,
+        doc=(
+            "Whether a connection that reconnects also does so after the peer closed it with code "
+            "1000. Some servers send that code when they restart. A close by this side always ends "
+            "the connection for good. Default False."
+        ),
     ),
     Limit(
         "open_timeout",

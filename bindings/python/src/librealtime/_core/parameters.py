@@ -95,10 +95,11 @@ class Options:
         return {**self._defaults, **given}
 
     def apply(self, setup: Setup, given: Given) -> None:
+        # First, as a Backoff goes before delays that are given one by one.
+        setup.apply(self._plain, given)
         for group in self._groups:
             for apply in group.apply:
                 apply(setup, given)
-        setup.apply(self._plain, given)
 
     @property
     def doc(self) -> str:

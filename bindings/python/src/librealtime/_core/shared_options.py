@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypedDict
 
-from .abi import rt_rest_overflow, rt_status
+from .abi import rt_status
 from .backoff import Backoff
 from .headers import HeadersLike
 from .network import Network, chosen_network
 from .parameters import Given, Group, Setup
 from .reachability import Reachability, on_loop
-from .values import StrPath, choice, invalid, limit, names_of, strings, text, user_and_password
+from .values import StrPath, invalid, limit, strings, text, user_and_password
 
 _HEADER = rt_status.ERROR_INVALID_HEADER
 
@@ -116,24 +116,6 @@ def queue_limits(given: Given) -> tuple[int, int]:
     """Count and size, 0 for no limit."""
     size = limit(given["max_queue_bytes"], "max_queue_bytes")
     return limit(given["max_queue"], "max_queue"), size
-
-
-class OverflowKeywords(TypedDict, total=False):
-    """What becomes of a request, or send, when as many wait as may.
-
-    :param queue_overflow: ``"reject_new"`` (the default): the next one raises ``QueueFull``; or
-        ``"drop_oldest"``: the one that has waited longest does.
-    """
-
-    queue_overflow: Literal["reject_new", "drop_oldest"]
-
-
-def _set_overflow(setup: Setup, given: Given) -> None:
-    names = names_of(rt_rest_overflow)
-    setup.set_queue_overflow(choice(given["queue_overflow"], names, "queue_overflow"))
-
-
-OVERFLOW = Group(OverflowKeywords, _set_overflow, queue_overflow="reject_new")
 
 
 def set_backoff(setup: Setup, given: Given) -> None:

@@ -17,11 +17,9 @@ from .._core.parameters import Given, Group, Options, Setup
 from .._core.payload import Received
 from .._core.shared_options import (
     HEADERS,
-    OVERFLOW,
     QUEUE,
     ROUTE,
     HeaderKeywords,
-    OverflowKeywords,
     QueueKeywords,
     RouteKeywords,
     set_backoff,
@@ -157,7 +155,6 @@ def set_outbox(setup: Setup, given: Given) -> None:
 class Keywords(
     AccountKeywords,
     HeaderKeywords,
-    OverflowKeywords,
     RouteKeywords,
     QueueKeywords,
     SpreadbotKeywords,
@@ -219,7 +216,7 @@ def _set_connection(setup: Setup, given: Given) -> None:
 OPTIONS = Options(
     Keywords,
     _set_connection,
-    shared=(ACCOUNT, HEADERS, OVERFLOW, ROUTE, QUEUE),
+    shared=(ACCOUNT, HEADERS, ROUTE, QUEUE),
     plain=SPREADBOT_OPTIONS,
     transports=("websocket", "sse", "poll"),
     last_event_id="",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, RealtimeError, check, from_status
@@ -16,10 +16,8 @@ from .._core.parameters import Options, Setup
 from .._core.registry import Registration
 from .._core.shared_options import (
     HEADERS,
-    OVERFLOW,
     ROUTE,
     HeaderKeywords,
-    OverflowKeywords,
     RouteKeywords,
 )
 from .._core.values import StrPath, encode, invalid, text
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class Keywords(AccountKeywords, HeaderKeywords, OverflowKeywords, RouteKeywords, total=False):
+class Keywords(AccountKeywords, HeaderKeywords, RouteKeywords, total=False):
     """All that a ``SpreadbotREST`` may be given.
 
     :param outbox: a file that keeps what ``post_data`` sends until the server has it: what has
@@ -45,6 +43,7 @@ class Keywords(AccountKeywords, HeaderKeywords, OverflowKeywords, RouteKeywords,
 
     outbox: StrPath | None
     queue_capacity: int
+    queue_overflow: Literal["reject_new", "drop_oldest"]
     max_redirects: int
     compression: bool
     http2: bool
@@ -53,8 +52,10 @@ class Keywords(AccountKeywords, HeaderKeywords, OverflowKeywords, RouteKeywords,
 OPTIONS = Options(
     Keywords,
     set_outbox,
-    shared=(ACCOUNT, HEADERS, OVERFLOW, ROUTE),
-    plain=SPREADBOT_OPTIONS.only("queue_capacity", "max_redirects", "compression", "http2"),
+    shared=(ACCOUNT, HEADERS, ROUTE),
+    plain=SPREADBOT_OPTIONS.only(
+        "queue_capacity", "queue_overflow", "max_redirects", "compression", "http2"
+    ),
 )
 
 

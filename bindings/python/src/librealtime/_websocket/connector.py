@@ -29,7 +29,7 @@ class Connector(Configured):
             raise invalid("on_message, on_messages and streaming exclude each other")
         needy = ["on_lost", "on_reconnect", "reachability", "offline_queue"]
         needy.append("reconnect_after_normal_close")
-        if given["reconnect"] is None and any(given[name] for name in needy):
+        if given["reconnect"] is None and any(given.get(name) for name in needy):
             raise invalid(f"{', '.join(needy[:-1])} and {needy[-1]} need reconnect")
         handlers_of(given)
         plain(given["on_reconnect"], "on_reconnect")

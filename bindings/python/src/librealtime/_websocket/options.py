@@ -86,9 +86,6 @@ class Keywords(CredentialKeywords, RouteKeywords, WebSocketKeywords, total=False
         ``send`` waits and ``send_nowait`` raises ``BufferFull``. Default 256 KiB.
     :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
         as one and the same object; what was sent before a loss is not sent again. Default None.
-    :param reconnect_after_normal_close: whether ``reconnect`` also applies after the peer closed
-        the connection with code 1000. Some servers send that code when they restart. ``close()``
-        always ends the connection. Default False.
     :param offline_queue: how many messages may wait while there is no connection, and up to
         ``write_limit`` bytes; above, ``send`` waits until they are sent and ``send_nowait`` raises
         ``BufferFull``. Default 0: both raise ``InvalidState``.
@@ -112,7 +109,6 @@ class Keywords(CredentialKeywords, RouteKeywords, WebSocketKeywords, total=False
     max_queue_bytes: int | None
     write_limit: int
     reconnect: Backoff | None
-    reconnect_after_normal_close: bool
     offline_queue: int
     reconnect_delays: Backoff
     process_exception: ProcessException
@@ -157,7 +153,6 @@ def _set_reconnect(setup: Setup, given: Given) -> None:
             kind = type(backoff).__name__
             raise TypeError(f"reconnect is a {kind}; a Backoff is expected")
         setup.set_reconnect(backoff.make())
-        setup.set_reconnect_after_normal_close(bool(given["reconnect_after_normal_close"]))
 
 
 OPTIONS = Options(
@@ -173,7 +168,6 @@ OPTIONS = Options(
     max_queue=256,
     max_queue_bytes=2**20,
     write_limit=2**18,
-    reconnect_after_normal_close=False,
     offline_queue=0,
     reconnect_delays=Backoff(),
     process_exception=process_exception,
