@@ -379,6 +379,22 @@ def test_waiting_in_a_handler_is_refused(bots):
     assert told == ["RT_ERROR_REENTRANT"] * 2
 
 
+def test_a_loop_that_fails_is_told_as_other_errors_are(run, bots):
+    async def main():
+        told = []
+        bot = Spreadbot(bots.url, on_error=told.append)
+        await bot.establish_connection("echo")
+        failure = librealtime.InvalidState(librealtime._core.abi.rt_status.ERROR_FORKED, "forked")
+        bot._reactor._fail(failure)
+        (event,) = told
+        assert type(event) is librealtime.SpreadbotError
+        assert (event.error, event.fatal, event.transport) == (failure, True, None)
+        with pytest.raises(librealtime.InvalidState):
+            await bot.recv()
+
+    run(main())
+
+
 def test_a_forked_process_is_told(run, bots):
     async def main():
         async with Spreadbot(bots.url) as bot:

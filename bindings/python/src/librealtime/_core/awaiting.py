@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -212,10 +212,9 @@ class Awaiting(Endpoint):
         self._reactor.errors.append((self, error))
 
 
-def handlers_of(given: Mapping[str, Any], *others: str) -> SimpleNamespace:
-    """The caller's functions among the parameters, each of which may be None: those whose names
-    begin with ``on_``, and others. All are called inside a dispatch."""
-    names = [*(name for name in given if name.startswith("on_")), *others]
+def handlers_of(given: Mapping[str, Any], names: Iterable[str]) -> SimpleNamespace:
+    """The caller's functions with these names, each of which may be None. All are called inside a
+    dispatch."""
     for name in names:
         check_function(given[name], name)
     return SimpleNamespace(**{name: given[name] for name in names})

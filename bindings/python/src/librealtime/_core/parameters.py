@@ -89,6 +89,8 @@ class Options:
         self._defaults: dict[str, Any] = {}
         for group in self._groups:
             self._defaults |= group.defaults
+        #: The names of functions that are called back.
+        self.handlers = [name for name in self._defaults if name.startswith("on_")]
 
     def complete(self, given: Given) -> dict[str, Any]:
         """What was given, and the defaults of all but the plain values."""
@@ -133,11 +135,12 @@ class Options:
             make.__qualname__ = name
             shown = self.parameters
             known = [one.name for one in shown]
+            names = frozenset(known)
 
             @functools.wraps(make)
             def checked(self: object, *arguments: Any, **options: Any) -> None:
                 for option in options:
-                    if option not in known and option not in make.__annotations__:
+                    if option not in names and option not in make.__annotations__:
                         said = hint(option, known, OF_OBJECTS)
                         text = f"{name}() got an unexpected keyword argument {option!r}{said}"
                         raise TypeError(text)

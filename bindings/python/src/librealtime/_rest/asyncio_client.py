@@ -79,10 +79,6 @@ class StreamedResponse(StreamedAnswer):
 
     _how = "await aread, or iterate by aiter_bytes or the like"
 
-    def __init__(self, call: Call, client: RESTClient) -> None:
-        super().__init__(call)
-        self._client = client
-
     async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """The body in pieces, as they come or of `chunk_size` bytes each."""
         decoder = SizeDecoder(chunk_size)

@@ -215,10 +215,11 @@ class StreamedAnswer(RESTResponse):
 
     _how = "call read, or iterate over it"
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, client: Any) -> None:
         """:param call: whose head has come."""
         self.__dict__.update(vars(call.response))
         self._call = call
+        self._client = client
         self._is_read = False
         # What read has taken, which may have been interrupted; and whether another way takes.
         self._begun: list[bytes] = []

@@ -19,10 +19,6 @@ from .response import RESTResponse
 class StreamedResponse(StreamedAnswer):
     """An answer whose body comes while it is taken; ``client.stream`` gives one."""
 
-    def __init__(self, call: Call, client: RESTClient) -> None:
-        super().__init__(call)
-        self._client = client
-
     def read(self) -> bytes:
         """The whole body, which ``content``, ``text`` and ``json`` have afterwards.
 

@@ -23,7 +23,8 @@ class HTTPSource(BaseSource[T], Generic[T]):
     def _handlers_of(self, given: Given) -> SimpleNamespace:
         plain(given["on_request"], "on_request")
         plain(given["header_provider"], "header_provider")
-        return handlers_of(given, "header_provider", "credentials")
+        names = (*self._options.handlers, "header_provider", "credentials")
+        return handlers_of(given, names)
 
     def _pairs(self, given: Given) -> Pairs:
         return with_credentials(given["headers"], given["auth"], given["bearer_token"])

@@ -85,7 +85,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
         self._is_closed = False
 
     def _handlers_of(self, given: Given) -> SimpleNamespace:
-        return handlers_of(given)
+        return handlers_of(given, self._options.handlers)
 
     @property
     def _hands_over(self) -> bool:

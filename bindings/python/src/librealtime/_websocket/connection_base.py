@@ -68,7 +68,7 @@ class BaseConnection(Endpoint):
         self.latency = 0.0
         self.close_code: int | None = None
         self.close_reason: str | None = None
-        self._handlers = handlers = handlers_of(given)
+        self._handlers = handlers = handlers_of(given, OPTIONS.handlers)
         self._calls_back = handlers.on_message is not None or handlers.on_messages is not None
         count, size = queue_limits(given)
         self._inbox: Inbox[Message] = Inbox(count, size)

@@ -31,7 +31,7 @@ class Connector(Configured):
         needy.append("reconnect_after_normal_close")
         if given["reconnect"] is None and any(given.get(name) for name in needy):
             raise invalid(f"{', '.join(needy[:-1])} and {needy[-1]} need reconnect")
-        handlers_of(given)
+        handlers_of(given, OPTIONS.handlers)
         plain(given["on_reconnect"], "on_reconnect")
         plain(given["process_exception"], "process_exception")
 
