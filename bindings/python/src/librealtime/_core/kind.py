@@ -6,7 +6,7 @@ A trampoline is kept for ever, since C may call it at any time.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from . import abi
@@ -106,8 +106,15 @@ class Kind:
     def make(self, loop: Handle, url: bytes | None) -> Handle:
         return new(self.new, self.free, loop, url)
 
-    def set_callback(self, registration: Registration, handle: Handle, to: Callback) -> None:
-        registration.set(getattr(self, f"on_{to.name}"), handle, to.trampoline)
+    def attach(self, target: object, handle: Handle, callbacks: Iterable[Callback]) -> Registration:
+        """Has C call back; `target` is referred to weakly."""
+        registration = Registration(target)
+        for one in callbacks:
+            self.set_callback(registration, handle, one)
+        return registration
+
+    def set_callback(self, registration: Registration, handle: Handle, one: Callback) -> None:
+        registration.set(getattr(self, f"on_{one.name}"), handle, one.trampoline)
 
     def set_headers(self, handle: Handle, pairs: Pairs) -> None:
         """Sets these headers in the place of all."""

@@ -12,7 +12,6 @@ from .._core.errors import InvalidState, RealtimeError, check
 from .._core.handle import Handle, new
 from .._core.loader import lib
 from .._core.parameters import Configured, Setup
-from .._core.registry import Registration
 from .._core.values import strings, text, user_and_password, without_userinfo
 from . import callbacks as c
 from .call import Call, OnProgress, Source, check_fresh
@@ -77,7 +76,7 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
         handle = c.REST.make(loop, base)
         OPTIONS.apply(Setup(c.REST, handle, loop), self._given)
         if self._given["credentials"] is not None:
-            c.REST.set_callback(Registration(self), handle, c.ON_CREDENTIALS)
+            c.REST.attach(self, handle, (c.ON_CREDENTIALS,))
         return handle
 
     def _join(self) -> Handle:

@@ -21,7 +21,6 @@ from .._core.headers import Pairs, header_pairs
 from .._core.inbox import Inbox
 from .._core.kind import Callback, read_text
 from .._core.parameters import Configured, Given, Options, Setup
-from .._core.registry import Registration
 from .._core.response import Opened
 from .._core.shared_options import queue_limits
 from .._core.values import text, without_userinfo
@@ -75,9 +74,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
         kind.add_headers(handle, self._headers)
         self._options.apply(Setup(kind, handle, loop), given)
         self._url = without_userinfo(url)
-        self._registration = Registration(self)
-        for callback in self._callbacks():
-            kind.set_callback(self._registration, handle, callback)
+        self._registration = kind.attach(self, handle, self._callbacks())
         if not self._flows:
             check(kind.pause(handle))
         self._start(handle)
@@ -155,15 +152,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
         self._tell("on_open")
 
     def _erred(self, failure: Failure) -> None:
-        self._failed(
-            ErrorEvent(
-                failure.stream_error(),
-                failure.http_status,
-                failure.fatal,
-                failure.retry_in,
-                failure.attempt,
-            )
-        )
+        self._failed(ErrorEvent._of(failure))
 
     def _failed(self, event: ErrorEvent) -> None:
         if event.fatal:

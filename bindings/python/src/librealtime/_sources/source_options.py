@@ -9,6 +9,7 @@ from typing import Optional, TypedDict, TypeVar, Union
 
 from .._core.abi import rt_eventsource_state
 from .._core.errors import RealtimeError
+from .._core.failure import Failure
 from .._core.headers import HeadersLike
 from .._core.parameters import Group
 from .._core.reconnect import Attempt
@@ -24,7 +25,7 @@ from .._core.shared_options import (
     SafeHeaderKeywords,
 )
 
-T = TypeVar("T")
+E = TypeVar("E", bound="ErrorEvent")
 
 OnOpen = Optional[Callable[[], object]]
 OnError = Optional[Callable[["ErrorEvent"], object]]
@@ -58,6 +59,12 @@ class ErrorEvent:
     fatal: bool
     retry_in: float | None
     attempt: int
+
+    @classmethod
+    def _of(cls: type[E], failure: Failure, *more: object) -> E:
+        """:param more: what a subclass has besides."""
+        error, http_status = failure.stream_error(), failure.http_status
+        return cls(error, http_status, failure.fatal, failure.retry_in, failure.attempt, *more)
 
 
 class RequestKeywords(TypedDict, total=False):

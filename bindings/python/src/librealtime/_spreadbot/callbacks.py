@@ -8,7 +8,8 @@ from .._core import abi
 from .._core.abi import rt_status
 from .._core.errors import RealtimeError, from_status
 from .._core.failure import stream_error
-from .._core.kind import Kind, callback
+from .._core.handle import Handle
+from .._core.kind import Kind, callback, read_text
 from .._core.loader import lib
 from .._core.memory import memory
 from .._core.response import Opened
@@ -18,6 +19,12 @@ from .._rest.response import HTTPStatusError, RESTResponse
 SPREADBOT = Kind("spreadbot", "Spreadbot connection", "message")
 # What a source calls to be ended.
 SPREADBOT.close = lib.rt_spreadbot_disconnect
+
+
+def read_tokens(spreadbot: Handle) -> tuple[str, str]:
+    """Access and refresh token."""
+    access = read_text(SPREADBOT.get_access_token, spreadbot)
+    return access, read_text(SPREADBOT.get_refresh_token, spreadbot)
 
 
 def _open(target: Any, address: int) -> None:

@@ -8,7 +8,7 @@ from .._core.abi import rt_spreadbot_state, rt_status
 from .._core.errors import BufferFull, InvalidState, RealtimeError, check, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
-from .._core.kind import ON_ERROR, Callback, read_text
+from .._core.kind import ON_ERROR, Callback
 from .._core.payload import Data, payload
 from .._core.response import Opened
 from .._core.values import text
@@ -24,13 +24,14 @@ from .callbacks import (
     ON_TOKENS,
     ON_TRANSPORT,
     SPREADBOT,
+    read_tokens,
 )
 from .options import (
     OPTIONS,
     PHASES,
     STATES,
     TRANSPORTS,
-    FromConfig,
+    Account,
     Keywords,
     OnDisconnected,
     OnError,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 
 @OPTIONS.shown_by("Spreadbot")
-class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
+class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
     """Nothing is sent before ``establish_connection``. A WebSocket is tried first, then server-sent
     events, then long polls; what fails is tried again, what does not work here is left, and while
     a lower leg is in use the WebSocket is asked for from time to time. Each leg begins behind the
@@ -113,19 +114,9 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
         handle = self._handle
         return None if handle is None else transport_name(_asked(SPREADBOT.get_transport, handle))
 
-    @property
-    def access_token(self) -> str:
-        """The one in use, which a refresh may have changed."""
-        return self._tokens()[0]
-
-    @property
-    def refresh_token(self) -> str:
-        """The one to be spent next."""
-        return self._tokens()[1]
-
     def _tokens(self) -> tuple[str, str]:
         handle = self._handle
-        return self._last_tokens if handle is None else _tokens(handle)
+        return self._last_tokens if handle is None else read_tokens(handle)
 
     def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
         """Sets tokens in the place of those there are, from the next attempt and request on."""
@@ -199,19 +190,10 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
         self._deliver(message, len(data) + len(id_) + len(event))
 
     def _erred(self, failure: Failure) -> None:
-        error = failure.stream_error()
-        if failure.fatal:
-            self._fatal = error
-        self._tell_error(
-            SpreadbotError(
-                error,
-                failure.http_status,
-                failure.fatal,
-                failure.retry_in,
-                failure.attempt,
-                transport_name(failure.transport),
-            )
-        )
+        event = SpreadbotError._of(failure, transport_name(failure.transport))
+        if event.fatal:
+            self._fatal = event.error
+        self._tell_error(event)
 
     def _refreshed(self, access_token: str, refresh_token: str) -> None:
         self._tell("on_tokens", access_token, refresh_token)
@@ -297,7 +279,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], FromConfig):
 
     def _remember(self, handle: Handle) -> None:
         super()._remember(handle)
-        self._last_tokens = _tokens(handle)
+        self._last_tokens = read_tokens(handle)
 
     def _describe(self) -> str:
         leg = self.transport
@@ -313,10 +295,3 @@ def _asked(getter: Callable[[Handle], int], handle: Handle) -> int:
     value = getter(handle)
     check(value)
     return value
-
-
-def _tokens(handle: Handle) -> tuple[str, str]:
-    return (
-        read_text(SPREADBOT.get_access_token, handle),
-        read_text(SPREADBOT.get_refresh_token, handle),
-    )

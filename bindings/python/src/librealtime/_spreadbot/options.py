@@ -255,8 +255,21 @@ def _keywords(config: Mapping[str, Any]) -> dict[str, Any]:
     return {_NAMES[name]: value for name, value in config.items() if value is not None}
 
 
-class FromConfig:
-    """What a configuration by the original's names makes."""
+class Account:
+    """What has tokens, and can be made by a configuration with the original's names."""
+
+    @property
+    def access_token(self) -> str:
+        """The one in use, which a refresh may have changed."""
+        return self._tokens()[0]
+
+    @property
+    def refresh_token(self) -> str:
+        """The one to be spent next."""
+        return self._tokens()[1]
+
+    def _tokens(self) -> tuple[str, str]:
+        raise NotImplementedError
 
     @classmethod
     def from_config(cls: type[Self], config: Mapping[str, Any], **options: Any) -> Self:

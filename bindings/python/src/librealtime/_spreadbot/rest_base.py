@@ -9,11 +9,9 @@ from .._core.abi import rt_status
 from .._core.errors import InvalidState, RealtimeError, check, from_status
 from .._core.handle import Handle, new
 from .._core.headers import header_pairs
-from .._core.kind import read_text
 from .._core.loader import lib
 from .._core.option_tables import SPREADBOT_OPTIONS
 from .._core.parameters import Options, Setup
-from .._core.registry import Registration
 from .._core.shared_options import (
     HEADERS,
     ROUTE,
@@ -24,8 +22,8 @@ from .._core.values import StrPath, encode, invalid, text
 from .._rest.client_base import Answer, BaseRESTClient, Stream
 from .._rest.options import RequestKeywords, json_text
 from .._rest.response import RESTResponse
-from .callbacks import ON_SENT, ON_TOKENS, SPREADBOT
-from .options import ACCOUNT, AccountKeywords, FromConfig, OnTokens, encoded_tokens, set_outbox
+from .callbacks import ON_SENT, ON_TOKENS, SPREADBOT, read_tokens
+from .options import ACCOUNT, Account, AccountKeywords, OnTokens, encoded_tokens, set_outbox
 from .sends import Ended, Send, Sends, posting
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ OPTIONS = Options(
 
 
 @OPTIONS.shown_by("SpreadbotREST")
-class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], FromConfig):
+class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
     """
     Each request is tried up to three times, a POST by an Idempotency-Key that is the same in all
     attempts; without a network they wait. An access token that is refused is refreshed once for all
@@ -87,9 +85,7 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], FromConfig):
         owner = SPREADBOT.make(loop, url)
         SPREADBOT.add_headers(owner, header_pairs(self._account["headers"]))
         OPTIONS.apply(Setup(SPREADBOT, owner, loop), self._account)
-        registration = Registration(self)
-        for callback in (ON_TOKENS, ON_SENT):
-            SPREADBOT.set_callback(registration, owner, callback)
+        SPREADBOT.attach(self, owner, (ON_TOKENS, ON_SENT))
         made = sharing(owner)
         self._owner = owner
         return made
@@ -123,20 +119,11 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], FromConfig):
         """Posts by the outbox."""
         raise NotImplementedError
 
-    @property
-    def access_token(self) -> str:
-        """The one in use, which a refresh may have changed."""
-        return self._token("access_token")
-
-    @property
-    def refresh_token(self) -> str:
-        """The one to be spent next."""
-        return self._token("refresh_token")
-
-    def _token(self, which: str) -> str:
-        owner = self._owner
-        token = self._account[which] if owner is None else _read(which, owner)
-        return str(token)
+    def _tokens(self) -> tuple[str, str]:
+        owner, given = self._owner, self._account
+        if owner is None:
+            return given["access_token"], given["refresh_token"]
+        return read_tokens(owner)
 
     def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
         """Sets tokens in the place of those there are, from the next request on."""
@@ -145,7 +132,10 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], FromConfig):
         if self._owner is not None:
             check(SPREADBOT.set_tokens(self._owner, *encoded_tokens(access_token, refresh_token)))
         else:
-            self._account |= {"access_token": access_token, "refresh_token": refresh_token}
+            self._note_tokens(access_token, refresh_token)
+
+    def _note_tokens(self, access_token: str, refresh_token: str) -> None:
+        self._account |= {"access_token": access_token, "refresh_token": refresh_token}
 
     @property
     def on_tokens(self) -> OnTokens:
@@ -167,9 +157,7 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], FromConfig):
         super()._close()
         owner, self._owner = self._owner, None
         if owner is not None:
-            self._account |= {
-                which: _read(which, owner) for which in ("access_token", "refresh_token")
-            }
+            self._note_tokens(*read_tokens(owner))
         self._end_sends()
 
     def _end_sends(self) -> None:
@@ -229,7 +217,3 @@ def durable(path: str, payload: Any, options: Mapping[str, Any]) -> Send:
     if isinstance(payload, (bytes, bytearray, memoryview)):
         return posting(path, "application/octet-stream", bytes(payload))
     return posting(path, "application/json", encode(json_text(payload), "the payload"))
-
-
-def _read(which: str, owner: Handle) -> str:
-    return read_text(getattr(SPREADBOT, f"get_{which}"), owner)

@@ -30,13 +30,9 @@ class BaseSharedREST(BaseSpreadbotREST[Answer, Stream]):
     def _is_durable(self) -> bool:
         return bool(self._owning()._is_durable)
 
-    @property
-    def access_token(self) -> str:
-        return str(self._owning().access_token)
-
-    @property
-    def refresh_token(self) -> str:
-        return str(self._owning().refresh_token)
+    def _tokens(self) -> tuple[str, str]:
+        tokens: tuple[str, str] = self._owning()._tokens()
+        return tokens
 
     def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
         self._owning().set_tokens(access_token, refresh_token)

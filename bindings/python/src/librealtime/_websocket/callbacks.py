@@ -7,9 +7,8 @@ from typing import Any
 
 from .._core import abi
 from .._core.failure import Failure
-from .._core.handle import Handle
 from .._core.kind import ON_OPEN, Callback, Kind, callback
-from .._core.registry import Registration, find
+from .._core.registry import find
 from .batch import decode
 
 WEBSOCKET = Kind("websocket", "connection", "message")
@@ -59,9 +58,7 @@ _RECONNECTING = callback(
 )
 
 
-def attach(websocket: Handle, target: object, *, in_pieces: bool, reconnects: bool) -> None:
-    """Sets the callbacks of a connection that was not started; `target` is referred to weakly."""
-    registration = Registration(target)
-    callbacks = (*_ALWAYS, _IN_PIECES if in_pieces else _WHOLE)
-    for one in (*callbacks, _RECONNECTING) if reconnects else callbacks:
-        WEBSOCKET.set_callback(registration, websocket, one)
+def callbacks(*, in_pieces: bool, reconnects: bool) -> tuple[Callback, ...]:
+    """Those that a connection needs."""
+    found = (*_ALWAYS, _IN_PIECES if in_pieces else _WHOLE)
+    return (*found, _RECONNECTING) if reconnects else found

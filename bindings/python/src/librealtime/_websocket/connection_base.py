@@ -42,7 +42,7 @@ from .._core.statistics import (
 )
 from .._core.values import limit, text
 from .batch import Message
-from .callbacks import WEBSOCKET, attach
+from .callbacks import WEBSOCKET, callbacks
 from .options import OPTIONS
 from .state import Ping, State
 
@@ -96,7 +96,8 @@ class BaseConnection(Endpoint):
         self._statistics: rt_websocket_statistics | None = None
         handle = WEBSOCKET.make(loop, address)
         reconnects = given["reconnect"] is not None
-        attach(handle, self, in_pieces=in_pieces, reconnects=reconnects)
+        needed = callbacks(in_pieces=in_pieces, reconnects=reconnects)
+        WEBSOCKET.attach(self, handle, needed)
         OPTIONS.apply(Setup(WEBSOCKET, handle, loop), given)
         self._handle = handle
         self._is_closed = False
