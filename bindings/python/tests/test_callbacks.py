@@ -128,3 +128,90 @@ def test_a_connection_with_a_callback_lives_without_a_reference(run, no_linger, 
             await asyncio.sleep(0)
 
     run(main())
+
+
+def test_handlers_may_be_set_at_any_time(run, server):
+    async def main():
+        told = []
+        everything = asyncio.get_running_loop().create_future()
+
+        def first(message):
+            told.append(("first", message))
+            if len(told) == 10:
+                ws.on_message = second
+
+        def second(message):
+            told.append(("second", message))
+            if len(told) == 20:
+                ws.on_messages = third
+
+        def third(messages):
+            told.extend(("third", message) for message in messages)
+            if len(told) == 500:
+                everything.set_result(None)
+
+        ws = await librealtime.connect(server.url + "/count?to=500", on_message=first)
+        await everything
+        names = ["first"] * 10 + ["second"] * 10 + ["third"] * 480
+        assert told == [(name, str(number)) for number, name in enumerate(names)]
+        await ws.close()
+
+    run(main())
+
+
+def test_messages_go_to_recv_and_to_a_handler_in_turn(run, server):
+    async def main():
+        told = []
+        came = asyncio.Event()
+
+        def on_message(message):
+            told.append(message)
+            came.set()
+
+        async with librealtime.connect(server.url + "/echo") as ws:
+            receiving = asyncio.ensure_future(ws.recv())
+            await ws.send("1")
+            assert await receiving == "1"
+            receiving = asyncio.ensure_future(ws.recv())
+            await asyncio.sleep(0)
+            ws.on_message = on_message
+            assert ws.on_message is on_message
+            with pytest.raises(librealtime.InvalidState):
+                await receiving
+            await ws.send("2")
+            await came.wait()
+            ws.on_message = None
+            await ws.send("3")
+            assert await ws.recv() == "3"
+            assert told == ["2"]
+            with pytest.raises(TypeError):
+                ws.on_message = "no function"
+            with pytest.raises(librealtime.InvalidArgument, match="on_lost needs reconnect"):
+                ws.on_lost = print
+
+    run(main())
+
+
+def test_what_waits_does_not_hold_up_a_handler(run, server):
+    async def main():
+        told = []
+        came = asyncio.Event()
+
+        def on_message(message):
+            told.append(message)
+            if message == "99999":
+                came.set()
+
+        # More than one read has.
+        ws = await librealtime.connect(server.url + "/count?to=100000", max_queue=4)
+        waiting = [await ws.recv()]
+        while not ws._inbox.paused:
+            await asyncio.sleep(0)
+        ws.on_message = on_message
+        await came.wait()
+        while ws._inbox.messages:
+            waiting.append(await ws.recv())
+        assert waiting + told == [str(number) for number in range(100_000)]
+        await ws.close()
+
+    run(main())

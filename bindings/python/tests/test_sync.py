@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import threading
 
 import pytest
@@ -174,3 +175,25 @@ def test_every_failure_of_a_callback_is_raised_or_logged(server, caplog):
     logged = [record.exc_info[1] for record in caplog.records if record.exc_info]
     assert raised
     assert sorted(str(error) for error in raised + logged) == ["0", "1", "2"]
+
+
+def test_handlers_may_be_set_at_any_time_from_any_thread(server):
+    told: queue.Queue[str] = queue.Queue()
+    with connect(server.url + "/echo") as ws:
+        ended = []
+
+        def receive():
+            with pytest.raises(librealtime.InvalidState) as caught:
+                ws.recv()
+            ended.append(caught.value)
+
+        receiving = threading.Thread(target=receive)
+        receiving.start()
+        ws.on_message = told.put
+        receiving.join()
+        assert len(ended) == 1
+        ws.send("told")
+        assert told.get() == "told"
+        ws.on_message = None
+        ws.send("waits")
+        assert ws.recv() == "waits"

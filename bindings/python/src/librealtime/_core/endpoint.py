@@ -69,6 +69,10 @@ class Endpoint(Calling):
         """What the server answered when it opened last, and by which connection; None before."""
         return self._opened
 
+    def _set_handler(self, name: str, handler: object) -> None:
+        """One of them is another now; replaced as a whole, for those who look at several."""
+        self._handlers = SimpleNamespace(**{**vars(self._handlers), name: handler})
+
     def _tell(self, name: str, *arguments: object) -> None:
         """Calls a handler, if there is one."""
         handler = getattr(self._handlers, name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .._core.errors import check
 from .._core.handle import Handle
+from .._core.handlers import Handler
 from .._core.kind import Callback, read_text
 from .._core.values import invalid, text
 from .eventsource_callbacks import EVENTSOURCE, ON_COMMENT, ON_EVENT, ON_RETRY, ON_STORE
@@ -17,7 +18,6 @@ from .eventsource_options import (
     OnComment,
     OnEvent,
 )
-from .handlers import Handler
 from .http_source import HTTPSource
 from .server_sent_event import ServerSentEvent
 
@@ -91,12 +91,12 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
     on_any = Handler[OnEvent]()
     on_comment = Handler[OnComment]()
 
-    def _handler_was_set(self, name: str) -> None:
+    def _set_handler(self, name: str, handler: object) -> None:
         handle = self._handle
         if name == "on_comment" and handle is not None and not self._hears_comments:
             self._hears_comments = True
             EVENTSOURCE.set_callback(self._registration, handle, ON_COMMENT)
-        super()._handler_was_set(name)
+        super()._set_handler(name, handler)
 
     def add_event_listener(self, event: str, handler: EventHandler) -> EventListener:
         """Has `handler` called with each event of this type, behind those there are.

@@ -17,6 +17,7 @@ from .._core.endpoint import Endpoint, check_flow
 from .._core.errors import RealtimeError, StreamEnded, check, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
+from .._core.handlers import Handler
 from .._core.headers import Pairs, header_pairs
 from .._core.inbox import Inbox
 from .._core.kind import Callback, read_text
@@ -24,7 +25,6 @@ from .._core.parameters import Configured, Given, Options, Setup
 from .._core.response import Opened
 from .._core.shared_options import queue_limits
 from .._core.values import text, without_userinfo
-from .handlers import Handler
 from .source_options import ErrorEvent, OnError, OnOpen
 from .taken import Taken
 
@@ -114,7 +114,8 @@ class BaseSource(Endpoint, Configured, Generic[T]):
     on_error = Handler[OnError]("One that came before the handler is set is kept, and told then.")
     on_message = Handler[Optional[Callable[[T], object]]]("What waits to be taken is handed to it.")
 
-    def _handler_was_set(self, name: str) -> None:
+    def _set_handler(self, name: str, handler: object) -> None:
+        super()._set_handler(name, handler)
         self._handlers_changed()
         if name == "on_error" and self._untold is not None:
             untold, self._untold = self._untold, None

@@ -8,12 +8,12 @@ from .._core.abi import rt_spreadbot_state, rt_status
 from .._core.errors import BufferFull, InvalidState, RealtimeError, check, from_status
 from .._core.failure import Failure
 from .._core.handle import Handle
+from .._core.handlers import Handler
 from .._core.kind import ON_ERROR, Callback
 from .._core.payload import Data, payload
 from .._core.response import Opened
 from .._core.values import text
 from .._rest.response import RESTResponse
-from .._sources.handlers import Handler
 from .._sources.source_base import BaseSource
 from . import sends
 from .callbacks import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._core.abi import rt_status
 from .._core.awaiting import Awaiting
@@ -303,6 +303,12 @@ class Connection(Awaiting, BaseConnection):
     @property
     def _is_wanted(self) -> bool:
         return bool(self._waiters or self._receivers) or (self._calls_back and self._is_open)
+
+    def _set_handler(self, name: str, handler: Any) -> None:
+        super()._set_handler(name, handler)
+        self._hold()
+        # Who waits for a message looks whether one is still to come.
+        self._wake(self._receivers)
 
     # Inside a dispatch.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Optional
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Optional
 
 from .._core.abi import (
     rt_compression,
@@ -11,7 +13,7 @@ from .._core.abi import (
     rt_status,
     rt_websocket_statistics,
 )
-from .._core.awaiting import at_once, handlers_of
+from .._core.awaiting import at_once, handlers_of, plain
 from .._core.endpoint import Endpoint
 from .._core.errors import (
     OK_CLOSE_CODES,
@@ -26,11 +28,12 @@ from .._core.errors import (
 )
 from .._core.failure import Failure
 from .._core.handle import Handle
+from .._core.handlers import Handler
 from .._core.inbox import Inbox
 from .._core.loader import lib
 from .._core.option_tables import WEBSOCKET_OPTIONS
 from .._core.parameters import Given, Setup
-from .._core.reconnect import Attempt, Lost
+from .._core.reconnect import Attempt, Lost, OnLost, OnReconnect
 from .._core.response import Opened, visible
 from .._core.shared_options import queue_limits
 from .._core.statistics import (
@@ -40,11 +43,11 @@ from .._core.statistics import (
     read_statistics,
     websocket_statistics,
 )
-from .._core.values import limit, text
+from .._core.values import invalid, limit, text
 from .batch import Message
 from .callbacks import WEBSOCKET, callbacks
 from .options import OPTIONS
-from .state import Ping, State
+from .state import OnMessage, OnMessages, Ping, State
 
 #: Of a message, and whether it ends it; None when the connection was lost there.
 Piece = tuple[Message, Optional[bool]]
@@ -68,8 +71,7 @@ class BaseConnection(Endpoint):
         self.latency = 0.0
         self.close_code: int | None = None
         self.close_reason: str | None = None
-        self._handlers = handlers = handlers_of(given, OPTIONS.handlers)
-        self._calls_back = handlers.on_message is not None or handlers.on_messages is not None
+        self._handlers = handlers_of(given, OPTIONS.handlers)
         count, size = queue_limits(given)
         self._inbox: Inbox[Message] = Inbox(count, size)
         # Pieces of messages, each with whether it ends one; None when they come whole.
@@ -83,8 +85,10 @@ class BaseConnection(Endpoint):
         self._max_size = limit(WEBSOCKET_OPTIONS.get("max_size", given), "max_size")
         self._write_limit: int = given["write_limit"]
         self._pings: list[Ping] = []
-        # What is being handed to on_message.
+        # What is being handed to on_message: all, those that follow, those for another handler.
         self._batch: list[Message] = []
+        self._rest = iter(self._batch)
+        self._left: list[Message] = []
         self._failure: RealtimeError | None = None
         # Open once at least; open now; how often it was lost.
         self._is_open = self._is_up = False
@@ -95,8 +99,8 @@ class BaseConnection(Endpoint):
         # Those of the end.
         self._statistics: rt_websocket_statistics | None = None
         handle = WEBSOCKET.make(loop, address)
-        reconnects = given["reconnect"] is not None
-        needed = callbacks(in_pieces=in_pieces, reconnects=reconnects)
+        self._reconnects = given["reconnect"] is not None
+        needed = callbacks(in_pieces=in_pieces, reconnects=self._reconnects)
         WEBSOCKET.attach(self, handle, needed)
         OPTIONS.apply(Setup(WEBSOCKET, handle, loop), given)
         self._handle = handle
@@ -132,6 +136,41 @@ class BaseConnection(Endpoint):
             raise self._closed_error()
         return loop_statistics(loop)
 
+    # Handlers, at any time.
+
+    on_message = Handler[OnMessage](
+        "Takes the place of ``on_messages``, and that of ``recv`` for what comes from now on."
+    )
+    on_messages = Handler[OnMessages](
+        "Takes the place of ``on_message``, and that of ``recv`` for what comes from now on."
+    )
+    on_lost = Handler[OnLost]("With ``reconnect``: called with a ``Lost``.")
+    on_reconnect = Handler[OnReconnect]("With ``reconnect``: called with an ``Attempt``.")
+
+    @property
+    def _calls_back(self) -> bool:
+        """Whether messages go to a handler."""
+        handlers = self._handlers
+        return handlers.on_message is not None or handlers.on_messages is not None
+
+    def _set_handler(self, name: str, handler: Any) -> None:
+        if name in ("on_lost", "on_reconnect"):
+            if handler is not None and not self._reconnects:
+                raise invalid(f"{name} needs reconnect")
+            if name == "on_reconnect":
+                plain(handler, name)
+            super()._set_handler(name, handler)
+            return
+        if handler is not None and self._pieces is not None:
+            raise invalid("on_message, on_messages and streaming exclude each other")
+        taker = {"on_message": None, "on_messages": None, name: handler}
+        self._handlers = SimpleNamespace(**{**vars(self._handlers), **taker})
+        # The rest of what is being handed out is for who takes messages now.
+        self._left += self._rest
+        # What waits for recv does not hold up what goes elsewhere.
+        if handler is not None and self._inbox.paused:
+            self._took(self._inbox)
+
     # Called by the trampolines.
 
     def _was_opened(self, opened: Opened) -> None:
@@ -145,20 +184,27 @@ class BaseConnection(Endpoint):
         self._changed()
 
     def _received(self, messages: list[Message], lengths: list[int]) -> None:
-        if not self._calls_back:
-            if self._inbox.put(messages, sum(lengths)):
-                self._pause()
-            return
-        if self._is_closing:
-            return
-        on_message = self._handlers.on_message
-        if on_message is None:
-            if self._handlers.on_messages is not None:
-                self._call(self._handlers.on_messages, messages, size=sum(lengths) + 1)
-            return
+        handlers = self._handlers
+        on_message, on_messages = handlers.on_message, handlers.on_messages
+        if on_message is None and on_messages is None:
+            self._put_in(messages, lengths)
+        elif not self._is_closing:
+            if on_message is None:
+                self._call(on_messages, messages, size=sum(lengths) + 1)
+            else:
+                self._hand_out(on_message, messages, lengths)
+
+    def _put_in(self, messages: list[Message], lengths: list[int]) -> None:
+        """They wait for recv."""
+        if self._inbox.put(messages, sum(lengths)):
+            self._pause()
+
+    def _hand_out(
+        self, on_message: Callable[[Message], Any], messages: list[Message], lengths: list[int]
+    ) -> None:
         # Emptied by a close inside the callback, which ends the iteration.
         self._batch = messages
-        rest = iter(messages)
+        self._rest = rest = iter(messages)
         while True:
             try:
                 for message in rest:
@@ -169,6 +215,9 @@ class BaseConnection(Endpoint):
             except BaseException as error:
                 self._keep(error)
         self._batch = []
+        if self._left:
+            left, self._left = self._left, []
+            self._received(left, lengths[-len(left) :])
 
     def _came(self, piece: Message, length: int, is_last: bool) -> None:
         """A piece of a message."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Connector(Configured):
     """Durations are in seconds, sizes in bytes; None switches off what it can be given for.
 
+    Handlers are attributes of the connection, too, which may be set at any time.
+
     :param url: ``ws://`` or ``wss://``; a user and password in it become a basic Authorization.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sized
+from typing import Any
 
 from .._core.abi import rt_status
 from .._core.driven import Driven, deadline_after
@@ -253,17 +254,28 @@ class Connection(Driven, BaseConnection):
             # Its last messages are there before it is closed.
             if self._is_closed and not messages:
                 raise self._closed_error()
-        if not self._until(lambda: len(messages) > 0 or self._is_closed, deadline=deadline):
+
+        def is_over() -> bool:
+            return len(messages) > 0 or self._is_closed or self._calls_back
+
+        if not self._until(is_over, deadline=deadline):
             raise TimeoutError(f"no message within {timeout} s")
+
+    def _set_handler(self, name: str, handler: Any) -> None:
+        with self._lock:
+            super()._set_handler(name, handler)
+        # Who waits for a message looks whether one is still to come.
+        self._rouse(self._loop_handle)
 
     # Inside a dispatch.
 
-    def _received(self, messages: list[Message], lengths: list[int]) -> None:
-        if self._calls_back:
-            super()._received(messages, lengths)
-        else:
-            with self._lock:
-                super()._received(messages, lengths)
+    def _put_in(self, messages: list[Message], lengths: list[int]) -> None:
+        with self._lock:
+            if not self._calls_back:
+                super()._put_in(messages, lengths)
+                return
+        # Another thread has set a handler meanwhile.
+        self._received(messages, lengths)
 
     def _came(self, piece: Message, length: int, is_last: bool) -> None:
         with self._lock:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar, overload
 
+from .awaiting import check_function
+
 F = TypeVar("F")
 
 
@@ -24,5 +26,5 @@ class Handler(Generic[F]):
         return self if owner is None else getattr(owner._handlers, self._name)
 
     def __set__(self, owner: Any, handler: F) -> None:
-        setattr(owner._handlers, self._name, handler)
-        owner._handler_was_set(self._name)
+        check_function(handler, self._name)
+        owner._set_handler(self._name, handler)
