@@ -1791,16 +1791,16 @@ int64_t rt_websocket_round_trip_us(rt_websocket *websocket);
  */
 
 /**
- * Starts a connection, unless that was done by this call, and waits until it is open. From then on
- * its messages wait for `rt_websocket_receive`, unless there is a callback for them; the other
- * callbacks are called as ever. Another thread must drive the loop, as that of a connection made
- * with the loop NULL does. Any thread.
+ * Starts a connection and waits until it is open. Called again, it waits while there is no
+ * connection, as before a reconnect. Messages wait for `rt_websocket_receive`, unless there is a
+ * callback for them; the other callbacks are called as ever. Another thread must drive the loop, as
+ * that of a connection made with the loop NULL does. Any thread.
  *
  * timeout_ms: how long to wait; -1 waits as long as the connection tries, which
  *   `rt_websocket_set_open_timeout_ms` limits.
- * Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open yet, and goes on trying; why it did not
- *   open; RT_ERROR_CLOSED when it was closed or freed meanwhile; RT_ERROR_REENTRANT in a callback
- *   of its loop; RT_ERROR_STATE when it was started by `rt_websocket_start`;
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open yet, and goes on trying; another error when
+ *   it did not open, and will not; RT_ERROR_CLOSED when it was closed or freed; RT_ERROR_REENTRANT
+ *   in a callback of its loop; RT_ERROR_STATE when it was started by `rt_websocket_start`;
  *   RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED.
  * Since 0.1.
  */
@@ -1822,10 +1822,11 @@ typedef struct rt_received {
 
 /**
  * Takes the next message of a connection that `rt_websocket_connect` opened, and waits until there
- * is one. 16 messages may wait, or 1 MiB of them: then nothing more is read, and the peer is slowed
- * down, until half of them are taken. So a program that takes no messages for long also answers no
- * pings. Several threads may wait, and each message goes to one. What came before the end, or
- * before there was a callback for messages, can be taken after it. Any thread.
+ * is one. 1,024 messages may wait, or 8 MiB of them: then nothing more is read, and the peer is
+ * slowed down, until half of them are taken. Pings are not answered meanwhile either: a server that
+ * insists on pongs closes the connection. Several threads may wait, and each message goes to one.
+ * What came before the end, or before there was a callback for messages, can be taken after it. Any
+ * thread.
  *
  * timeout_ms: how long to wait; 0 takes what is there, -1 waits without limit.
  * out: receives the message, to be freed with `rt_received_free`; unchanged when there is none.

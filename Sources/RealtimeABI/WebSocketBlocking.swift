@@ -4,16 +4,16 @@ import Wire
 
 // Chapter: blocking websocket. Calls that wait, for programs without an event loop.
 
-/// Starts a connection, unless that was done by this call, and waits until it is open. From then on
-/// its messages wait for `rt_websocket_receive`, unless there is a callback for them; the other
-/// callbacks are called as ever. Another thread must drive the loop, as that of a connection made
-/// with the loop NULL does. Any thread. Since 0.1.
+/// Starts a connection and waits until it is open. Called again, it waits while there is no
+/// connection, as before a reconnect. Messages wait for `rt_websocket_receive`, unless there is a
+/// callback for them; the other callbacks are called as ever. Another thread must drive the loop,
+/// as that of a connection made with the loop NULL does. Any thread. Since 0.1.
 /// - Parameter timeout_ms: how long to wait; -1 waits as long as the connection tries, which
 ///   `rt_websocket_set_open_timeout_ms` limits.
-/// - Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open yet, and goes on trying; why it did not
-///   open; RT_ERROR_CLOSED when it was closed or freed meanwhile; RT_ERROR_REENTRANT in a callback
-///   of its loop; RT_ERROR_STATE when it was started by `rt_websocket_start`;
-///   RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED.
+/// - Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open yet, and goes on trying; another error
+///   when it did not open, and will not; RT_ERROR_CLOSED when it was closed or freed;
+///   RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE when it was started by
+///   `rt_websocket_start`; RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED.
 @_cdecl("rt_websocket_connect")
 public func rt_websocket_connect(_ websocket: rt_websocket?, _ timeout_ms: Int64) -> rt_status {
     border {
@@ -22,10 +22,11 @@ public func rt_websocket_connect(_ websocket: rt_websocket?, _ timeout_ms: Int64
 }
 
 /// Takes the next message of a connection that `rt_websocket_connect` opened, and waits until there
-/// is one. 16 messages may wait, or 1 MiB of them: then nothing more is read, and the peer is
-/// slowed down, until half of them are taken. So a program that takes no messages for long also
-/// answers no pings. Several threads may wait, and each message goes to one. What came before the
-/// end, or before there was a callback for messages, can be taken after it. Any thread. Since 0.1.
+/// is one. 1,024 messages may wait, or 8 MiB of them: then nothing more is read, and the peer is
+/// slowed down, until half of them are taken. Pings are not answered meanwhile either: a server
+/// that insists on pongs closes the connection. Several threads may wait, and each message goes to
+/// one. What came before the end, or before there was a callback for messages, can be taken after
+/// it. Any thread. Since 0.1.
 /// - Parameter timeout_ms: how long to wait; 0 takes what is there, -1 waits without limit.
 /// - Parameter out: receives the message, to be freed with `rt_received_free`; unchanged when there
 ///   is none.
@@ -54,5 +55,10 @@ public func rt_received_free(_ received: UnsafeMutablePointer<rt_received>?) {
 
 /// How long a call may wait, nil for ever.
 private func patience(_ timeout: Int64) throws(RealtimeError) -> Duration? {
-    timeout == -1 ? nil : try milliseconds(timeout, "timeout_ms")
+    guard timeout != -1 else { return nil }
+    guard timeout >= 0 else {
+        throw RealtimeError(
+            .invalidArgument, "timeout_ms is \(timeout), -1 or more is expected")
+    }
+    return try milliseconds(timeout, "timeout_ms")
 }

@@ -34,20 +34,46 @@ static void converses(const char *server, rt_loop *loop) {
   rt_received_free(message);
   rt_received_free(NULL);
   CHECK_STATUS(rt_websocket_receive(websocket, -2, &message), RT_ERROR_INVALID_ARGUMENT);
+  CHECK(strstr(rt_last_error(), "-1 or more"));
   CHECK_STATUS(rt_websocket_receive(websocket, 0, NULL), RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_websocket_close(websocket, 1000, "done"));
   CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_CLOSED);
   CHECK(strstr(rt_last_error(), "1000"));
+  CHECK_STATUS(rt_websocket_connect(websocket, 0), RT_ERROR_CLOSED);
+  rt_websocket_free(websocket);
+}
+
+static rt_websocket *lost(const char *server, const char *path, int64_t delay_ms) {
+  rt_backoff *backoff;
+  rt_websocket *websocket = new_websocket(NULL, server, path);
+  CHECK_OK(rt_backoff_new(&backoff));
+  CHECK_OK(rt_backoff_set_initial_delay_ms(backoff, delay_ms));
+  CHECK_OK(rt_websocket_set_reconnect(websocket, backoff));
+  rt_backoff_free(backoff);
+  CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
+  while (rt_websocket_get_state(websocket) != RT_WEBSOCKET_WAITING) usleep(1000);
+  return websocket;
+}
+
+/* Once lost it is not open, until it is again. */
+static void waits_for_another(const char *server) {
+  rt_websocket *websocket = lost(server, "/flaky/one/1", 60000);
+  CHECK_STATUS(rt_websocket_connect(websocket, 10), RT_ERROR_TIMEOUT);
+  rt_websocket_free(websocket);
+  websocket = lost(server, "/flaky/two/1", 500);
+  CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
+  CHECK_OK(rt_websocket_send_text(websocket, "again", 5));
+  expect_text(websocket, "again");
   rt_websocket_free(websocket);
 }
 
 /* Far more than may wait: the rest stays with the peer, and nothing is lost. */
 static void takes_slowly(const char *server) {
-  rt_websocket *websocket = new_websocket(NULL, server, "/push/1000");
+  rt_websocket *websocket = new_websocket(NULL, server, "/push/5000");
   rt_received *message = NULL;
   int number, previous = -1;
   CHECK_OK(rt_websocket_connect(websocket, -1));
-  for (number = 0; number < 1000; number++) {
+  for (number = 0; number < 5000; number++) {
     CHECK_OK(rt_websocket_receive(websocket, PATIENCE_MS, &message));
     CHECK(atoi((const char *)message->data) == previous + 1 || number == 0);
     previous = atoi((const char *)message->data);
@@ -95,7 +121,7 @@ static void *receive_all(void *user) {
 }
 
 static void several_receive(const char *server) {
-  rt_websocket *websocket = new_websocket(NULL, server, "/echo");
+  rt_websocket *websocket = new_websocket(NULL, server, "/push/300");
   struct receiver receivers[3];
   int index, sum = 0;
   CHECK_OK(rt_websocket_connect(websocket, -1));
@@ -103,7 +129,6 @@ static void several_receive(const char *server) {
     receivers[index] = (struct receiver){.websocket = websocket};
     CHECK(!pthread_create(&receivers[index].thread, NULL, receive_all, &receivers[index]));
   }
-  for (index = 0; index < 300; index++) CHECK_OK(rt_websocket_send_text(websocket, "x", 1));
   CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
   for (index = 0; index < 3; index++) {
     CHECK(!pthread_join(receivers[index].thread, NULL));
@@ -233,6 +258,7 @@ int main(int argc, char **argv) {
   CHECK_OK(rt_loop_start(loop));
   converses(argv[1], NULL);
   converses(argv[1], loop);
+  waits_for_another(argv[1]);
   takes_slowly(argv[1]);
   hears_the_end(argv[1]);
   several_receive(argv[1]);

@@ -73,6 +73,19 @@ struct InboxTests {
         inbox.opened()
         inbox.finish(RealtimeError(.timeout, "no pong"))
         #expect(code { _ = try take(from: inbox) } == .connectionLost)
+        #expect(code { try inbox.waitUntilOpen(.zero, isFirst: true) } == nil)
+        #expect(code { try inbox.waitUntilOpen(.zero) } == .timeout)
+    }
+
+    @Test func afterALossItWaitsForAnotherConnection() {
+        let inbox = Inbox()
+        inbox.opened()
+        #expect(code { try inbox.waitUntilOpen(.zero) } == nil)
+        inbox.lost()
+        // It was there, and this call would have woken up late.
+        #expect(code { try inbox.waitUntilOpen(.zero, isFirst: true) } == nil)
+        #expect(code { try inbox.waitUntilOpen(.milliseconds(1)) } == .timeout)
+        inbox.opened()
         #expect(code { try inbox.waitUntilOpen(.zero) } == nil)
     }
 

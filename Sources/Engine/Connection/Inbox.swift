@@ -24,10 +24,12 @@ package final class Inbox: @unchecked Sendable {
     /// It filled up, and was not emptied enough since.
     private var isFull = false
     private var isOpen = false
+    /// How often there was a new connection.
+    private var openings = 0
     private var end: RealtimeError?
     private var waiting = 0
 
-    package init(maxItems: Int = 16, maxBytes: Int = 1 << 20) {
+    package init(maxItems: Int = 1024, maxBytes: Int = 8 << 20) {
         (self.maxItems, self.maxBytes) = (maxItems, maxBytes)
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
@@ -79,9 +81,13 @@ package final class Inbox: @unchecked Sendable {
     package func opened() {
         locked {
             isOpen = true
+            openings += 1
             pthread_cond_broadcast(changed)
         }
     }
+
+    /// The connection was lost; there may be another one.
+    package func lost() { locked { isOpen = false } }
 
     /// Nothing comes any more, for this reason. What has come can still be taken.
     package func finish(_ error: RealtimeError) {
@@ -93,12 +99,18 @@ package final class Inbox: @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Waits until there is a connection for the first time.
-    /// - Parameter timeout: nil for no limit.
-    package func waitUntilOpen(_ timeout: Duration?) throws(RealtimeError) {
+    /// Waits while there is no connection. One that was lost before this thread woke up counts:
+    /// what it brought can be taken.
+    /// - Parameters:
+    ///   - timeout: nil for no limit.
+    ///   - isFirst: this call began it, so that each connection counts.
+    package func waitUntilOpen(
+        _ timeout: Duration?, isFirst: Bool = false
+    ) throws(RealtimeError) {
         let error: RealtimeError? = locked {
-            let isOver = wait(timeout) { isOpen || end != nil }
-            if isOpen { return nil }
+            let before = isFirst ? 0 : openings
+            let isOver = wait(timeout) { openings > before || isOpen || end != nil }
+            if openings > before || (isOpen && end == nil) { return nil }
             return isOver ? end : RealtimeError(.timeout, "there is no connection yet")
         }
         if let error { throw error }

@@ -10,7 +10,8 @@ extension WebSocketConnection {
     /// - Parameter timeout: nil for no limit. When it is over, the connection goes on trying.
     package func connect(timeout: Duration?) throws(RealtimeError) {
         try checkMayWait()
-        if !wasStarted {
+        let isFirst = !wasStarted
+        if isFirst {
             try setHandlers { if $0.inbox == nil { $0.inbox = Inbox() } }
             do throws(RealtimeError) {
                 try start()
@@ -19,7 +20,7 @@ extension WebSocketConnection {
                 guard error.code == .state else { throw error }
             }
         }
-        try requiredInbox().waitUntilOpen(timeout)
+        try requiredInbox().waitUntilOpen(timeout, isFirst: isFirst)
     }
 
     /// Takes the next message, waiting until there is one. It is the caller's, who frees it by
@@ -54,7 +55,7 @@ extension WebSocketConnection {
 
     private func requiredInbox() throws(RealtimeError) -> Inbox {
         guard let inbox = sharedHandlers.current.value.inbox else {
-            throw RealtimeError(.state, "the connection was not opened by a call that waits for it")
+            throw RealtimeError(.state, "there is nothing to receive before a call of connect")
         }
         return inbox
     }

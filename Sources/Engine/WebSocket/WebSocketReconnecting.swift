@@ -25,6 +25,7 @@ extension WebSocketConnection {
                 + (delay.map(\.fromNow) ?? "when there is a network again")
                 + (life.error == nil ? ", after a close with \(ending.code)" : ""))
         owesFailure = false
+        handlers.inbox?.lost()
         if mayCall, let failed = handlers.failed {
             failed(
                 WebSocketFailure(
