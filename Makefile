@@ -33,7 +33,7 @@ format: ## Formats Swift and Python sources in place
 	  Sources Tests Benchmarks examples-swift/Sources Package.swift
 	build/venv/bin/ruff format bindings/python Tests Benchmarks
 
-abi: ## Prints the header and the bindings' tables anew from Sources/RealtimeABI
+abi: ## Prints the header, options and the bindings' tables anew
 	swift run abigen
 
 autobahn: build ## All 517 cases of the Autobahn test suite, through C and through Python
