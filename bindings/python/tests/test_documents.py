@@ -124,6 +124,31 @@ def test_every_name_is_there_and_documented():
         assert inspect.getdoc(getattr(librealtime, name))
 
 
+def documentation(function):
+    model = json.loads((Path(__file__).parents[3] / "include/realtime.abi.json").read_text())
+    (found,) = (one for one in model["functions"] if one["name"] == function)
+    return " ".join(found["documentation"]["paragraphs"])
+
+
+@pytest.mark.parametrize(
+    ("field", "setter"),
+    [
+        ("level", "compression_level"),
+        ("memory_level", "compression_memory_level"),
+        ("min_size", "compression_min_bytes"),
+        ("max_inflate_ratio", "max_inflate_ratio"),
+        ("client_max_window_bits", "client_max_window_bits"),
+        ("server_max_window_bits", "server_max_window_bits"),
+        ("client_no_context_takeover", "client_no_context_takeover"),
+        ("server_no_context_takeover", "server_no_context_takeover"),
+    ],
+)
+def test_defaults_of_deflate_are_those_of_c(field, setter):
+    """``compression="deflate"`` leaves them to C."""
+    found = re.search(r"Default (\w+)", documentation(f"rt_websocket_set_{setter}"))[1]
+    assert int(getattr(librealtime.Deflate(), field) or 0) == int(found.replace("false", "0"))
+
+
 @pytest.mark.parametrize(
     ("parameter", "setter", "part"),
     [
@@ -135,9 +160,6 @@ def test_every_name_is_there_and_documented():
 )
 def test_defaults_are_those_of_c(parameter, setter, part):
     """Of what this face always sets; the rest it leaves to C."""
-    model = json.loads((Path(__file__).parents[3] / "include/realtime.abi.json").read_text())
-    (found,) = (one for one in model["functions"] if one["name"] == setter)
-    text = " ".join(found["documentation"]["paragraphs"])
-    number, unit = re.search(r"Default (\d+) (KiB|MiB)", text).groups()
+    number, unit = re.search(r"Default (\d+) (KiB|MiB)", documentation(setter)).groups()
     default = inspect.signature(librealtime.connect).parameters[parameter].default
     assert default == int(number) * {"KiB": 2**10, "MiB": 2**20}[unit] // part

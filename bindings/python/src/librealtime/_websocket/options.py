@@ -137,9 +137,7 @@ def _set_messages(setup: Setup, given: Given) -> None:
         setup.set_compression(False)
     elif isinstance(compression, Deflate):
         compression.apply(setup)
-    elif compression == "deflate":
-        Deflate().apply(setup)
-    else:
+    elif compression != "deflate":  # which is C's default
         raise invalid(f'compression is {compression!r}; "deflate", Deflate() or None')
 
 
