@@ -4,7 +4,7 @@ public import Wire
 
 extension EventSource {
     /// How an event source connects. The defaults are what most programs want.
-    public struct Options: Sendable {
+    public struct Options: SourceOptions, Sendable {
         public typealias Header = (name: String, value: String)
 
         public var method = "GET"
@@ -139,59 +139,11 @@ extension EventSource {
         func addHandlers(
             to connection: EventSourceConnection, _ end: @escaping () -> Void
         ) throws(RealtimeError) {
-            let headers = HeaderLayers(headers)
-            try connection.setHandlers { [unowned connection] handlers in
+            let attempts = attempts(of: connection, end)
+            try connection.setHandlers { handlers in
                 handlers.storeID = onStore
-                handlers.request = headers.asking(headerProvider, onRequest) { next in
-                    guard let next else {
-                        // Before whoever iterates is told, and looks at the state.
-                        connection.close()
-                        return end()
-                    }
-                    if let url = next.url { try connection.setURL(url) }
-                    try connection.lay(headers)
-                }
-                if let credentials {
-                    handlers.credentials = { response in
-                        connection.fetch(response, headers, credentials)
-                        return .later
-                    }
-                }
-            }
-        }
-    }
-}
-
-extension EventSourceConnection {
-    fileprivate func lay(_ headers: HeaderLayers) throws {
-        try configure { configuration in
-            configuration.clearHeaders()
-            for header in headers.base {
-                try configuration.addHeader(name: header.name, value: header.value)
-            }
-            for header in headers.over {
-                try configuration.setHeader(name: header.name, value: header.value)
-            }
-        }
-    }
-
-    fileprivate func fetch(
-        _ response: HTTPResponse, _ headers: HeaderLayers,
-        _ credentials:
-            @escaping @Sendable (HTTPResponse) async throws -> [EventSource.Options.Header]?
-    ) {
-        Task { [weak self] in
-            do {
-                let fresh = try await credentials(response)
-                guard let self else { return }
-                if let fresh {
-                    headers.authorize(fresh)
-                    try lay(headers)
-                }
-                try? credentialsAreReady(fresh != nil)
-            } catch {
-                // Fails once it is closed, when nobody wants to know.
-                try? self?.credentialsAreReady(false, because: .noCredentials(error))
+                handlers.request = attempts.request
+                handlers.credentials = attempts.credentials
             }
         }
     }

@@ -41,27 +41,7 @@ public final class LongPoll: Sendable, AsyncSequence {
     }
 
     /// An attempt that failed.
-    public struct ErrorEvent: Error, Sendable, CustomStringConvertible {
-        public let error: RealtimeError
-        /// The answer's, or that of a proxy that refused the tunnel; 0 without one.
-        public let httpStatus: Int
-        /// Whether it is closed now.
-        public let isFatal: Bool
-        /// The time until the next attempt; nil when there is none, or it waits for a network.
-        public let retryIn: Duration?
-        /// The number of that attempt since the last that succeeded.
-        public let attempt: Int
-
-        public var description: String { error.description }
-
-        init(_ failure: HTTPSourceFailure) {
-            error = failure.error
-            httpStatus = failure.status
-            isFatal = failure.isFatal
-            retryIn = failure.retryIn
-            attempt = failure.attempt
-        }
-    }
+    public typealias ErrorEvent = SourceError
 
     let connection: LongPollConnection
     /// Held, since the last reference to a loop ends it and all that is on it.

@@ -16,7 +16,7 @@ extension LongPoll {
     }
 
     /// How a long poll works. The defaults are what most programs want.
-    public struct Options: Sendable {
+    public struct Options: SourceOptions, Sendable {
         public typealias Header = (name: String, value: String)
 
         /// Accept takes anything unless it is set here.
@@ -118,57 +118,10 @@ extension LongPoll {
         func addHandlers(
             to connection: LongPollConnection, _ end: @escaping () -> Void
         ) throws(RealtimeError) {
-            let headers = HeaderLayers(headers)
-            try connection.setHandlers { [unowned connection] handlers in
-                handlers.request = headers.asking(headerProvider, onRequest) { next in
-                    guard let next else {
-                        // Before whoever iterates is told, and looks at the state.
-                        connection.close()
-                        return end()
-                    }
-                    if let url = next.url { try connection.setURL(url) }
-                    try connection.lay(headers)
-                }
-                if let credentials {
-                    handlers.credentials = { response in
-                        connection.fetch(response, headers, credentials)
-                        return .later
-                    }
-                }
-            }
-        }
-    }
-}
-
-extension LongPollConnection {
-    fileprivate func lay(_ headers: HeaderLayers) throws {
-        try configure { configuration in
-            configuration.clearHeaders()
-            for header in headers.base {
-                try configuration.addHeader(name: header.name, value: header.value)
-            }
-            for header in headers.over {
-                try configuration.setHeader(name: header.name, value: header.value)
-            }
-        }
-    }
-
-    fileprivate func fetch(
-        _ response: HTTPResponse, _ headers: HeaderLayers,
-        _ credentials: @escaping @Sendable (HTTPResponse) async throws -> [LongPoll.Options.Header]?
-    ) {
-        Task { [weak self] in
-            do {
-                let fresh = try await credentials(response)
-                guard let self else { return }
-                if let fresh {
-                    headers.authorize(fresh)
-                    try lay(headers)
-                }
-                try? credentialsAreReady(fresh != nil)
-            } catch {
-                // Fails once it is closed, when nobody wants to know.
-                try? self?.credentialsAreReady(false, because: .noCredentials(error))
+            let attempts = attempts(of: connection, end)
+            try connection.setHandlers { handlers in
+                handlers.request = attempts.request
+                handlers.credentials = attempts.credentials
             }
         }
     }

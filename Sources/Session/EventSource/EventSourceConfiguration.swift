@@ -7,7 +7,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package private(set) var method = "GET"
     /// Sent with each attempt as it is.
     package var body: [UInt8]?
-    private var headers = HeaderFields()
+    package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
@@ -69,6 +69,10 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         self.url = try HTTPURL(parsing: url, as: .http)
     }
 
+    package static func check(_ name: String, _ value: String) throws(RealtimeError) {
+        try HeaderField.validateRepeated(name: name, value: value)
+    }
+
     package mutating func setMethod(_ method: String) throws(RealtimeError) {
         guard method.utf8.isToken else {
             throw RealtimeError(
@@ -79,19 +83,6 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
         }
         self.method = method
     }
-
-    package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
-        try HeaderField.validateRepeated(name: name, value: value)
-        headers.append(HeaderField(name: name, value: value))
-    }
-
-    /// Sets a header in the place of all of its name.
-    package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
-        try HeaderField.validateRepeated(name: name, value: value)
-        headers.set(name, value)
-    }
-
-    package mutating func clearHeaders() { headers = HeaderFields() }
 
     /// - Parameter id: "" for none, whatever a store says.
     package mutating func setLastEventID(_ id: String) throws(RealtimeError) {

@@ -57,7 +57,7 @@ extension HTTPSourceSession {
     }
 }
 
-package protocol HTTPSourceConfiguration: Sendable {
+package protocol HTTPSourceConfiguration: RequestHeaders, Sendable {
     var url: HTTPURL { get set }
     var network: NetworkConfiguration { get }
     var http: HTTPOptions { get }

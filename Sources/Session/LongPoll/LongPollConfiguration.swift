@@ -15,7 +15,7 @@ package enum LongPollCursorMode: Int32, Sendable {
 /// - Object: longpoll, LongPoll.Options, before start
 package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
-    private var headers = HeaderFields()
+    package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
@@ -74,21 +74,8 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
         self.url = try HTTPURL(parsing: url, as: .http)
     }
 
-    package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
-        try check(name, value)
-        headers.append(HeaderField(name: name, value: value))
-    }
-
-    /// Sets a header in the place of all of its name.
-    package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
-        try check(name, value)
-        headers.set(name, value)
-    }
-
-    package mutating func clearHeaders() { headers = HeaderFields() }
-
     /// Servers that have both would answer an Accept that names an event stream with one (L1).
-    private func check(_ name: String, _ value: String) throws(RealtimeError) {
+    package static func check(_ name: String, _ value: String) throws(RealtimeError) {
         try HeaderField.validateRepeated(name: name, value: value)
         guard name.equalsIgnoringASCIICase("Accept") else { return }
         let names = value.split(separator: ",").compactMap { MediaType(String($0)) }

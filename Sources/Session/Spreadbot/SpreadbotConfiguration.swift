@@ -17,7 +17,7 @@ package enum SpreadbotTransport: Int32, Sendable, CaseIterable {
 
 /// What a user can set on a Spreadbot connection.
 /// - Object: spreadbot, Spreadbot.Configuration
-package struct SpreadbotConfiguration: Sendable {
+package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     /// What paths are appended to.
     package let base: HTTPURL
     package private(set) var transports = SpreadbotTransport.allCases
@@ -43,7 +43,7 @@ package struct SpreadbotConfiguration: Sendable {
 
     /// Of every request and handshake.
     package var fields: [HeaderField] { headers.all }
-    private var headers = HeaderFields()
+    package var headers = HeaderFields()
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
@@ -172,20 +172,7 @@ package struct SpreadbotConfiguration: Sendable {
         lastEventID = id
     }
 
-    package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
-        try check(name, value)
-        headers.append(HeaderField(name: name, value: value))
-    }
-
-    /// Sets a header in the place of all of its name.
-    package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
-        try check(name, value)
-        headers.set(name, value)
-    }
-
-    package mutating func clearHeaders() { headers = HeaderFields() }
-
-    private func check(_ name: String, _ value: String) throws(RealtimeError) {
+    package static func check(_ name: String, _ value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)
         try HeaderField.validateRepeated(name: name, value: value)
         let own = ["Authorization", "Accept", "Last-Event-ID"]

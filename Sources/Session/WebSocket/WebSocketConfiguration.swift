@@ -2,9 +2,9 @@ package import Wire
 
 /// What a user can set on a WebSocket before it starts.
 /// - Object: websocket, WebSocket.Options, before start
-package struct WebSocketConfiguration: Sendable, Equatable {
+package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     package var url: HTTPURL
-    private var headers = HeaderFields()
+    package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
     package var subprotocols: [String] = []
     /// Boxed, as most connections have none of their own.
@@ -78,9 +78,8 @@ package struct WebSocketConfiguration: Sendable, Equatable {
         self.url = try HTTPURL(parsing: url, as: .webSocket)
     }
 
-    package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
+    package static func check(_ name: String, _ value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)
-        headers.append(HeaderField(name: name, value: value))
     }
 
     package mutating func addSubprotocol(_ name: String) throws(RealtimeError) {
@@ -90,14 +89,6 @@ package struct WebSocketConfiguration: Sendable, Equatable {
         }
         subprotocols.append(name)
     }
-
-    /// Sets a header in the place of all of its name.
-    package mutating func setHeader(name: String, value: String) throws(RealtimeError) {
-        try ClientHandshake.validate(fieldName: name, value: value)
-        headers.set(name, value)
-    }
-
-    package mutating func clearHeaders() { headers = HeaderFields() }
 
     /// RFC 7617 §2.
     package mutating func setBasicAuthorization(

@@ -1,0 +1,81 @@
+internal import Engine
+internal import Session
+import Wire
+
+/// The options of an event source or a long poll that decide on each of its attempts.
+protocol SourceOptions {
+    typealias Header = (name: String, value: String)
+
+    var headers: [Header] { get }
+    var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])? { get }
+    var onRequest: (@Sendable (_ attempt: Int, _ next: inout WebSocket.NextAttempt) throws -> Bool)?
+    { get }
+    var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)? { get }
+}
+
+/// What the connection asks before an attempt, and when one was refused.
+struct SourceAttempts {
+    var request: ((_ attempt: Int) throws -> Bool)?
+    var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
+}
+
+extension SourceOptions {
+    /// - Parameter end: an attempt is declined.
+    func attempts<Source: HTTPSourceSession, Handlers: HTTPSourceHandlers>(
+        of connection: HTTPSource<Source, Handlers>, _ end: @escaping () -> Void
+    ) -> SourceAttempts {
+        let headers = HeaderLayers(headers)
+        var attempts = SourceAttempts()
+        attempts.request = headers.asking(headerProvider, onRequest) { [unowned connection] next in
+            guard let next else {
+                // Before whoever iterates hears of it, and looks at the state.
+                connection.close()
+                return end()
+            }
+            if let url = next.url { try connection.setURL(url) }
+            try connection.lay(headers)
+        }
+        if let credentials {
+            attempts.credentials = { [unowned connection] response in
+                connection.fetch(response, headers, credentials)
+                return .later
+            }
+        }
+        return attempts
+    }
+}
+
+extension HTTPSource {
+    fileprivate func lay(_ headers: HeaderLayers) throws {
+        try configure { configuration in
+            configuration.clearHeaders()
+            for header in headers.base {
+                try configuration.addHeader(name: header.name, value: header.value)
+            }
+            for header in headers.over {
+                try configuration.setHeader(name: header.name, value: header.value)
+            }
+        }
+    }
+
+    fileprivate func fetch(
+        _ response: HTTPResponse, _ headers: HeaderLayers,
+        _ credentials:
+            @escaping @Sendable (HTTPResponse) async throws -> [SourceOptions.Header]?
+    ) {
+        Task { [weak self] in
+            do {
+                let fresh = try await credentials(response)
+                guard let self else { return }
+                if let fresh {
+                    headers.authorize(fresh)
+                    try lay(headers)
+                }
+                try? credentialsAreReady(fresh != nil)
+            } catch {
+                // Fails once it is closed, when nobody wants to know.
+                try? self?.credentialsAreReady(false, because: .noCredentials(error))
+            }
+        }
+    }
+}
