@@ -3079,30 +3079,6 @@ rt_status rt_longpoll_get_last_event_id(
 typedef struct rt_rest rt_rest;
 
 /**
- * An answer, or what came instead: valid until the callback that is given it returns, and with it
- * all that the functions below return. Since 0.1.
- */
-typedef struct rt_rest_response rt_rest_response;
-
-/** A request has ended; its last callback. Since 0.1. */
-typedef void (*rt_rest_done_fn)(rt_rest_response *response, void *user);
-
-/**
- * The server refused the client's credentials with 401, once for however many requests: set fresh
- * ones (`rt_rest_set_bearer_token`), now or later. Requests that go out with the client's
- * credentials wait for the answer; their deadlines and `rt_rest_cancel` hold. Those submitted since
- * go out with what there is, so that one of them may fetch the token. It is best given an
- * Authorization of its own, and must not be ordered (`rt_rest_request_set_order`) as it would wait
- * behind an ordered request that was refused; refused itself, it waits as the others do, until its
- * deadline. Runs on the loop's thread.
- *
- * Returns: an `rt_credentials`: NONE ends the requests that were refused with RT_ERROR_AUTH, READY
- *   sends them once more, LATER has all wait for `rt_rest_credentials_ready`.
- * Since 0.1.
- */
-typedef rt_credentials (*rt_rest_credentials_fn)(void *user);
-
-/**
  * Makes a client. Any thread.
  *
  * loop: the loop it lives on, which it keeps alive.
@@ -3121,153 +3097,6 @@ rt_status rt_rest_new(rt_loop *loop, const char *base_url, rt_rest **out);
  * callback of its own. Since 0.1.
  */
 void rt_rest_free(rt_rest *rest);
-
-/**
- * Ends all requests: each one's terminal callback is called with RT_ERROR_CLOSED. Called on the
- * loop's thread, or while nobody runs the loop, that has happened when this returns; while another
- * thread runs it, it happens there in the next turn. Closing again changes nothing. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
- * Since 0.1.
- */
-rt_status rt_rest_close(rt_rest *rest);
-
-/**
- * Ends a request, whose terminal callback is called with RT_ERROR_CANCELLED in the loop's next
- * turn; nothing else of it is called after this returned on the loop's thread. What the server has
- * done already stays done. A request that has ended is left alone. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
- * Since 0.1.
- */
-rt_status rt_rest_cancel(rt_rest *rest, uint64_t id);
-
-/**
- * Stops delivering a streamed answer. What one read brings meanwhile is kept as it came, not
- * decoded; then the server is slowed down. On an HTTP/2 connection that others use, up to 32 MiB
- * wait in libcurl: its window for a stream (`rt_rest_set_http2`). The attempt's time stands still.
- * Any thread.
- *
- * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
- * Since 0.1.
- */
-rt_status rt_rest_pause(rt_rest *rest, uint64_t id);
-
-/**
- * Goes on after `rt_rest_pause`. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
- * Since 0.1.
- */
-rt_status rt_rest_resume(rt_rest *rest, uint64_t id);
-
-/**
- * The source of a request's body, which had answered RT_REST_BODY_WAIT, has more. Any thread.
- *
- * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
- * Since 0.1.
- */
-rt_status rt_rest_resume_body(rt_rest *rest, uint64_t id);
-
-/**
- * Sets a basic Authorization header (RFC 7617) for all requests that have none of their own, from
- * their next exchange on. Any thread, at any time.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_INVALID_HEADER.
- * Since 0.1.
- */
-rt_status rt_rest_set_basic_auth(rt_rest *rest, const char *user_name, const char *password);
-
-/**
- * Sets an Authorization header with a bearer token (RFC 6750) for all requests that have none of
- * their own, from their next exchange on. Any thread, at any time.
- *
- * token: NULL for no Authorization at all.
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER.
- * Since 0.1.
- */
-rt_status rt_rest_set_bearer_token(rt_rest *rest, const char *token);
-
-/**
- * Sets the callback for credentials that were refused. Without one a 401 is an answer like any
- * other. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_on_credentials(
-    rt_rest *rest, rt_rest_credentials_fn fn, void *user, rt_destroy_fn destroy);
-
-/**
- * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
- *
- * fresh: true sends the requests that wait once more; false ends them with RT_ERROR_AUTH.
- * Returns: RT_OK, also when nothing was asked; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
- * Since 0.1.
- */
-rt_status rt_rest_credentials_ready(rt_rest *rest, bool fresh);
-
-/**
- * How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another. An
- * answer that did not come, or not whole, has its reason: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
- * RT_ERROR_TLS, RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
- * RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
- * RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED.
- * After RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the
- * server may have acted on the request. Since 0.1.
- */
-rt_status rt_rest_response_error(rt_rest_response *response);
-
-/** The error as a sentence, "" for RT_OK. Since 0.1. */
-const char *rt_rest_response_message(rt_rest_response *response);
-
-/**
- * The HTTP status of the last answer, or that of a proxy that refused the tunnel (RT_ERROR_PROXY),
- * of whose answer nothing else is shown; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL.
- * Since 0.1.
- */
-int32_t rt_rest_response_status(rt_rest_response *response);
-
-/**
- * The reason behind the status, "" without: HTTP/2 has none. These are the bytes that the server
- * sent: usually ASCII, and not necessarily UTF-8. Since 0.1.
- */
-const char *rt_rest_response_reason(rt_rest_response *response);
-
-/**
- * The headers: "Name: value" lines in the order of the wire, each ended by LF. Values are the bytes
- * that the server sent: usually ASCII, and not necessarily UTF-8.
- *
- * out_length: receives the length in bytes; may be NULL.
- * Since 0.1.
- */
-const char *rt_rest_response_headers(rt_rest_response *response, size_t *out_length);
-
-/**
- * The first value of a header, whose name may be in any case, as the bytes that the server sent;
- * NULL without. Since 0.1.
- */
-const char *rt_rest_response_header(rt_rest_response *response, const char *name);
-
-/**
- * The body, decoded; never NULL. Empty when it was streamed.
- *
- * out_length: receives the length in bytes; may be NULL.
- * Since 0.1.
- */
-const uint8_t *rt_rest_response_body(rt_rest_response *response, size_t *out_length);
-
-/** Where the last answer came from, after redirects, without user and password. Since 0.1. */
-const char *rt_rest_response_url(rt_rest_response *response);
-
-/** How many attempts were made; 0 when it never began. Since 0.1. */
-uint32_t rt_rest_response_attempts(rt_rest_response *response);
-
-/** The Retry-After of the last answer in milliseconds, from its date; -1 without. Since 0.1. */
-int64_t rt_rest_response_retry_after_ms(rt_rest_response *response);
-
-/** The version of HTTP of the last answer: 10, 11, 20 or 30; 0 when none came. Since 0.1. */
-int32_t rt_rest_response_http_version(rt_rest_response *response);
 
 /*
  * Chapter: rest options. They hold for all requests of a client, and most can be set for a single
@@ -3584,6 +3413,193 @@ rt_status rt_rest_set_compression(rt_rest *rest, bool enabled);
 rt_status rt_rest_set_http2(rt_rest *rest, bool enabled);
 
 /*
+ * Chapter: rest callbacks. Those of a client; a request has its own.
+ */
+
+/**
+ * Sets the callback for credentials that were refused: the server answered 401, and `refusal` has
+ * the answer without its body. It is called once for however many requests: set fresh credentials
+ * (`rt_rest_set_bearer_token`), now or later. Requests that go out with the client's credentials
+ * wait for the answer; their deadlines and `rt_rest_cancel` hold. Those submitted since go out with
+ * what there is, so that one of them may fetch the token. It is best given an Authorization of its
+ * own, and must not be ordered (`rt_rest_request_set_order`) as it would wait behind an ordered
+ * request that was refused; refused itself, it waits as the others do, until its deadline.
+ *
+ * RT_CREDENTIALS_NONE ends the requests that were refused with RT_ERROR_AUTH, RT_CREDENTIALS_READY
+ * sends them once more, RT_CREDENTIALS_LATER has all wait for `rt_rest_credentials_ready`. Without
+ * a callback a 401 is an answer like any other. Runs on the loop's thread. Before the first
+ * request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_on_credentials(
+    rt_rest *rest, rt_credentials_fn fn, void *user, rt_destroy_fn destroy);
+
+/*
+ * Chapter: using rest. Requests under way, and the client's credentials.
+ */
+
+/**
+ * Ends all requests: each one's terminal callback is called with RT_ERROR_CLOSED. Called on the
+ * loop's thread, or while nobody runs the loop, that has happened when this returns; while another
+ * thread runs it, it happens there in the next turn. Closing again changes nothing. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_rest_close(rt_rest *rest);
+
+/**
+ * Ends a request, whose terminal callback is called with RT_ERROR_CANCELLED in the loop's next
+ * turn; nothing else of it is called after this returned on the loop's thread. What the server has
+ * done already stays done. A request that has ended is left alone. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_cancel(rt_rest *rest, uint64_t id);
+
+/**
+ * Stops delivering a streamed answer. What one read brings meanwhile is kept as it came, not
+ * decoded; then the server is slowed down. On an HTTP/2 connection that others use, up to 32 MiB
+ * wait in libcurl: its window for a stream (`rt_rest_set_http2`). The attempt's time stands still.
+ * Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_pause(rt_rest *rest, uint64_t id);
+
+/**
+ * Goes on after `rt_rest_pause`. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_resume(rt_rest *rest, uint64_t id);
+
+/**
+ * The source of a request's body, which had answered RT_REST_BODY_WAIT, has more. Any thread.
+ *
+ * Returns: RT_OK; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_resume_body(rt_rest *rest, uint64_t id);
+
+/**
+ * Sets a basic Authorization header (RFC 7617) for all requests that have none of their own, from
+ * their next exchange on. Any thread, at any time.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_INVALID_HEADER.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_basic_auth(rt_rest *rest, const char *user_name, const char *password);
+
+/**
+ * Sets an Authorization header with a bearer token (RFC 6750) for all requests that have none of
+ * their own, from their next exchange on. Any thread, at any time.
+ *
+ * token: NULL for no Authorization at all.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_bearer_token(rt_rest *rest, const char *token);
+
+/**
+ * Answers what RT_CREDENTIALS_LATER had left open. Any thread.
+ *
+ * fresh: true sends the requests that wait once more; false ends them with RT_ERROR_AUTH.
+ * Returns: RT_OK, also when nothing was asked; RT_ERROR_FORKED; RT_ERROR_CLOSED on a freed loop.
+ * Since 0.1.
+ */
+rt_status rt_rest_credentials_ready(rt_rest *rest, bool fresh);
+
+/*
+ * Chapter: rest response. How a request ended.
+ */
+
+/**
+ * An answer, or what came instead: valid until the callback that is given it returns, and with it
+ * all that the functions below return. Since 0.1.
+ */
+typedef struct rt_rest_response rt_rest_response;
+
+/**
+ * How the request ended: RT_OK for a status of 200 to 299, RT_ERROR_HTTP_STATUS for another. An
+ * answer that did not come, or not whole, has its reason: RT_ERROR_RESOLVE, RT_ERROR_CONNECT,
+ * RT_ERROR_TLS, RT_ERROR_PROXY, RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL,
+ * RT_ERROR_DEADLINE, RT_ERROR_REDIRECT, RT_ERROR_INSECURE_REDIRECT, RT_ERROR_AUTH,
+ * RT_ERROR_QUEUE_FULL, RT_ERROR_EXPIRED, RT_ERROR_TOO_LARGE, RT_ERROR_CANCELLED, RT_ERROR_CLOSED.
+ * After RT_ERROR_TIMEOUT, RT_ERROR_CONNECTION_LOST, RT_ERROR_PROTOCOL and RT_ERROR_DEADLINE the
+ * server may have acted on the request. Since 0.1.
+ */
+rt_status rt_rest_response_error(rt_rest_response *response);
+
+/** The error as a sentence, "" for RT_OK. Since 0.1. */
+const char *rt_rest_response_message(rt_rest_response *response);
+
+/**
+ * The HTTP status of the last answer, or that of a proxy that refused the tunnel (RT_ERROR_PROXY),
+ * of whose answer nothing else is shown; 0 when none came, RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Since 0.1.
+ */
+int32_t rt_rest_response_status(rt_rest_response *response);
+
+/**
+ * The reason behind the status, "" without: HTTP/2 has none. These are the bytes that the server
+ * sent: usually ASCII, and not necessarily UTF-8. Since 0.1.
+ */
+const char *rt_rest_response_reason(rt_rest_response *response);
+
+/**
+ * The headers: "Name: value" lines in the order of the wire, each ended by LF. Values are the bytes
+ * that the server sent: usually ASCII, and not necessarily UTF-8.
+ *
+ * out_length: receives the length in bytes; may be NULL.
+ * Since 0.1.
+ */
+const char *rt_rest_response_headers(rt_rest_response *response, size_t *out_length);
+
+/**
+ * The first value of a header, whose name may be in any case, as the bytes that the server sent;
+ * NULL without. Since 0.1.
+ */
+const char *rt_rest_response_header(rt_rest_response *response, const char *name);
+
+/**
+ * The body, decoded; never NULL. Empty when it was streamed.
+ *
+ * out_length: receives the length in bytes; may be NULL.
+ * Since 0.1.
+ */
+const uint8_t *rt_rest_response_body(rt_rest_response *response, size_t *out_length);
+
+/** Where the last answer came from, after redirects, without user and password. Since 0.1. */
+const char *rt_rest_response_url(rt_rest_response *response);
+
+/** How many attempts were made; 0 when it never began. Since 0.1. */
+uint32_t rt_rest_response_attempts(rt_rest_response *response);
+
+/** The Retry-After of the last answer in milliseconds, from its date; -1 without. Since 0.1. */
+int64_t rt_rest_response_retry_after_ms(rt_rest_response *response);
+
+/** The version of HTTP of the last answer: 10, 11, 20 or 30; 0 when none came. Since 0.1. */
+int32_t rt_rest_response_http_version(rt_rest_response *response);
+
+/**
+ * What went wrong, as callbacks of other objects receive it, with the answer's headers and the
+ * beginning of its body; NULL for RT_OK. `fatal` is true, as nothing follows. Since 0.1.
+ */
+const rt_failure *rt_rest_response_failure(rt_rest_response *response);
+
+/**
+ * The last answer, and the connection by which it came: its addresses, and its version of TLS. NULL
+ * when none came. Since 0.1.
+ */
+const rt_opened *rt_rest_response_opened(rt_rest_response *response);
+
+/*
  * Chapter: rest request. One request being made: what it is, how it is tried, whom it tells.
  */
 
@@ -3593,6 +3609,9 @@ rt_status rt_rest_set_http2(rt_rest *rest, bool enabled);
  * thread at a time. Since 0.1.
  */
 typedef struct rt_rest_request rt_rest_request;
+
+/** A request has ended; its last callback. Since 0.1. */
+typedef void (*rt_rest_done_fn)(rt_rest_response *response, void *user);
 
 /**
  * Writes the next bytes of a request's body into `buffer`, which has `capacity` bytes, 16,384 at
@@ -3638,12 +3657,24 @@ typedef void (*rt_rest_head_fn)(rt_rest_response *response, void *user);
 typedef void (*rt_rest_body_fn)(const uint8_t *data, size_t length, void *user);
 
 /**
- * How far an exchange has come, in bytes of bodies as they go over the wire, the framing of chunks
- * included; a total is 0 while it is not known. It begins anew with each attempt. Runs on the
- * loop's thread. Since 0.1.
+ * How far an exchange of a request has come, in bytes of bodies as they go over the wire, the
+ * framing of chunks included. It begins anew with each attempt. Since 0.1.
  */
-typedef void (*rt_rest_progress_fn)(
-    uint64_t sent, uint64_t to_send, uint64_t received, uint64_t to_receive, void *user);
+typedef struct rt_rest_progress {
+  /** The size of the struct in the library that made it. */
+  size_t struct_bytes;
+  /** What was sent of the request's body. */
+  uint64_t sent;
+  /** All that is to be sent; 0 while it is not known. */
+  uint64_t to_send;
+  /** What was received of the answer's body. */
+  uint64_t received;
+  /** All that is to be received; 0 while it is not known. */
+  uint64_t to_receive;
+} rt_rest_progress;
+
+/** How far an exchange has come. Runs on the loop's thread. Since 0.1. */
+typedef void (*rt_rest_progress_fn)(const rt_rest_progress *progress, void *user);
 
 /**
  * Makes a request, with the client's options of this moment. Any thread.

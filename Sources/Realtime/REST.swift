@@ -33,6 +33,8 @@ public final class REST: Sendable {
         public let retryAfter: Duration?
         /// 10, 11, 20 or 30.
         public let httpVersion: Int
+        /// The same answer without its body, and by which connection it came: addresses and TLS.
+        public let opened: Opened?
         /// Host and port of the proxy that answered in the server's place; nil for the server.
         public let proxy: String?
 
@@ -211,7 +213,8 @@ public final class REST: Sendable {
         let response = outcome.head.map {
             Response(
                 $0, outcome.url, body: Array(result.body.bytes), attempts: outcome.attempts,
-                retryAfter: outcome.retryAfter, httpVersion: result.httpVersion)
+                retryAfter: outcome.retryAfter, httpVersion: result.httpVersion,
+                opened: result.opened)
         }
         if let response, outcome.error == nil { return .success(response) }
         return .failure(
@@ -231,7 +234,7 @@ public final class REST: Sendable {
 extension REST.Response {
     init(
         _ head: ResponseHead, _ url: HTTPURL, body: [UInt8], attempts: Int,
-        retryAfter: Duration?, httpVersion: Int
+        retryAfter: Duration?, httpVersion: Int, opened: Opened?
     ) {
         let response = HTTPResponse(head, body: [])
         status = response.status
@@ -242,6 +245,9 @@ extension REST.Response {
         self.attempts = attempts
         self.retryAfter = retryAfter
         self.httpVersion = httpVersion
+        var opened = opened
+        opened?.response = response
+        self.opened = opened
         proxy = response.proxy
     }
 }

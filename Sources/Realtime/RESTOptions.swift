@@ -121,7 +121,7 @@ extension REST {
             }
             if let reachability { try client.setReachability(reachability.engine) }
             guard let freshToken else { return }
-            try client.setCredentialsHandler { [weak client] in
+            try client.setCredentialsHandler { [weak client] _ in
                 Task {
                     do {
                         let token = try await freshToken()

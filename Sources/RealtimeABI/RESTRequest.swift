@@ -1,3 +1,4 @@
+public import CShims
 import Engine
 import Session
 import Wire
@@ -8,6 +9,10 @@ import Wire
 /// times, changed in between, and freed at once. It keeps its client alive, and belongs to one
 /// thread at a time. Since 0.1.
 public typealias rt_rest_request = OpaquePointer
+
+/// A request has ended; its last callback. Since 0.1.
+public typealias rt_rest_done_fn =
+    @convention(c) (_ response: rt_rest_response?, _ user: UnsafeMutableRawPointer?) -> Void
 
 /// Writes the next bytes of a request's body into `buffer`, which has `capacity` bytes, 16,384 at
 /// least. Runs on the loop's thread. Since 0.1.
@@ -47,13 +52,10 @@ public typealias rt_rest_body_fn =
         _ data: UnsafePointer<UInt8>?, _ length: Int, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// How far an exchange has come, in bytes of bodies as they go over the wire, the framing of chunks
-/// included; a total is 0 while it is not known. It begins anew with each attempt.
-/// Runs on the loop's thread. Since 0.1.
+/// How far an exchange has come. Runs on the loop's thread. Since 0.1.
 public typealias rt_rest_progress_fn =
     @convention(c) (
-        _ sent: UInt64, _ to_send: UInt64, _ received: UInt64, _ to_receive: UInt64,
-        _ user: UnsafeMutableRawPointer?
+        _ progress: UnsafePointer<rt_rest_progress>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
 /// Makes a request, with the client's options of this moment. Any thread. Since 0.1.

@@ -1,3 +1,4 @@
+import CShims
 import Engine
 import Session
 import Wire
@@ -11,12 +12,16 @@ final class RESTView: Handle {
     let outcome: RESTOutcome
     private let kept: RESTBody
     let httpVersion: Int32
+    private let connection: Opened?
+    @exclusivity(unchecked) private var openedView: KeptView<rt_opened>?
+    @exclusivity(unchecked) private var failureView: KeptView<rt_failure>?
     @exclusivity(unchecked) private var texts: [String: UnsafeMutableBufferPointer<CChar>] = [:]
 
-    init(_ outcome: RESTOutcome, _ body: RESTBody, _ httpVersion: Int) {
-        self.outcome = outcome
-        kept = body
-        self.httpVersion = Int32(clamping: httpVersion)
+    init(_ result: RESTResult) {
+        outcome = result.outcome
+        kept = result.body
+        httpVersion = Int32(clamping: result.httpVersion)
+        connection = result.opened
     }
 
     deinit {
@@ -55,6 +60,29 @@ final class RESTView: Handle {
         return text("header " + name) { value.bytes }
     }
 
+    /// By which connection the answer came; nil when none came.
+    var opened: UnsafePointer<rt_opened>? {
+        guard let head = outcome.head, var opened = connection else { return nil }
+        opened.response = HTTPResponse(head, body: [])
+        let view = openedView ?? opened.keptView
+        openedView = view
+        return UnsafePointer(view.pointer)
+    }
+
+    /// What went wrong; nil for RT_OK.
+    var failure: UnsafePointer<rt_failure>? {
+        guard var error = outcome.error else { return nil }
+        if error.response == nil, let head = outcome.head {
+            let body = Array(kept.bytes.prefix(64 << 10))
+            error = RealtimeError(
+                error.code, error.message, response: HTTPResponse(head, body: body))
+        }
+        let new = FailureView(error: error, httpStatus: Int(status), isFatal: true)
+        let view = failureView ?? new.keptView
+        failureView = view
+        return UnsafePointer(view.pointer)
+    }
+
     private func text(_ key: String, _ make: () -> [UInt8]) -> UnsafePointer<CChar> {
         if let base = texts[key]?.baseAddress { return UnsafePointer(base) }
         let bytes = make().map { CChar(bitPattern: $0) } + [0]
@@ -66,26 +94,12 @@ final class RESTView: Handle {
 
     /// Calls `function` with a view that ends with the call.
     static func show(
-        _ outcome: RESTOutcome, _ body: RESTBody, _ httpVersion: Int,
-        to function: (rt_rest_response?) -> Void
+        _ result: RESTResult, to function: (rt_rest_response?) -> Void
     ) {
-        let view = RESTView(outcome, body, httpVersion)
+        let view = RESTView(result)
         withExtendedLifetime(view) {
             function(OpaquePointer(Unmanaged.passUnretained(view).toOpaque()))
         }
-    }
-}
-
-extension RESTClient {
-    func setCredentials(_ box: CallbackBox<rt_rest_credentials_fn>) throws(RealtimeError) {
-        try setCredentialsHandler(
-            box.function.map { function in
-                {
-                    try named(
-                        function(box.user), "what the credentials callback answered",
-                        "RT_CREDENTIALS_NONE, RT_CREDENTIALS_READY or RT_CREDENTIALS_LATER")
-                }
-            })
     }
 }
 
@@ -111,7 +125,10 @@ extension RESTRequestBuilder {
         changeHandlers {
             $0.head = box.function.map { function in
                 { head in
-                    RESTView.show(head.outcome, .empty, head.httpVersion) { function($0, box.user) }
+                    let result = RESTResult(
+                        outcome: head.outcome, body: .empty, httpVersion: head.httpVersion,
+                        opened: head.opened)
+                    RESTView.show(result) { function($0, box.user) }
                 }
             }
         }
@@ -131,7 +148,13 @@ extension RESTRequestBuilder {
     func setProgress(_ box: CallbackBox<rt_rest_progress_fn>) {
         changeHandlers {
             $0.progress = box.function.map { function in
-                { function($0.sent, $0.toSend, $0.received, $0.toReceive, box.user) }
+                { progress in
+                    var view = rt_rest_progress(
+                        struct_bytes: MemoryLayout<rt_rest_progress>.size, sent: progress.sent,
+                        to_send: progress.toSend, received: progress.received,
+                        to_receive: progress.toReceive)
+                    function(&view, box.user)
+                }
             }
         }
     }
@@ -141,9 +164,7 @@ extension RESTRequestBuilder {
             $0.done = { result in
                 // Kept without a function too: its user data lives until the request ends.
                 guard let function = box.function else { return }
-                RESTView.show(result.outcome, result.body, result.httpVersion) {
-                    function($0, box.user)
-                }
+                RESTView.show(result) { function($0, box.user) }
             }
         }
         defer { changeHandlers { $0.done = nil } }

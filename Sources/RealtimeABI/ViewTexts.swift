@@ -29,11 +29,38 @@ struct ViewTexts {
         add(headers.reduce(into: []) { $0 += headerLine($1.name, $1.content) })
     }
 
+    /// Where each text is.
+    typealias Place = (Text) -> UnsafePointer<CChar>
+
     /// - Parameter body: is given where each text is.
-    func read<Result>(_ body: ((Text) -> UnsafePointer<CChar>) -> Result) -> Result {
+    func read<Result>(_ body: (Place) -> Result) -> Result {
         bytes.withUnsafeBytes { base in
             body { characters(UnsafeRawBufferPointer(rebasing: base[$0.start...])) }
         }
+    }
+
+    /// The same, in memory that lives as long as the view.
+    func keep<View>(_ make: (Place) -> View) -> KeptView<View> { KeptView(bytes, make) }
+}
+
+/// A view with its texts, which lives as long as this.
+final class KeptView<View> {
+    private let texts: UnsafeMutableRawBufferPointer
+    let pointer: UnsafeMutablePointer<View>
+
+    fileprivate init(_ bytes: [UInt8], _ make: (ViewTexts.Place) -> View) {
+        let texts = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+        texts.copyBytes(from: bytes)
+        pointer = .allocate(capacity: 1)
+        pointer.initialize(
+            to: make { characters(UnsafeRawBufferPointer(rebasing: texts[$0.start...])) })
+        self.texts = texts
+    }
+
+    deinit {
+        pointer.deinitialize(count: 1)
+        pointer.deallocate()
+        texts.deallocate()
     }
 }
 
@@ -43,14 +70,31 @@ extension Opened {
         transport: Int32 = 0, resumed: Bool = false, _ body: (UnsafePointer<rt_opened>) -> Void
     ) {
         var texts = ViewTexts()
+        let make = fill(&texts, transport: transport, resumed: resumed)
+        texts.read { text in
+            var view = make(text)
+            body(&view)
+        }
+    }
+
+    /// The view of an answer to a request, which outlives the call.
+    var keptView: KeptView<rt_opened> {
+        var texts = ViewTexts()
+        let make = fill(&texts, transport: 0, resumed: false)
+        return texts.keep(make)
+    }
+
+    private func fill(
+        _ texts: inout ViewTexts, transport: Int32, resumed: Bool
+    ) -> (ViewTexts.Place) -> rt_opened {
         let reason = texts.add(response?.reasonText.bytes ?? [])
         let headers = texts.add(response?.headers ?? [])
         let subprotocol = texts.add(subprotocol)
         let extensions = texts.add(extensions)
         let (remote, local) = (texts.add(remoteAddress), texts.add(localAddress))
         let (version, cipher) = (texts.add(tlsVersion), texts.add(tlsCipher))
-        texts.read { text in
-            var view = rt_opened(
+        return { text in
+            rt_opened(
                 struct_bytes: MemoryLayout<rt_opened>.size,
                 http_status: Int32(clamping: response?.status ?? 0),
                 http_version: Int32(clamping: httpVersion), http_reason: text(reason),
@@ -59,7 +103,6 @@ extension Opened {
                 remote_address: text(remote), local_address: text(local),
                 tls_version: text(version), tls_cipher: text(cipher), transport: transport,
                 resumed: resumed)
-            body(&view)
         }
     }
 }
@@ -78,14 +121,29 @@ struct FailureView {
     /// Calls `body` with the view.
     func view<Result>(_ body: (UnsafePointer<rt_failure>) -> Result) -> Result {
         var texts = ViewTexts()
+        let make = fill(&texts)
+        return texts.read { text in
+            var view = make(text)
+            return body(&view)
+        }
+    }
+
+    /// The view of a request's failure, which outlives the call.
+    var keptView: KeptView<rt_failure> {
+        var texts = ViewTexts()
+        let make = fill(&texts)
+        return texts.keep(make)
+    }
+
+    private func fill(_ texts: inout ViewTexts) -> (ViewTexts.Place) -> rt_failure {
         let response = error.response
         let message = texts.add(error.message)
         let reason = texts.add(response?.reasonText.bytes ?? [])
         let headers = texts.add(response?.headers ?? [])
         let content = texts.add(response?.body ?? [])
         let closeReason = texts.add(closeReason)
-        return texts.read { text in
-            var view = rt_failure(
+        return { text in
+            rt_failure(
                 struct_bytes: MemoryLayout<rt_failure>.size, status: error.code.rawValue,
                 http_status: Int32(clamping: httpStatus), message: text(message),
                 http_reason: text(reason), headers: text(headers),
@@ -96,7 +154,6 @@ struct FailureView {
                 attempt: UInt32(clamping: attempt), system_error: error.systemError,
                 transport: transport, fatal: isFatal, close_code: closeCode,
                 close_reason: text(closeReason), close_reason_length: closeReason.count)
-            return body(&view)
         }
     }
 }
@@ -167,7 +224,7 @@ extension SpreadbotSent {
             }
         }
         guard let result, result.outcome.head != nil else { return show(nil) }
-        RESTView.show(result.outcome, result.body, result.httpVersion, to: show)
+        RESTView.show(result, to: show)
     }
 }
 

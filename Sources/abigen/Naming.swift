@@ -3,7 +3,8 @@ enum Naming {
     /// Subjects in the header's order; those not listed follow by name.
     private static let subjects = [
         "General", "Loop", "Network", "Backoff", "Reachability", "Views", "WebSocket",
-        "EventSource", "EventStreamParser", "LongPoll", "REST", "RESTRequest", "Spreadbot",
+        "EventSource", "EventStreamParser", "LongPoll", "REST", "RESTResponse", "RESTRequest",
+        "Spreadbot",
     ]
 
     /// The chapters of a subject, by what follows its name: making and freeing are in the first.

@@ -190,14 +190,18 @@ struct PythonPrinter {
         if parameter.type.pointers == 1, parameter.type.base == "char", hasLength {
             return "ctypes.c_void_p"
         }
-        // A view is an address as well: making a pointer object takes longer than all its fields.
-        let structure = interface.structs.first { $0.name == parameter.type.base }
-        if structure?.fields.first?.name == "struct_bytes" { return "ctypes.c_void_p" }
-        return given(parameter.type)
+        return isView(parameter.type) ? "ctypes.c_void_p" : given(parameter.type)
+    }
+
+    /// A view is an address as well: making a pointer object takes longer than all its fields.
+    private func isView(_ type: CType) -> Bool {
+        let structure = interface.structs.first { $0.name == type.base }
+        return type.pointers == 1 && structure?.fields.first?.name == "struct_bytes"
     }
 
     private func result(_ type: CType) -> String {
-        type.isVoid ? "None" : given(type)
+        if isView(type) { return "ctypes.c_void_p" }
+        return type.isVoid ? "None" : given(type)
     }
 
     // MARK: Type annotations

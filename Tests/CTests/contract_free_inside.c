@@ -149,7 +149,8 @@ static void ignore_text(const rt_opened *opened, void *user) {
   (void)opened, (void)user;
 }
 
-static rt_credentials have_none(void *user) {
+static rt_credentials have_none(const rt_failure *refusal, void *user) {
+  (void)refusal;
   (void)user;
   return RT_CREDENTIALS_NONE;
 }

@@ -211,7 +211,8 @@ static void on_done(rt_rest_response *response, void *user) {
   report(victim, "done", status, rt_rest_response_status(response), true, text);
 }
 
-static rt_credentials on_rest_credentials(void *user) {
+static rt_credentials on_rest_credentials(const rt_failure *refusal, void *user) {
+  (void)refusal;
   (void)user;
   return RT_CREDENTIALS_READY;
 }

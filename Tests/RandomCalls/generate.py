@@ -165,6 +165,7 @@ class Generator:
                 reads.append(f"read_bytes({place}, {name}->{following['name']});")
             elif kind["pointers"]:
                 reads.append(f"read_text({place});")
+        reads.append(f"read_bytes({name}, {name}->struct_bytes);")
         return " ".join(reads)
 
     def _result(self, callback: dict[str, Any]) -> str | None:
@@ -206,6 +207,9 @@ class Generator:
                 after.insert(0, "read_text(result);")
             elif length:
                 after.insert(0, "read_bytes(result, length);")
+            else:
+                reads = self._read_struct("result", result["base"])
+                after.insert(0, f"if (result) {{ {reads} }}")
         else:
             print(f"  int64_t result = (int64_t){call};")
             print(f'  note_result("{name}", result);')

@@ -127,6 +127,21 @@ typedef struct rt_event {
   bool had_id;
 } rt_event;
 
+/// How far an exchange of a request has come, in bytes of bodies as they go over the wire, the
+/// framing of chunks included. It begins anew with each attempt. Since 0.1.
+typedef struct rt_rest_progress {
+  /// The size of the struct in the library that made it.
+  size_t struct_bytes;
+  /// What was sent of the request's body.
+  uint64_t sent;
+  /// All that is to be sent; 0 while it is not known.
+  uint64_t to_send;
+  /// What was received of the answer's body.
+  uint64_t received;
+  /// All that is to be received; 0 while it is not known.
+  uint64_t to_receive;
+} rt_rest_progress;
+
 typedef struct rt_rest_response rt_rest_response;
 
 /// How a send of a Spreadbot connection ended. Since 0.1.

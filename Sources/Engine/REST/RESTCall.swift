@@ -19,6 +19,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     @exclusivity(unchecked) private var discarded = 0
     @exclusivity(unchecked) private var isPaused = false
     @exclusivity(unchecked) private var httpVersion = 0
+    @exclusivity(unchecked) private var opened: Opened?
     @exclusivity(unchecked) private var isAnswered = false
     @exclusivity(unchecked) private var wantsBody = false
     /// Of the request's body, where that is long enough to take its time.
@@ -131,7 +132,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
         done?(
             RESTResult(
                 outcome: outcome, body: outcome.hasBody ? RESTBody(whole) : .empty,
-                httpVersion: outcome.head == nil ? 0 : httpVersion))
+                httpVersion: outcome.head == nil ? 0 : httpVersion,
+                opened: outcome.head == nil ? nil : opened))
     }
 
     func pause(_ isPaused: Bool) {
@@ -180,6 +182,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         guard mayCall else { return drop() }
         httpVersion = transfer.httpVersion
+        opened = transfer.opened(nil)
         isAnswered = true
         if isPaused || wantsBody { tellHeld() }
         let reception = driver.session.received(
@@ -191,7 +194,9 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             transfer.stopDecoding()
         case .deliver:
             if let handle = handlers.head, let outcome = driver.session.outcome(of: id) {
-                handle(RESTHead(outcome: outcome, head: head, httpVersion: httpVersion))
+                handle(
+                    RESTHead(
+                        outcome: outcome, head: head, httpVersion: httpVersion, opened: opened))
             }
         }
         driver.act()

@@ -52,7 +52,7 @@ extension RESTClient: ReachabilityObserver {
                 request, isFresh: isFresh, rewinds: rewinds, configuration.http, by: handles)
         case .abort(let id): callsByID[id]?.drop()
         case .timeOut(let id): callsByID[id]?.timeOut()
-        case .authorize: askForCredentials()
+        case .authorize(let refusal): askForCredentials(refusal)
         case .finish(let id, let outcome):
             guard let call = callsByID.removeValue(forKey: id) else { return }
             calls[call.number] = nil
@@ -60,12 +60,12 @@ extension RESTClient: ReachabilityObserver {
         }
     }
 
-    private func askForCredentials() {
-        guard loop.mayCall else { return }
+    private func askForCredentials(_ refusal: ResponseHead?) {
+        guard loop.mayCall, let refusal else { return }
         Log.write(.info, "REST: the credentials were refused; asking for fresh ones")
         var answer = CredentialsAnswer.none
         do {
-            answer = try handlers.credentials?() ?? .none
+            answer = try handlers.credentials?(HTTPResponse(refusal, body: [])) ?? .none
         } catch {
             Log.write(.warning, "REST: no fresh credentials: \(error)")
         }

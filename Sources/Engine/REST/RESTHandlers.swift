@@ -8,6 +8,17 @@ package struct RESTResult: Sendable {
     package var body: RESTBody
     /// 10, 11, 20 or 30; 0 without an answer.
     package var httpVersion: Int
+    /// By which connection the answer came, without the answer itself; nil when none came.
+    package var opened: Opened?
+
+    package init(
+        outcome: RESTOutcome, body: RESTBody, httpVersion: Int, opened: Opened? = nil
+    ) {
+        self.outcome = outcome
+        self.body = body
+        self.httpVersion = httpVersion
+        self.opened = opened
+    }
 }
 
 /// The body of an answer that was kept whole. It takes over the buffer that the body came in: a
@@ -30,6 +41,7 @@ package struct RESTHead {
     package var outcome: RESTOutcome
     package var head: ResponseHead
     package var httpVersion: Int
+    package var opened: Opened?
 }
 
 /// What a caller's source of a request body says.
@@ -56,8 +68,8 @@ package struct RESTProgress: Sendable {
 /// Unchecked because it may be set on any thread and is called on the loop's: callers of the C
 /// interface promise that theirs bear it, Swift's are Sendable.
 package struct RESTClientHandlers: EndpointHandlers, @unchecked Sendable {
-    /// Asked for fresh credentials when they were refused.
-    package var credentials: (() throws -> CredentialsAnswer)?
+    /// Asked for fresh credentials when they were refused, with that answer, which has no body.
+    package var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
 
     package init() {}
 }

@@ -76,7 +76,7 @@ extension SpreadbotConnection {
     private func sendingClient() throws(RealtimeError) -> RESTClient {
         if let sender { return sender }
         let client = try makeClient(base: nil)
-        try client.setCredentialsHandler { [unowned self] in askForTokens() }
+        try client.setCredentialsHandler { [unowned self] _ in askForTokens() }
         sender = client
         join(client)
         return client
@@ -90,7 +90,7 @@ extension SpreadbotConnection {
         try checkOpen()
         let base = options.read { $0.pointee.base }
         let client = try makeClient(base: base)
-        try client.setCredentialsHandler { [weak self] in self?.askForTokens() ?? .none }
+        try client.setCredentialsHandler { [weak self] _ in self?.askForTokens() ?? .none }
         // Now, since its first request may come before it has joined.
         let token = tokens.access
         if !token.isEmpty { try client.setCredential(HeaderField.bearerAuthorization(token)) }

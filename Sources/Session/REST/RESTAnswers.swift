@@ -161,7 +161,7 @@ extension RESTSession {
             entry.state = .authorizing
             if !isAuthorizing {
                 lastBeforeQuestion = lastID
-                act(.authorize)
+                act(.authorize(entry.head))
             }
             leavePlace(entry, now)
         }

@@ -19,8 +19,9 @@ package struct RESTSession: ActionMachine, Sendable {
         /// The attempt's time is over: drop the exchange and tell its end, with whether the server
         /// can have seen the request.
         case timeOut(ID)
-        /// Asks whoever has the credentials for fresh ones; `authorized` tells the answer.
-        case authorize
+        /// Asks whoever has the credentials for fresh ones, since this answer refused them;
+        /// `authorized` tells the answer.
+        case authorize(ResponseHead?)
         /// The terminal callback: the last of this request.
         case finish(ID, RESTOutcome)
     }
@@ -284,7 +285,7 @@ package struct RESTSession: ActionMachine, Sendable {
     package mutating func nextAction() -> Action? {
         guard firstAction < actions.count else { return nil }
         // Taken out: a copy would hold all it has once more.
-        var action = Action.authorize
+        var action = Action.authorize(nil)
         swap(&action, &actions[firstAction])
         firstAction += 1
         if firstAction == actions.count {

@@ -481,14 +481,6 @@ class rt_longpoll_cursor(IntEnum):  # noqa: N801
     NONE = 3
 
 
-# (response, user)
-rt_rest_done_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-
-
-# (user)
-rt_rest_credentials_fn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
-
-
 class rt_rest_order(IntEnum):  # noqa: N801
     """Values of ``rt_rest_order``, without the prefix of their C names."""
 
@@ -502,6 +494,10 @@ class rt_rest_overflow(IntEnum):  # noqa: N801
 
     REJECT_NEW = 0
     DROP_OLDEST = 1
+
+
+# (response, user)
+rt_rest_done_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 # (buffer, capacity, user)
@@ -538,15 +534,26 @@ rt_rest_body_fn = ctypes.CFUNCTYPE(
 )
 
 
-# (sent, to_send, received, to_receive, user)
-rt_rest_progress_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_uint64,
-    ctypes.c_uint64,
-    ctypes.c_uint64,
-    ctypes.c_uint64,
-    ctypes.c_void_p,
-)
+class rt_rest_progress(ctypes.Structure):  # noqa: N801
+    """How far an exchange of a request has come, in bytes of bodies as they go over
+    the wire, the framing of chunks included. It begins anew with each attempt."""
+
+    struct_bytes: int
+    sent: int
+    to_send: int
+    received: int
+    to_receive: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("sent", ctypes.c_uint64),
+        ("to_send", ctypes.c_uint64),
+        ("received", ctypes.c_uint64),
+        ("to_receive", ctypes.c_uint64),
+    ]
+
+
+# (progress, user)
+rt_rest_progress_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class rt_spreadbot_state(IntEnum):  # noqa: N801
@@ -1319,38 +1326,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_rest_free": ((ctypes.c_void_p,), None),
-    "rt_rest_close": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_rest_cancel": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_rest_pause": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_rest_resume": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_rest_resume_body": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
-    "rt_rest_set_basic_auth": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_rest_set_bearer_token": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_rest_on_credentials": (
-        (ctypes.c_void_p, rt_rest_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
-        ctypes.c_int32,
-    ),
-    "rt_rest_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
-    "rt_rest_response_error": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_rest_response_message": ((ctypes.c_void_p,), ctypes.c_char_p),
-    "rt_rest_response_status": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_rest_response_reason": ((ctypes.c_void_p,), ctypes.c_char_p),
-    "rt_rest_response_headers": (
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
-        ctypes.c_char_p,
-    ),
-    "rt_rest_response_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_char_p),
-    "rt_rest_response_body": (
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
-        ctypes.c_void_p,
-    ),
-    "rt_rest_response_url": ((ctypes.c_void_p,), ctypes.c_char_p),
-    "rt_rest_response_attempts": ((ctypes.c_void_p,), ctypes.c_uint32),
-    "rt_rest_response_retry_after_ms": ((ctypes.c_void_p,), ctypes.c_int64),
-    "rt_rest_response_http_version": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_rest_add_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -1401,6 +1376,40 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rt_rest_set_max_per_host": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
     "rt_rest_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_rest_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_rest_on_credentials": (
+        (ctypes.c_void_p, rt_credentials_fn, ctypes.c_void_p, rt_destroy_fn),
+        ctypes.c_int32,
+    ),
+    "rt_rest_close": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_rest_cancel": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_rest_pause": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_rest_resume": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_rest_resume_body": ((ctypes.c_void_p, ctypes.c_uint64), ctypes.c_int32),
+    "rt_rest_set_basic_auth": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_rest_set_bearer_token": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_rest_credentials_ready": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
+    "rt_rest_response_error": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_rest_response_message": ((ctypes.c_void_p,), ctypes.c_char_p),
+    "rt_rest_response_status": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_rest_response_reason": ((ctypes.c_void_p,), ctypes.c_char_p),
+    "rt_rest_response_headers": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
+        ctypes.c_char_p,
+    ),
+    "rt_rest_response_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_char_p),
+    "rt_rest_response_body": (
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)),
+        ctypes.c_void_p,
+    ),
+    "rt_rest_response_url": ((ctypes.c_void_p,), ctypes.c_char_p),
+    "rt_rest_response_attempts": ((ctypes.c_void_p,), ctypes.c_uint32),
+    "rt_rest_response_retry_after_ms": ((ctypes.c_void_p,), ctypes.c_int64),
+    "rt_rest_response_http_version": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_rest_response_failure": ((ctypes.c_void_p,), ctypes.c_void_p),
+    "rt_rest_response_opened": ((ctypes.c_void_p,), ctypes.c_void_p),
     "rt_rest_request_new": (
         (
             ctypes.c_void_p,
@@ -2194,46 +2203,6 @@ class Library:
     rt_rest_new: Callable[[Any, bytes | None, Any], int]
     # (rest)
     rt_rest_free: Callable[[Any], None]
-    # (rest)
-    rt_rest_close: Callable[[Any], int]
-    # (rest, id)
-    rt_rest_cancel: Callable[[Any, int], int]
-    # (rest, id)
-    rt_rest_pause: Callable[[Any, int], int]
-    # (rest, id)
-    rt_rest_resume: Callable[[Any, int], int]
-    # (rest, id)
-    rt_rest_resume_body: Callable[[Any, int], int]
-    # (rest, user_name, password)
-    rt_rest_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
-    # (rest, token)
-    rt_rest_set_bearer_token: Callable[[Any, bytes | None], int]
-    # (rest, fn, user, destroy)
-    rt_rest_on_credentials: Callable[[Any, Any, Any, Any], int]
-    # (rest, fresh)
-    rt_rest_credentials_ready: Callable[[Any, bool], int]
-    # (response)
-    rt_rest_response_error: Callable[[Any], int]
-    # (response)
-    rt_rest_response_message: Callable[[Any], bytes]
-    # (response)
-    rt_rest_response_status: Callable[[Any], int]
-    # (response)
-    rt_rest_response_reason: Callable[[Any], bytes]
-    # (response, out_length)
-    rt_rest_response_headers: Callable[[Any, Any], bytes]
-    # (response, name)
-    rt_rest_response_header: Callable[[Any, bytes | None], bytes | None]
-    # (response, out_length)
-    rt_rest_response_body: Callable[[Any, Any], Any]
-    # (response)
-    rt_rest_response_url: Callable[[Any], bytes]
-    # (response)
-    rt_rest_response_attempts: Callable[[Any], int]
-    # (response)
-    rt_rest_response_retry_after_ms: Callable[[Any], int]
-    # (response)
-    rt_rest_response_http_version: Callable[[Any], int]
     # (rest, name, value)
     rt_rest_add_header: Callable[[Any, bytes | None, bytes | None], int]
     # (rest, name, value)
@@ -2292,6 +2261,50 @@ class Library:
     rt_rest_set_compression: Callable[[Any, bool], int]
     # (rest, enabled)
     rt_rest_set_http2: Callable[[Any, bool], int]
+    # (rest, fn, user, destroy)
+    rt_rest_on_credentials: Callable[[Any, Any, Any, Any], int]
+    # (rest)
+    rt_rest_close: Callable[[Any], int]
+    # (rest, id)
+    rt_rest_cancel: Callable[[Any, int], int]
+    # (rest, id)
+    rt_rest_pause: Callable[[Any, int], int]
+    # (rest, id)
+    rt_rest_resume: Callable[[Any, int], int]
+    # (rest, id)
+    rt_rest_resume_body: Callable[[Any, int], int]
+    # (rest, user_name, password)
+    rt_rest_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
+    # (rest, token)
+    rt_rest_set_bearer_token: Callable[[Any, bytes | None], int]
+    # (rest, fresh)
+    rt_rest_credentials_ready: Callable[[Any, bool], int]
+    # (response)
+    rt_rest_response_error: Callable[[Any], int]
+    # (response)
+    rt_rest_response_message: Callable[[Any], bytes]
+    # (response)
+    rt_rest_response_status: Callable[[Any], int]
+    # (response)
+    rt_rest_response_reason: Callable[[Any], bytes]
+    # (response, out_length)
+    rt_rest_response_headers: Callable[[Any, Any], bytes]
+    # (response, name)
+    rt_rest_response_header: Callable[[Any, bytes | None], bytes | None]
+    # (response, out_length)
+    rt_rest_response_body: Callable[[Any, Any], Any]
+    # (response)
+    rt_rest_response_url: Callable[[Any], bytes]
+    # (response)
+    rt_rest_response_attempts: Callable[[Any], int]
+    # (response)
+    rt_rest_response_retry_after_ms: Callable[[Any], int]
+    # (response)
+    rt_rest_response_http_version: Callable[[Any], int]
+    # (response)
+    rt_rest_response_failure: Callable[[Any], Any]
+    # (response)
+    rt_rest_response_opened: Callable[[Any], Any]
     # (rest, method, path, out)
     rt_rest_request_new: Callable[[Any, bytes | None, bytes | None, Any], int]
     # (request)

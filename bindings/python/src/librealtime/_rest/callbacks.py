@@ -16,7 +16,7 @@ from .._core import abi
 from .._core.abi import rt_credentials, rt_rest_body, rt_status
 from .._core.kind import Kind, callback, trampoline
 from .._core.loader import lib
-from .._core.response import Headers, said
+from .._core.response import Opened
 from .call import Call
 from .response import RESTResponse
 
@@ -46,22 +46,25 @@ def _call(key: int) -> Call | None:
 
 def answer(response: int) -> RESTResponse | None:
     """What C shows; None when no answer came."""
-    status = lib.rt_rest_response_status(response)
-    if not status or proxy_status(response):
+    address = lib.rt_rest_response_opened(response)
+    if not address:
         return None
+    opened = Opened.at(address)
+    head = opened.response
+    assert head is not None
     size = ctypes.c_size_t()
-    headers = lib.rt_rest_response_headers(response, None)
     data = lib.rt_rest_response_body(response, ctypes.byref(size))
     wait = lib.rt_rest_response_retry_after_ms(response)
     return RESTResponse(
-        status,
-        said(lib.rt_rest_response_reason(response)),
-        Headers.of_lines(headers),
+        head.status_code,
+        head.reason_phrase,
+        head.headers,
         lib.rt_rest_response_url(response).decode(),
         lib.rt_rest_response_http_version(response),
         lib.rt_rest_response_attempts(response),
         None if wait < 0 else wait / 1000,
         _string_at(data, size.value),
+        opened,
     )
 
 
@@ -97,6 +100,11 @@ def _head(call: Call, response: int) -> None:
     call.begun(head)
 
 
+def _progress(call: Call, address: int) -> None:
+    view = abi.rt_rest_progress.from_address(address)
+    call.progressed(view.sent, view.to_send, view.received, view.to_receive)
+
+
 def _source(call: Call, buffer: Any, capacity: int) -> int:
     data = call.more(capacity)
     if data is None:
@@ -120,11 +128,14 @@ HEAD = abi.rt_rest_head_fn(_of_request(_head))
 BODY = abi.rt_rest_body_fn(
     _of_request(lambda call, data, length: call.came(_string_at(data, length)))
 )
-PROGRESS = abi.rt_rest_progress_fn(_of_request(Call.progressed))
+PROGRESS = abi.rt_rest_progress_fn(_of_request(_progress))
 SOURCE = abi.rt_rest_source_fn(_of_body(_source, rt_rest_body.FAIL))
 REWIND = abi.rt_rest_rewind_fn(_of_body(Call.rewind, False))
 ON_CREDENTIALS = callback(
-    "credentials", abi.rt_rest_credentials_fn, lambda client: client._asked(), rt_credentials.NONE
+    "credentials",
+    abi.rt_credentials_fn,
+    lambda client, refusal: client._asked(),
+    rt_credentials.NONE,
 )
 NO_DESTROY = abi.rt_destroy_fn()
 NO_REWIND = abi.rt_rest_rewind_fn()

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._core.abi import rt_status
 from .._core.errors import InvalidState, RealtimeError
-from .._core.response import Headers, version_name, visible
+from .._core.response import Headers, Opened, version_name, visible
 from .decoders import LineDecoder, SizeDecoder, TextDecoder
 
 #: The modules of `encodings` that a server may choose. Python has others under the same roof, such
@@ -33,6 +33,8 @@ class RESTResponse:
     :ivar headers: a mapping that does not care about case.
     :ivar url: where the answer came from, after redirects, without user and password.
     :ivar http_version: ``"HTTP/1.1"`` or ``"HTTP/2"``.
+    :ivar opened: an ``Opened``: the answer's head, and by which connection it came, with its
+        addresses and its version of TLS.
     :ivar attempts: how often the request was tried.
     :ivar retry_after: what the answer's Retry-After asks for, in seconds; None without.
     """
@@ -47,12 +49,14 @@ class RESTResponse:
         attempts: int = 1,
         retry_after: float | None = None,
         content: bytes = b"",
+        opened: Opened | None = None,
     ) -> None:
         self.status_code = status_code
         self.reason_phrase = reason_phrase
         self.headers = headers
         self.url = url
         self.http_version = version_name(http_version)
+        self.opened = opened
         self.attempts = attempts
         self.retry_after = retry_after
         self._content = content
