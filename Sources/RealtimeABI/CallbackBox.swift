@@ -24,10 +24,10 @@ final class CallbackBox<Function>: @unchecked Sendable {
 
 /// Runs a change of a WebSocket's options.
 func websocketOptions(
-    _ websocket: rt_websocket?,
+    _ websocket: rt_websocket?, once: Bool = false,
     _ change: (inout WebSocketConfiguration) throws -> Void
 ) -> rt_status {
-    border { try WebSocketConnection.borrow(websocket).configure(change) }
+    border { try WebSocketConnection.borrow(websocket).configure(once: once, change) }
 }
 
 /// Runs a call on a WebSocket.

@@ -65,7 +65,7 @@ public func rt_eventsource_set_max_reconnects(
 public func rt_eventsource_set_reconnection_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptionsOnce(eventsource) {
+    eventsourceOptions(eventsource, once: true) {
         $0.reconnectionTime = try milliseconds(time_ms, "time_ms")
     }
 }
@@ -77,7 +77,7 @@ public func rt_eventsource_set_reconnection_time_ms(
 public func rt_eventsource_set_min_reconnection_time_ms(
     _ eventsource: rt_eventsource?, _ time_ms: Int64
 ) -> rt_status {
-    eventsourceOptionsOnce(eventsource) {
+    eventsourceOptions(eventsource, once: true) {
         $0.minReconnectionTime = try milliseconds(time_ms, "time_ms")
     }
 }
@@ -165,7 +165,7 @@ public func rt_eventsource_set_connect_timeout_ms(
 public func rt_eventsource_set_max_line_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptionsOnce(eventsource) { $0.limits.line = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { $0.limits.line = try size(bytes, "bytes") }
 }
 
 /// The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more is read.
@@ -175,7 +175,7 @@ public func rt_eventsource_set_max_line_bytes(
 public func rt_eventsource_set_max_event_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptionsOnce(eventsource) { $0.limits.data = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { $0.limits.data = try size(bytes, "bytes") }
 }
 
 /// The longest id, and the longest type, of an event. A longer one is an RT_ERROR_TOO_LARGE, after
@@ -185,5 +185,5 @@ public func rt_eventsource_set_max_event_bytes(
 public func rt_eventsource_set_max_name_bytes(
     _ eventsource: rt_eventsource?, _ bytes: Int
 ) -> rt_status {
-    eventsourceOptionsOnce(eventsource) { $0.limits.name = try size(bytes, "bytes") }
+    eventsourceOptions(eventsource, once: true) { $0.limits.name = try size(bytes, "bytes") }
 }

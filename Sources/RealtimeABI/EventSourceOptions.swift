@@ -110,7 +110,7 @@ public func rt_eventsource_set_bearer_token(
 public func rt_eventsource_set_backoff(
     _ eventsource: rt_eventsource?, _ backoff: rt_backoff?
 ) -> rt_status {
-    eventsourceOptionsOnce(eventsource) { $0.backoff = try backoffConfiguration(backoff) }
+    eventsourceOptions(eventsource, once: true) { $0.backoff = try backoffConfiguration(backoff) }
 }
 
 /// Sets how connections are made, by a copy. NULL is the default. Before start. Since 0.1.
@@ -143,7 +143,7 @@ public func rt_eventsource_set_reachability(
 public func rt_eventsource_set_last_event_id(
     _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptionsOnce(eventsource) { try $0.setLastEventID(text(id, "id")) }
+    eventsourceOptions(eventsource, once: true) { try $0.setLastEventID(text(id, "id")) }
 }
 
 /// Keeps the last event id in this file, so that the next run goes on where this one stopped. Any
@@ -168,7 +168,7 @@ public func rt_eventsource_set_last_event_id(
 public func rt_eventsource_set_id_file(
     _ eventsource: rt_eventsource?, _ path: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> rt_status {
-    eventsourceOptionsOnce(eventsource) {
+    eventsourceOptions(eventsource, once: true) {
         try $0.setIDFile(path.map { try text($0, "path") }, key: key.map { try text($0, "key") })
     }
 }
@@ -208,16 +208,8 @@ public func rt_eventsource_add_safe_header(
 
 /// Runs a change of an event source's options.
 func eventsourceOptions(
-    _ eventsource: rt_eventsource?,
+    _ eventsource: rt_eventsource?, once: Bool = false,
     _ body: (inout EventSourceConfiguration) throws -> Void
 ) -> rt_status {
-    source(eventsource) { try $0.configure(body) }
-}
-
-/// Of those that are taken at the start.
-func eventsourceOptionsOnce(
-    _ eventsource: rt_eventsource?,
-    _ body: (inout EventSourceConfiguration) throws -> Void
-) -> rt_status {
-    source(eventsource) { try $0.configureOnce(body) }
+    source(eventsource) { try $0.configure(once: once, body) }
 }

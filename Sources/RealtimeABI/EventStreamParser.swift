@@ -136,9 +136,10 @@ public func rt_eventstream_parser_get_reconnection_time_ms(
     return time
 }
 
-/// Runs a change of a parser's limits.
-func eventstreamParserOptionsOnce(
-    _ parser: rt_eventstream_parser?, _ body: (inout Wire.EventStreamParser.Limits) throws -> Void
+/// Runs a change of a parser's limits, all of which are taken with the first bytes.
+func eventstreamParserOptions(
+    _ parser: rt_eventstream_parser?, once: Bool = true,
+    _ body: (inout Wire.EventStreamParser.Limits) throws -> Void
 ) -> rt_status {
     reader(parser) {
         var limits = $0.limits

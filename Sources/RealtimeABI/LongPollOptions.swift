@@ -84,7 +84,7 @@ public func rt_longpoll_set_backoff(
     _ longpoll: rt_longpoll?, _ backoff: rt_backoff?
 ) -> rt_status {
     poll(longpoll) {
-        try $0.configureOnce { $0.backoff = try backoffConfiguration(backoff) }
+        try $0.configure(once: true) { $0.backoff = try backoffConfiguration(backoff) }
     }
 }
 
@@ -136,7 +136,7 @@ public func rt_longpoll_set_last_event_id(
     _ longpoll: rt_longpoll?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
     poll(longpoll) {
-        try $0.configureOnce { try $0.setLastEventID(text(id, "id")) }
+        try $0.configure(once: true) { try $0.setLastEventID(text(id, "id")) }
     }
 }
 
@@ -152,7 +152,8 @@ public func rt_longpoll_add_safe_header(
 
 /// Runs a change of a long poll's options.
 func longpollOptions(
-    _ longpoll: rt_longpoll?, _ body: (inout LongPollConfiguration) throws -> Void
+    _ longpoll: rt_longpoll?, once: Bool = false,
+    _ body: (inout LongPollConfiguration) throws -> Void
 ) -> rt_status {
-    poll(longpoll) { try $0.configure(body) }
+    poll(longpoll) { try $0.configure(once: once, body) }
 }

@@ -127,7 +127,7 @@ public func rt_rest_set_reachability(
 }
 
 func restOptions(
-    _ rest: rt_rest?, _ body: (inout RESTConfiguration) throws -> Void
+    _ rest: rt_rest?, once: Bool = false, _ body: (inout RESTConfiguration) throws -> Void
 ) -> rt_status {
-    client(rest) { try $0.configure(body) }
+    client(rest) { try $0.configure(once: once, body) }
 }

@@ -173,7 +173,8 @@ public func rt_spreadbot_set_outbox(
 
 /// Runs a change of a connection's options.
 func spreadbotOptions(
-    _ spreadbot: rt_spreadbot?, _ body: (inout SpreadbotConfiguration) throws -> Void
+    _ spreadbot: rt_spreadbot?, once: Bool = false,
+    _ body: (inout SpreadbotConfiguration) throws -> Void
 ) -> rt_status {
-    spreadbotCall(spreadbot) { try $0.configure(body) }
+    spreadbotCall(spreadbot) { try $0.configure(once: once, body) }
 }

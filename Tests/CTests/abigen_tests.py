@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from functools import cache
 from pathlib import Path
 
 import pytest
-from suite import SCRATCH, Failure, expect, run
+from suite import ROOT, SCRATCH, Failure, expect, run
 
 #: They share a build.
 pytestmark = pytest.mark.xdist_group("abigen")
@@ -272,6 +273,11 @@ REFUSED_OPTIONS = [
         annotated(options="    /// Waits.\n    /// - Option: wait, delay\n    func wait() {}\n"),
         "Thing.swift:5: error: an option is a stored property of one line",
     ),
+    (
+        "once",
+        annotated("Option: wait, delay, once").replace("before start", "value"),
+        "Thing.swift:2: error: 'wait' cannot be 'once'",
+    ),
 ]
 
 
@@ -301,6 +307,8 @@ def test_abigen_prints_an_option_for_all_languages() -> None:
         "_ longest",
         "Since 0.2",
         "How long it waits.",
+        "    thingOptions(thing) { $0.property0 = ",
+        "    thingOptions(thing, once: true) {",
     ):
         expect(text in setters, f"'{text}' is not in:\n{setters}")
     swift = found["Thing.swift"]
@@ -314,6 +322,20 @@ def test_abigen_prints_an_option_for_all_languages() -> None:
         "| `retry` | `retry` | `retry` | false |",
     ):
         expect(text in found["options.md"], found["options.md"])
+
+
+def test_each_object_can_have_options_that_are_taken_once() -> None:
+    sources = [path.read_text() for path in (ROOT / "Sources").rglob("*.swift")]
+    objects = re.findall(r"/// - Object: (\w+), [\w.]+(.*)", "\n".join(sources))
+    expect(len(objects) >= 8, str(objects))
+    for chapter, words in objects:
+        if "value" in words or "override" in words:
+            continue
+        first, *rest = chapter.split("_")
+        start = f"func {first}{''.join(part.capitalize() for part in rest)}Options("
+        (found,) = (text for text in sources if start in text)
+        head = found[found.index(start) :].partition("->")[0]
+        expect("once: Bool" in head, f"{start} has no 'once'")
 
 
 def printed(name: str, source: str) -> dict[str, str]:

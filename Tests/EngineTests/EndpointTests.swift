@@ -45,7 +45,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
 @Test func optionsAreSetBeforeTheStart() throws {
     let thing = endpoint(on: try Loop())
     try thing.configure { $0.size = 2 }
-    try thing.configureOnce { $0.size += 1 }
+    try thing.configure(once: true) { $0.size += 1 }
     let size = thing.options.read { $0.pointee.size }
     #expect(size == 3)
     let isFirst = thing.options.start()
@@ -55,7 +55,7 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     let late = error { try thing.configure { $0.size = 9 } }
     #expect(late?.code == .state)
     #expect(late?.message == "an option must be set before the thing is started")
-    #expect(error { try thing.configureOnce { $0.size = 9 } }?.code == .state)
+    #expect(error { try thing.configure(once: true) { $0.size = 9 } }?.code == .state)
     #expect(error { try thing.setReachability(nil) }?.code == .state)
     thing.takeConfiguration()
     #expect(thing.configuration.size == 3)
@@ -80,7 +80,9 @@ private func error(_ call: () throws -> Void) -> RealtimeError? {
     loop.perform {
         try? thing.reconfiguring { try thing.configure { $0.size = 2 } }
         #expect(error { try thing.configure { $0.size = 9 } }?.code == .state)
-        let once = error { try thing.reconfiguring { try thing.configureOnce { $0.size = 9 } } }
+        let once = error {
+            try thing.reconfiguring { try thing.configure(once: true) { $0.size = 9 } }
+        }
         #expect(once?.code == .state)
     }
     thing.takeConfiguration()

@@ -105,30 +105,24 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     /// Changes options: before the start, in a handler that says so, or while credentials are
     /// awaited.
-    package final func configure(_ change: (inout Configuration) throws -> Void) throws {
+    /// - Parameter once: these options are taken at the start alone.
+    package final func configure(
+        once: Bool = false, _ change: (inout Configuration) throws -> Void
+    ) throws {
         var failure: (any Error)?
-        try changeOptions { options in
+        try changeOptions(once: once) { options in
             failure = options.changed(by: change)
             if !options.isStarted { optionsChanged(options.configuration) }
         }
         if let failure { throw failure }
     }
 
-    /// Changes options that are taken at the start alone.
-    package final func configureOnce(_ change: (inout Configuration) throws -> Void) throws {
-        try loop.checkUsable()
-        var failure: (any Error)?
-        try options.changeOnce(before: Self.begun) { options in
-            failure = options.changed(by: change)
-            optionsChanged(options.configuration)
-        }
-        if let failure { throw failure }
-    }
-
     final func changeOptions(
+        once: Bool = false,
         _ change: (inout StagedOptions<Configuration>.State) throws(RealtimeError) -> Void
     ) throws(RealtimeError) {
         try loop.checkUsable()
+        if once { return try options.changeOnce(before: Self.begun, change) }
         try options.change(
             before: Self.begun, isAsked: loop.isOwner && mayReconfigure, change)
     }

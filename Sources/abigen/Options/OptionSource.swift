@@ -128,6 +128,10 @@ struct OptionSource {
             {
                 throw refusal(found.place, "there are two options '\(twice.key)'")
             }
+            if object.isSetAtAnyTime, let once = options.first(where: \.isOnce) {
+                throw refusal(
+                    found.place, "'\(once.name)' cannot be 'once': it is set at any time here")
+            }
             return object
         }.sorted { $0.chapter < $1.chapter }
     }

@@ -42,7 +42,8 @@ enum SetterPrinter {
             "    _ \(handle): rt_\(object.chapter)?, _ \(parameter): \(type)",
             ") -> rt_status {",
         ]
-        let call = "\(object.camelCased)Options\(option.isOnce ? "Once" : "")(\(handle))"
+        let once = option.isOnce ? ", once: true" : ""
+        let call = "\(object.camelCased)Options(\(handle)\(once))"
         let body = "$0.\(option.path) = \(value(option, parameter))"
         if "    \(call) { \(body) }".count <= Wrap.width {
             lines.append("    \(call) { \(body) }")
