@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -336,6 +337,26 @@ def test_each_object_can_have_options_that_are_taken_once() -> None:
         (found,) = (text for text in sources if start in text)
         head = found[found.index(start) :].partition("->")[0]
         expect("once: Bool" in head, f"{start} has no 'once'")
+
+
+def test_prose_with_quotes_is_as_ruff_has_it() -> None:
+    quotes = (
+        ('"a" and "b"', 1),
+        ('it\'s "a"', 1),
+        ("it's what \"isn't\"", 1),
+        ("it's 'a' and \"b\"", 9),
+    )
+    options = "".join(
+        f"    /// Says {text}{' and more, and all of it' * times}.\n"
+        f"    /// - Option: word_{index}, flag\n    package var word{index} = true\n"
+        for index, (text, times) in enumerate(quotes)
+    ) + option("color, choice rt_color RT_COLOR Color red blue", "color = Color.red")
+    found = printed("quotes", annotated(options=options))["option_tables.py"]
+    file = SCRATCH / "abigen-options/quotes/tables.py"
+    file.write_text(found)
+    config = ROOT / "ruff.toml"
+    for mode in (["check", "--select", "E501"], ["format", "--diff"]):
+        run([Path(sys.executable).with_name("ruff"), *mode, "--config", config, file])
 
 
 def printed(name: str, source: str) -> dict[str, str]:

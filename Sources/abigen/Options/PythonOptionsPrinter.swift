@@ -122,7 +122,7 @@ enum PythonOptionsPrinter {
         ].joined(separator: " ")
         // A line ends behind a space.
         let words = text.replacing("\\", with: "\\\\")
-        let doc = Wrap.lines(words, indent: "", width: width - 15)
+        let doc = Wrap.lines(words, indent: "", width: width - 15 - escapes(words))
         var lines = ["    \(kind)("]
         lines += arguments.map { "        \($0)\($0.hasSuffix("{") ? "" : ",")" }
         lines.append("        doc=(")
@@ -138,10 +138,14 @@ enum PythonOptionsPrinter {
         return lines + ["        ),", "    ),"]
     }
 
-    /// In the quotes that need no escapes.
+    /// In the quotes that need fewer escapes, as ruff has it.
     private static func quoted(_ text: String) -> String {
-        if !text.contains("\"") { return "\"\(text)\"" }
-        if !text.contains("'") { return "'\(text)'" }
-        return "\"\(text.replacing("\"", with: "\\\""))\""
+        let quote = text.count { $0 == "\"" } > text.count { $0 == "'" } ? "'" : "\""
+        return quote + text.replacing(quote, with: "\\" + quote) + quote
+    }
+
+    /// How many quotes need an escape.
+    private static func escapes(_ text: String) -> Int {
+        min(text.count { $0 == "\"" }, text.count { $0 == "'" })
     }
 }
