@@ -15,6 +15,8 @@ final class LoopThreadState: Sendable {
     let mustEnd = Atomic<Bool>(false)
     /// The thread has left the loop.
     let isOver = Atomic<Bool>(false)
+    /// Of the thread itself, as `shim_thread_self` says there; 0 before it runs.
+    let thread = Atomic<UInt>(0)
 }
 
 /// What the thread is started with.
@@ -84,6 +86,7 @@ extension Loop {
     private static func threadMain(_ user: UnsafeMutableRawPointer?) {
         guard let user else { return }
         let start = Unmanaged<LoopThreadStart>.fromOpaque(user).takeRetainedValue()
+        start.state.thread.store(shim_thread_self(), ordering: .releasing)
         do throws(RealtimeError) {
             try start.loop.run(as: start.state)
         } catch {
@@ -110,10 +113,14 @@ extension Loop {
 
     /// The loop is being freed: its thread ends by itself.
     func detachThread() {
-        let old = thread.withLock { current -> LoopThread? in
+        if let old = takeThread() { shim_thread_detach(old.number) }
+    }
+
+    /// The loop's thread, to be joined or detached by the caller.
+    func takeThread() -> LoopThread? {
+        thread.withLock { current in
             defer { current = nil }
             return current
         }
-        if let old { shim_thread_detach(old.number) }
     }
 }
