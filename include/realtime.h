@@ -1306,8 +1306,7 @@ rt_status rt_websocket_set_open_timeout_ms(rt_websocket *websocket, int64_t time
 rt_status rt_websocket_set_close_timeout_ms(rt_websocket *websocket, int64_t time_ms);
 
 /**
- * The time between two pings on an open connection. Without a limit none is sent. Default 20,000; 0
- * is no limit. Before start.
+ * The time between two pings on an open connection. Default 20,000; 0 sends no pings. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -1362,8 +1361,8 @@ rt_status rt_websocket_set_max_header_bytes(rt_websocket *websocket, size_t byte
 rt_status rt_websocket_set_max_inflate_ratio(rt_websocket *websocket, uint32_t ratio);
 
 /**
- * Messages sent are split into frames of at most this many bytes. With 0 each message is one frame.
- * Default 0: no limit. Before start.
+ * Messages sent are split into frames of at most this many bytes. Without a limit each message is
+ * one frame. Default 0: no limit. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
  * Since 0.1.
@@ -4244,7 +4243,7 @@ rt_status rt_spreadbot_set_stable_time_ms(rt_spreadbot *spreadbot, int64_t time_
 /**
  * When the WebSocket is tried again while another transport is in use. The time doubles with each
  * try that fails, up to `max_upgrade_interval_ms`; a change of the network causes a try at once.
- * Without a limit the WebSocket is never tried again. Default 300,000; 0 is no limit.
+ * Default 300,000; 0 never tries again.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.
@@ -4270,7 +4269,7 @@ rt_status rt_spreadbot_set_answer_timeout_ms(rt_spreadbot *spreadbot, int64_t ti
 
 /**
  * The time between the pings that keep a WebSocket alive, and the time for the answer to each:
- * without an answer the connection is lost. Default 20,000; 0 is no limit.
+ * without an answer the connection is lost. Default 20,000; 0 sends no pings.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
  * Since 0.1.

@@ -124,7 +124,7 @@ extension Spreadbot {
         public var stableTime = Duration.seconds(10)
         /// When the WebSocket is tried again while another transport is in use. The time doubles
         /// with each try that fails, up to `maxUpgradeInterval`; a change of the network causes a
-        /// try at once. Without a limit the WebSocket is never tried again. nil is no limit.
+        /// try at once. nil never tries again.
         public var upgradeInterval: Duration? = .seconds(300)
         /// The longest time between two tries of the WebSocket.
         public var maxUpgradeInterval = Duration.seconds(3600)
@@ -133,7 +133,7 @@ extension Spreadbot {
         /// limit.
         public var answerTimeout: Duration? = .seconds(5)
         /// The time between the pings that keep a WebSocket alive, and the time for the answer to
-        /// each: without an answer the connection is lost. nil is no limit.
+        /// each: without an answer the connection is lost. nil sends no pings.
         public var pingInterval: Duration? = .seconds(20)
         /// The time between the starts of two polls that the server answers at once with nothing
         /// new.

@@ -58,8 +58,7 @@ extension WebSocket {
         /// How long the closing handshake may take, from this side's close frame to the end of the
         /// connection. A peer that broke the protocol has 10 s in any case. nil is no limit.
         public var closeTimeout: Duration? = .seconds(10)
-        /// The time between two pings on an open connection. Without a limit none is sent. nil is
-        /// no limit.
+        /// The time between two pings on an open connection. nil sends no pings.
         public var pingInterval: Duration? = .seconds(20)
         /// How long a ping may stay unanswered before the connection fails with `.timeout`. Time
         /// during which receiving is paused does not count. nil is no limit.
@@ -77,8 +76,8 @@ extension WebSocket {
         /// A message that grows more fails the connection with close code 1009. Deflate reaches
         /// 1,032. 0 is no limit.
         public var maxInflateRatio = 0
-        /// Messages sent are split into frames of at most this many bytes. With 0 each message is
-        /// one frame. 0 is no limit.
+        /// Messages sent are split into frames of at most this many bytes. Without a limit each
+        /// message is one frame. 0 is no limit.
         public var maxFrameBytes = 0
         /// When more bytes than this are unsent, the drained callback is called once all are sent.
         public var sendHighWaterBytes = 256 << 10

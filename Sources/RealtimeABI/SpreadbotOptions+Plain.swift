@@ -125,7 +125,7 @@ public func rt_spreadbot_set_stable_time_ms(
 
 /// When the WebSocket is tried again while another transport is in use. The time doubles with each
 /// try that fails, up to `max_upgrade_interval_ms`; a change of the network causes a try at once.
-/// Without a limit the WebSocket is never tried again. Default 300,000; 0 is no limit. Since 0.1.
+/// Default 300,000; 0 never tries again. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_upgrade_interval_ms")
 public func rt_spreadbot_set_upgrade_interval_ms(
@@ -155,7 +155,7 @@ public func rt_spreadbot_set_answer_timeout_ms(
 }
 
 /// The time between the pings that keep a WebSocket alive, and the time for the answer to each:
-/// without an answer the connection is lost. Default 20,000; 0 is no limit. Since 0.1.
+/// without an answer the connection is lost. Default 20,000; 0 sends no pings. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_ping_interval_ms")
 public func rt_spreadbot_set_ping_interval_ms(

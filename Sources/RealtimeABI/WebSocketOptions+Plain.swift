@@ -69,8 +69,8 @@ public func rt_websocket_set_close_timeout_ms(
     websocketOptions(websocket) { $0.closeTimeout = try milliseconds(time_ms, "time_ms") }
 }
 
-/// The time between two pings on an open connection. Without a limit none is sent. Default 20,000;
-/// 0 is no limit. Before start. Since 0.1.
+/// The time between two pings on an open connection. Default 20,000; 0 sends no pings. Before
+/// start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT when negative; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_ping_interval_ms")
 public func rt_websocket_set_ping_interval_ms(
@@ -132,8 +132,8 @@ public func rt_websocket_set_max_inflate_ratio(
     websocketOptions(websocket) { $0.limits.inflateRatio = Int(ratio) }
 }
 
-/// Messages sent are split into frames of at most this many bytes. With 0 each message is one
-/// frame. Default 0: no limit. Before start. Since 0.1.
+/// Messages sent are split into frames of at most this many bytes. Without a limit each message is
+/// one frame. Default 0: no limit. Before start. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT above SIZE_MAX / 2; RT_ERROR_STATE.
 @_cdecl("rt_websocket_set_max_frame_bytes")
 public func rt_websocket_set_max_frame_bytes(

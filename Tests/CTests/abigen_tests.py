@@ -377,7 +377,7 @@ def test_abigen_prints_choices_paths_and_values() -> None:
         option("color, choice rt_color RT_COLOR Color red darkBlue=4", "color = Color.darkBlue")
         + option("file, path 0...107", "file: String?")
         + option("factor, real 1...9", "factor = 1.5")
-        + option("probe, limit 0...5_000, zero not set", "probe = Duration.zero")
+        + option("probe, limit 0...5_000, zero is not set", "probe = Duration.zero")
     )
     source = annotated("Options: Shared, retry as again, swift elsewhere", options=options)
     found = printed("kinds", source.replace("before start", "value, without again"))
@@ -404,6 +404,28 @@ def test_abigen_prints_choices_paths_and_values() -> None:
         "    probe: float | None = None",
     ):
         expect(text in python, f"'{text}' is not in:\n{python}")
+
+
+def test_abigen_says_where_python_has_an_option_and_what_zero_does() -> None:
+    source = annotated(
+        "Option: wait, limit, zero sends nothing, python elsewhere Deflate.wait",
+        "Option: rest, limit, zero never sleeps, python elsewhere nap",
+        "Option: pause, delay, python pause = 7",
+        "Option: limit, limit, python limit = 0",
+    )
+    found = printed("places", source)
+    for text in (
+        "| `wait_ms` | `wait` | `Deflate(wait=…)` | 3 s; 0 sends nothing |",
+        "| `rest_ms` | `rest` | `nap` | 3 s; 0 never sleeps |",
+        "| `pause_ms` | `pause` | `pause` | 3 s; in Python 7 s |",
+        "| `limit_ms` | `limit` | `limit` | 3 s; in Python no limit |",
+    ):
+        expect(text in found["options.md"], found["options.md"])
+    setters = found["ThingOptions+Plain.swift"]
+    for text in ("Default 3,000; 0 sends nothing.", "0 never sleeps.", "0 is no limit."):
+        expect(text in setters, f"'{text}' is not in:\n{setters}")
+    expect('"wait"' not in found["option_tables.py"], found["option_tables.py"])
+    expect("Default 7." in found["option_tables.py"], found["option_tables.py"])
 
 
 def test_abigen_renames_an_option_of_a_group_in_all_languages() -> None:

@@ -78,12 +78,12 @@ package struct NetworkConfiguration: Sendable, Equatable {
     /// probed: after 20 s without traffic, every 5 s, and they fail after three probes without an
     /// answer (TCP_KEEPCNT). So a link that is dead without a word is noticed within 35 s. A long
     /// interval is as good as no probes.
-    /// - Option: tcp_keep_alive, limit 0...32_767_000, zero not set
+    /// - Option: tcp_keep_alive, limit 0...32_767_000, zero is not set
     package var tcpKeepAlive = Duration.zero
     /// The size of the kernel's receive buffer (SO_RCVBUF). By itself it grows with the path. A
     /// fixed size of 256 KiB keeps large messages in the processor's cache, and limits the
     /// throughput of long fast paths.
-    /// - Option: receive_buffer_bytes, bytes 0...2_147_483_647, zero the kernel's choice,
+    /// - Option: receive_buffer_bytes, bytes 0...2_147_483_647, zero is the kernel's choice,
     ///   python receive_buffer
     package var receiveBufferBytes = 0
 

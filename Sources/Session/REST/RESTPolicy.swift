@@ -10,7 +10,8 @@ package enum RESTOrder: Int32, Sendable {
 
 /// How often, how soon and how long a request is tried, and what it may bring.
 /// - Object: rest_request, REST.Request, override,
-///   without base_delay max_delay delay_factor jitter, python elsewhere idempotency_keys
+///   without base_delay max_delay delay_factor jitter,
+///   python elsewhere idempotency_keys max_retry_after
 package struct RESTPolicy: Sendable, Equatable {
     /// How long one attempt may take, from name resolution to the last byte of its answer,
     /// redirects included. While the body of the request is sent, and while the answer is streamed
@@ -49,7 +50,7 @@ package struct RESTPolicy: Sendable, Equatable {
     package private(set) var hasOwnDeadline = false
     /// The longest Retry-After that is waited for. An answer that asks for more is reported at
     /// once.
-    /// - Option: max_retry_after, delay, python elsewhere
+    /// - Option: max_retry_after, delay, python elsewhere max_retry_after
     package var retryAfterLimit = Duration.seconds(60)
     /// How long a request may wait to begin, with a network or without. Then it ends with
     /// RT_ERROR_EXPIRED.

@@ -72,8 +72,8 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     package var stableTime: Duration = .seconds(10)
     /// When the WebSocket is tried again while another transport is in use. The time doubles with
     /// each try that fails, up to `max_upgrade_interval`; a change of the network causes a try at
-    /// once. Without a limit the WebSocket is never tried again.
-    /// - Option: upgrade_interval, limit
+    /// once.
+    /// - Option: upgrade_interval, limit, zero never tries again
     package var upgradeInterval: Duration = .seconds(300)
     /// The longest time between two tries of the WebSocket.
     /// - Option: max_upgrade_interval, delay
@@ -86,7 +86,7 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     package static let refreshTimeout = Duration.seconds(30)
     /// The time between the pings that keep a WebSocket alive, and the time for the answer to each:
     /// without an answer the connection is lost.
-    /// - Option: ping_interval, limit
+    /// - Option: ping_interval, limit, zero sends no pings
     package var pingInterval: Duration = .seconds(20)
     /// The time between the starts of two polls that the server answers at once with nothing new.
     /// - Option: poll_interval, delay

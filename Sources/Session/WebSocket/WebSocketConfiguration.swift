@@ -30,7 +30,7 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     /// next one, after what its open callback sends; above this number, or above the limit of
     /// unsent bytes, a send fails with RT_ERROR_BUFFER_FULL. What was sent before a connection was
     /// lost is not sent again. With 0 a send fails with RT_ERROR_STATE.
-    /// - Option: offline_queue, count 0..., parameter max_messages, python elsewhere
+    /// - Option: offline_queue, count 0..., parameter max_messages, python elsewhere offline_queue
     package var offlineQueueLimit = 0
 
     /// How long everything may take until the connection is open: name resolution, connection, TLS
@@ -43,8 +43,8 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     /// connection. A peer that broke the protocol has 10 s in any case.
     /// - Option: close_timeout, limit
     package var closeTimeout: Duration = .seconds(10)
-    /// The time between two pings on an open connection. Without a limit none is sent.
-    /// - Option: ping_interval, limit
+    /// The time between two pings on an open connection.
+    /// - Option: ping_interval, limit, zero sends no pings
     package var pingInterval: Duration = .seconds(20)
     /// How long a ping may stay unanswered before the connection fails with RT_ERROR_TIMEOUT. Time
     /// during which receiving is paused does not count.
@@ -58,12 +58,12 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
 
     /// - Options: MessageLimits
     package var limits = MessageLimits()
-    /// Messages sent are split into frames of at most this many bytes. With 0 each message is one
-    /// frame.
+    /// Messages sent are split into frames of at most this many bytes. Without a limit each
+    /// message is one frame.
     /// - Option: max_frame_bytes, bytes, python max_frame_size
     package var maxFrameBytes = 0
     /// When more bytes than this are unsent, the drained callback is called once all are sent.
-    /// - Option: send_high_water_bytes, bytes 0..., python elsewhere
+    /// - Option: send_high_water_bytes, bytes 0..., python elsewhere write_limit
     package var sendHighWater = 256 << 10
     /// A send that would take the unsent bytes above this limit fails with RT_ERROR_BUFFER_FULL and
     /// takes nothing. With nothing unsent, a message of any size is accepted.
@@ -126,34 +126,39 @@ package enum CompressionChoice: Int32, Sendable {
 /// permessage-deflate, RFC 7692: what is offered, and how messages sent are compressed.
 package struct CompressionConfiguration: Sendable, Equatable {
     /// Whether permessage-deflate is offered.
-    /// - Option: compression, flag, python elsewhere
+    /// - Option: compression, flag, python elsewhere compression
     package var enabled = true
     /// The compression level of messages sent: 1 (fast) to 9 (small). With 0 they are sent
     /// uncompressed, and compressed messages are still accepted.
-    /// - Option: compression_level, count 0...9, parameter level, python elsewhere
+    /// - Option: compression_level, count 0...9, parameter level, python elsewhere Deflate.level
     package var level = 1
     /// The memory level of zlib for messages sent: with a window of 2^w bytes a connection holds
     /// 2^(w+2) + 2^(level+9) bytes once it has compressed a message, that is 256 KiB by default,
     /// and 36 KiB with 12 window bits and level 5.
-    /// - Option: compression_memory_level, count 1...9, parameter level, python elsewhere
+    /// - Option: compression_memory_level, count 1...9, parameter level,
+    ///   python elsewhere Deflate.memory_level
     package var memoryLevel = 8
     /// Messages of fewer bytes are sent uncompressed.
-    /// - Option: compression_min_bytes, bytes 0..., python elsewhere
+    /// - Option: compression_min_bytes, bytes 0..., python elsewhere Deflate.min_size
     package var minimumBytes = 100
     /// The window of messages sent, as a power of two: `client_max_window_bits` of RFC 7692
     /// §7.1.2.2. The server may ask for less. zlib cannot compress with 8.
-    /// - Option: client_max_window_bits, count 9...15, parameter bits, python elsewhere
+    /// - Option: client_max_window_bits, count 9...15, parameter bits,
+    ///   python elsewhere Deflate.client_max_window_bits
     package var clientMaxWindowBits = 15
     /// The window that the server is asked to use for its messages, as a power of two:
     /// `server_max_window_bits` of RFC 7692 §7.1.2.1. With 15 it is not asked.
-    /// - Option: server_max_window_bits, count 8...15, parameter bits, python elsewhere
+    /// - Option: server_max_window_bits, count 8...15, parameter bits,
+    ///   python elsewhere Deflate.server_max_window_bits
     package var serverMaxWindowBits = 15
     /// Whether each message sent is compressed on its own: this needs less memory, and makes
     /// messages larger.
-    /// - Option: client_no_context_takeover, flag, python elsewhere
+    /// - Option: client_no_context_takeover, flag,
+    ///   python elsewhere Deflate.client_no_context_takeover
     package var clientNoContextTakeover = false
     /// Whether the server is asked to compress each of its messages on its own.
-    /// - Option: server_no_context_takeover, flag, python elsewhere
+    /// - Option: server_no_context_takeover, flag,
+    ///   python elsewhere Deflate.server_no_context_takeover
     package var serverNoContextTakeover = false
 
     package init() {}

@@ -9,7 +9,8 @@ package struct MessageLimits: Sendable, Equatable {
     package var headerBytes = 64 << 10
     /// How many times its size on the wire a compressed message may grow, checked above 64 KiB. A
     /// message that grows more fails the connection with close code 1009. Deflate reaches 1,032.
-    /// - Option: max_inflate_ratio, count 0..., unlimited, parameter ratio, python elsewhere
+    /// - Option: max_inflate_ratio, count 0..., unlimited, parameter ratio,
+    ///   python elsewhere Deflate.max_inflate_ratio
     package var inflateRatio = 0
 
     package init() {}

@@ -21,7 +21,7 @@ enum OptionPagePrinter {
             ]
             for option in object.options {
                 let swift = option.swiftName.map { "`\($0)`" } ?? ""
-                let python = option.pythonName.map { "`\($0)`" } ?? ""
+                let python = option.pythonSpelling.map { "`\($0)`" } ?? ""
                 let initial = object.isOverride ? "the client's" : initial(option)
                 let prose = OptionWords.prose(option, of: object, in: .c)
                 lines.append(
@@ -33,13 +33,16 @@ enum OptionPagePrinter {
     }
 
     private static func initial(_ option: Option) -> String {
-        let own = words(option, option.initial)
+        var own = words(option, option.initial)
+        if option.isUnlimitedByZero, !option.initial.isZero, option.zeroWords != "is no limit" {
+            own += "; 0 \(option.zeroWords)"
+        }
         guard option.pythonInitial != option.initial else { return own }
         return "\(own); in Python \(words(option, option.pythonInitial))"
     }
 
     private static func words(_ option: Option, _ value: OptionDefault) -> String {
-        if option.isUnlimitedByZero, value.isZero { return option.zeroWords }
+        if option.isUnlimitedByZero, value.isZero { return option.zeroState }
         if case .choice = option.kind { return "`\(option.words(value))`" }
         return value.plainWords
     }

@@ -17,12 +17,15 @@ struct Option: Equatable {
     var swiftName: String?
     /// nil for one that Python has elsewhere.
     var pythonName: String?
+    /// Where Python has it, if that is said: `write_limit`, or `Deflate.level` of a class.
+    var pythonPlace: String?
     var pythonInitial: OptionDefault
     /// Taken once, at the start: callbacks cannot change it.
     var isOnce = false
     /// 0 is no limit, or what `zeroWords` say.
     var isUnlimitedByZero = false
-    var zeroWords = "no limit"
+    /// What 0 does.
+    var zeroWords = "is no limit"
 
     /// Languages that have it by its name have it by the new one.
     mutating func rename(_ new: String) {
@@ -160,7 +163,9 @@ struct OptionSource {
                         option.initial = initial
                     }
                     if group.notInSwift.contains(option.name) { option.swiftName = nil }
-                    if group.notInPython.contains(option.name) { option.pythonName = nil }
+                    if group.notInPython.contains(option.name) {
+                        (option.pythonName, option.pythonPlace) = (nil, nil)
+                    }
                     for (name, new) in group.renamed {
                         option.prose = option.prose.replacing("`\(name)`", with: "`\(new)`")
                     }
@@ -292,7 +297,11 @@ struct OptionSource {
                 let pair = parts[1].components(separatedBy: " = ")
                 option.pythonName = pair[0]
                 option.pythonInitial = try OptionDefault(pair[1])
-            case ("python", 2): option.pythonName = parts[1] == "elsewhere" ? nil : parts[1]
+                if option.kind.isTime { option.pythonInitial = option.pythonInitial.ofSeconds }
+            case ("python", 2) where parts[1].hasPrefix("elsewhere"):
+                option.pythonName = nil
+                option.pythonPlace = parts[1].components(separatedBy: " ").dropFirst().first
+            case ("python", 2): option.pythonName = parts[1]
             default: throw Unreadable("'\(word)' is no word for an option")
             }
         }
@@ -310,7 +319,7 @@ extension OptionObject {
         case ("override", 1): isOverride = true
         case ("python", 3...) where parts[1] == "elsewhere":
             for index in options.indices where parts.contains(options[index].name) {
-                options[index].pythonName = nil
+                (options[index].pythonName, options[index].pythonPlace) = (nil, nil)
             }
         case ("without", 2...): options.removeAll { parts.dropFirst().contains($0.name) }
         default: throw Unreadable("'\(word)' is no word for an object")

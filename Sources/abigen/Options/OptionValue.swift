@@ -187,6 +187,15 @@ extension OptionDefault {
         }
     }
 
+    /// A time, of a number as Python has it.
+    var ofSeconds: OptionDefault {
+        switch self {
+        case .number(let seconds): .milliseconds(seconds * 1000)
+        case .real(let seconds): .milliseconds(Int((seconds * 1000).rounded()))
+        default: self
+        }
+    }
+
     var isZero: Bool { self == .number(0) || self == .milliseconds(0) }
 
     private static func shifted(_ number: Int, _ sign: String) -> String {

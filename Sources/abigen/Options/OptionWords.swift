@@ -20,7 +20,7 @@ enum OptionWords {
             return switch language {
             case .c: "`\(other.cName)`"
             case .swift: "`\(other.swiftName ?? other.name.camelCased)`"
-            case .python: "``\(other.pythonName ?? name)``"
+            case .python: "``\(other.pythonSpelling ?? name)``"
             }
         }
     }
@@ -37,20 +37,20 @@ enum OptionWords {
             }
         let zero = option.zeroWords
         switch language {
-        case .c where isOverride: return option.isUnlimitedByZero ? "\(none) is \(zero)." : ""
+        case .c where isOverride: return option.isUnlimitedByZero ? "\(none) \(zero)." : ""
         case .c:
             let words = option.words(option.initial)
             if option.isUnlimitedByZero {
-                if option.initial.isZero { return "Default 0: \(zero)." }
-                return "Default \(words); \(none) is \(zero)."
+                if option.initial.isZero { return "Default 0: \(option.zeroState)." }
+                return "Default \(words); \(none) \(zero)."
             }
             return "Default \(words)."
         case .swift:
-            return option.isUnlimitedByZero ? "\(none) is \(zero)." : ""
+            return option.isUnlimitedByZero ? "\(none) \(zero)." : ""
         case .python:
             let words = option.pythonWords
             if option.isUnlimitedByZero {
-                if option.pythonInitial.isZero { return "Default None: \(zero)." }
+                if option.pythonInitial.isZero { return "Default None: \(option.zeroState)." }
                 return "Default \(words); None is \(zero)."
             }
             return "Default \(words)."
@@ -111,6 +111,18 @@ extension Option {
             return initial.python
         }
         return choice.find(name)?.python ?? name
+    }
+
+    /// What it is with 0: "no limit".
+    var zeroState: String {
+        zeroWords.hasPrefix("is ") ? String(zeroWords.dropFirst(3)) : zeroWords
+    }
+
+    /// Where Python has it: `max_size`, or `Deflate(level=…)`.
+    var pythonSpelling: String? {
+        guard pythonName == nil, let place = pythonPlace else { return pythonName }
+        let parts = place.split(separator: ".")
+        return parts.count == 2 ? "\(parts[0])(\(parts[1])=…)" : place
     }
 
     /// What stands for no limit in Swift.

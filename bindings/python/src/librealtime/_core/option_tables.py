@@ -182,7 +182,7 @@ EVENTSOURCE_OPTIONS = Table(
         "response_timeout",
         "response_timeout_ms",
         30,
-        doc="The time from the request to the head of its answer. Default 30; None is no limit.",
+        doc="The time from the request to the head of its answer. Default 30; None is is no limit.",
     ),
     Limit(
         "idle_timeout",
@@ -219,7 +219,7 @@ EVENTSOURCE_OPTIONS = Table(
         15,
         doc=(
             "The time until a connection is ready: name resolution, TCP and TLS. Default 15; None "
-            "is no limit."
+            "is is no limit."
         ),
     ),
     Bytes(
@@ -229,7 +229,7 @@ EVENTSOURCE_OPTIONS = Table(
         doc=(
             "The longest line of the stream. Comments that nobody listens to, and lines of unknown "
             "fields, do not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more "
-            "is read. Default 64 MiB; None is no limit."
+            "is read. Default 64 MiB; None is is no limit."
         ),
     ),
     Bytes(
@@ -238,7 +238,7 @@ EVENTSOURCE_OPTIONS = Table(
         2**26,
         doc=(
             "The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more "
-            "is read. Default 64 MiB; None is no limit."
+            "is read. Default 64 MiB; None is is no limit."
         ),
     ),
     Bytes(
@@ -247,7 +247,7 @@ EVENTSOURCE_OPTIONS = Table(
         2**16,
         doc=(
             "The longest id, and the longest type, of an event. A longer one is an "
-            "RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64 KiB; None is no "
+            "RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64 KiB; None is is no "
             "limit."
         ),
     ),
@@ -271,7 +271,7 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         doc=(
             "The longest line of the stream. Comments that nobody listens to, and lines of unknown "
             "fields, do not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more "
-            "is read. Default 64 MiB; None is no limit."
+            "is read. Default 64 MiB; None is is no limit."
         ),
     ),
     Bytes(
@@ -280,7 +280,7 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         2**26,
         doc=(
             "The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more "
-            "is read. Default 64 MiB; None is no limit."
+            "is read. Default 64 MiB; None is is no limit."
         ),
     ),
     Bytes(
@@ -289,7 +289,7 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         2**16,
         doc=(
             "The longest id, and the longest type, of an event. A longer one is an "
-            "RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64 KiB; None is no "
+            "RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64 KiB; None is is no "
             "limit."
         ),
     ),
@@ -353,7 +353,7 @@ LONGPOLL_OPTIONS = Table(
         60,
         doc=(
             "How long the server may hold a poll before the next one is made, and how long the "
-            "body of an answer may stand still. Default 60; None is no limit."
+            "body of an answer may stand still. Default 60; None is is no limit."
         ),
     ),
     Delay(
@@ -391,7 +391,7 @@ LONGPOLL_OPTIONS = Table(
         doc=(
             "The largest answer, after decompression. A larger one ends the long poll with "
             "RT_ERROR_TOO_LARGE, since the server would send the same again. Default 64 MiB; None "
-            "is no limit."
+            "is is no limit."
         ),
     ),
     Flag(
@@ -419,7 +419,7 @@ LONGPOLL_OPTIONS = Table(
         15,
         doc=(
             "The time until a connection is ready: name resolution, TCP and TLS. Default 15; None "
-            "is no limit."
+            "is is no limit."
         ),
     ),
 )
@@ -578,7 +578,7 @@ REST_OPTIONS = Table(
             "streamed to the caller, it limits the time without a byte instead: each byte starts "
             "it anew. It does not run while the caller pauses the answer, or has no more of the "
             "body yet. One that is set for a request, and is longer than the client's deadline, is "
-            "the request's deadline, too. Default 5; None is no limit."
+            "the request's deadline, too. Default 5; None is is no limit."
         ),
     ),
     Limit(
@@ -641,7 +641,8 @@ REST_OPTIONS = Table(
             "How long a request may take with all its attempts and delays; time without a network "
             "does not count. No attempt and no delay begins that the deadline would cut off: the "
             "last result is reported instead. An answer that is streamed and has begun may take "
-            "longer, unless its request has a deadline of its own. Default 30; None is no limit."
+            "longer, unless its request has a deadline of its own. Default 30; None is is no "
+            "limit."
         ),
     ),
     Limit(
@@ -712,7 +713,7 @@ REST_OPTIONS = Table(
         doc=(
             "The largest answer that is kept whole, after decompression. A larger one is an "
             "RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. Default 64 MiB; "
-            "None is no limit."
+            "None is is no limit."
         ),
     ),
     Count(
@@ -991,7 +992,7 @@ SPREADBOT_OPTIONS = Table(
         10,
         doc=(
             "The time until a connection is ready: name resolution, TCP and TLS. Default 10; None "
-            "is no limit."
+            "is is no limit."
         ),
     ),
     Count(
@@ -1016,7 +1017,7 @@ SPREADBOT_OPTIONS = Table(
             "the error callback gets the same error, not fatal, with the delay. A message, a "
             "connection that lasts, or a network that returns resets the count. A server that "
             "refuses the client (403, 404, close codes 1008, 3003 and 4403, tokens that cannot be "
-            "refreshed) ends the connection in any round. Default 1; None is no limit."
+            "refreshed) ends the connection in any round. Default 1; None is is no limit."
         ),
     ),
     Delay(
@@ -1044,8 +1045,7 @@ SPREADBOT_OPTIONS = Table(
         doc=(
             "When the WebSocket is tried again while another transport is in use. The time doubles "
             "with each try that fails, up to ``max_upgrade_interval``; a change of the network "
-            "causes a try at once. Without a limit the WebSocket is never tried again. Default "
-            "300; None is no limit."
+            "causes a try at once. Default 300; None is never tries again."
         ),
     ),
     Delay(
@@ -1061,7 +1061,7 @@ SPREADBOT_OPTIONS = Table(
         doc=(
             "The time from a ready connection to the head of the answer, by WebSocket and by "
             "server-sent events. A transport that needs longer is left for the next one. Default "
-            "5; None is no limit."
+            "5; None is is no limit."
         ),
     ),
     Limit(
@@ -1070,7 +1070,8 @@ SPREADBOT_OPTIONS = Table(
         20,
         doc=(
             "The time between the pings that keep a WebSocket alive, and the time for the answer "
-            "to each: without an answer the connection is lost. Default 20; None is no limit."
+            "to each: without an answer the connection is lost. Default 20; None is sends no "
+            "pings."
         ),
     ),
     Delay(
@@ -1088,7 +1089,7 @@ SPREADBOT_OPTIONS = Table(
         60,
         doc=(
             "How long the server may hold a poll before the next one is made. Default 60; None is "
-            "no limit."
+            "is no limit."
         ),
     ),
     Count(
@@ -1122,7 +1123,7 @@ SPREADBOT_OPTIONS = Table(
         doc=(
             "The largest message that is received, after decompression. A frame or a batch of JSON "
             "may have 16 MiB, whatever this says. A transport on which more comes is left for the "
-            "next one. Default 16 MiB; None is no limit."
+            "next one. Default 16 MiB; None is is no limit."
         ),
     ),
 )
@@ -1181,7 +1182,7 @@ WEBSOCKET_OPTIONS = Table(
         10,
         doc=(
             "How long everything may take until the connection is open: name resolution, "
-            "connection, TLS and opening handshake together. Default 10; None is no limit."
+            "connection, TLS and opening handshake together. Default 10; None is is no limit."
         ),
     ),
     Limit(
@@ -1191,17 +1192,14 @@ WEBSOCKET_OPTIONS = Table(
         doc=(
             "How long the closing handshake may take, from this side's close frame to the end of "
             "the connection. A peer that broke the protocol has 10 s in any case. Default 10; None "
-            "is no limit."
+            "is is no limit."
         ),
     ),
     Limit(
         "ping_interval",
         "ping_interval_ms",
         20,
-        doc=(
-            "The time between two pings on an open connection. Without a limit none is sent. "
-            "Default 20; None is no limit."
-        ),
+        doc="The time between two pings on an open connection. Default 20; None is sends no pings.",
     ),
     Limit(
         "ping_timeout",
@@ -1210,7 +1208,7 @@ WEBSOCKET_OPTIONS = Table(
         doc=(
             "How long a ping may stay unanswered before the connection fails with "
             "RT_ERROR_TIMEOUT. Time during which receiving is paused does not count. Default 20; "
-            "None is no limit."
+            "None is is no limit."
         ),
     ),
     Limit(
@@ -1231,7 +1229,7 @@ WEBSOCKET_OPTIONS = Table(
         differs=True,
         doc=(
             "The largest message that is received, after decompression. A larger one fails the "
-            "connection with close code 1009. Default 16 MiB; None is no limit."
+            "connection with close code 1009. Default 16 MiB; None is is no limit."
         ),
     ),
     Bytes(
@@ -1246,8 +1244,8 @@ WEBSOCKET_OPTIONS = Table(
         "max_frame_bytes",
         None,
         doc=(
-            "Messages sent are split into frames of at most this many bytes. With 0 each message "
-            "is one frame. Default None: no limit."
+            "Messages sent are split into frames of at most this many bytes. Without a limit each "
+            "message is one frame. Default None: no limit."
         ),
     ),
 )
