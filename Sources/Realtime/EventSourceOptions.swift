@@ -92,7 +92,7 @@ extension EventSource {
         /// limit.
         public var idleTimeout: Duration?
         /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
-        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
+        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
         /// `.protocolViolation`.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.
@@ -100,13 +100,13 @@ extension EventSource {
         /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
         public var connectTimeout: Duration? = .seconds(15)
         /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
-        /// fields, do not count. A longer one is an `.tooLarge`, after which nothing more is read.
-        /// 0 is no limit.
+        /// fields, do not count. A longer one is a `.tooLarge`, after which nothing more is read. 0
+        /// is no limit.
         public var maxLineBytes = 64 << 20
-        /// The most data of one event. More is an `.tooLarge`, after which nothing more is read. 0
+        /// The most data of one event. More is a `.tooLarge`, after which nothing more is read. 0
         /// is no limit.
         public var maxEventBytes = 64 << 20
-        /// The longest id, and the longest type, of an event. A longer one is an `.tooLarge`, after
+        /// The longest id, and the longest type, of an event. A longer one is a `.tooLarge`, after
         /// which nothing more is read. 0 is no limit.
         public var maxNameBytes = 64 << 10
         // abigen: end

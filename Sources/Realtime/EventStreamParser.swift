@@ -14,13 +14,13 @@ public final class EventStreamParser {
     public struct Limits: Sendable, Hashable {
         // abigen: the options of EventStreamParser.Limits
         /// The longest line of the stream. Comments that nobody listens to, and lines of unknown
-        /// fields, do not count. A longer one is an `.tooLarge`, after which nothing more is read.
-        /// 0 is no limit.
+        /// fields, do not count. A longer one is a `.tooLarge`, after which nothing more is read. 0
+        /// is no limit.
         public var maxLineBytes = 64 << 20
-        /// The most data of one event. More is an `.tooLarge`, after which nothing more is read. 0
+        /// The most data of one event. More is a `.tooLarge`, after which nothing more is read. 0
         /// is no limit.
         public var maxEventBytes = 64 << 20
-        /// The longest id, and the longest type, of an event. A longer one is an `.tooLarge`, after
+        /// The longest id, and the longest type, of an event. A longer one is a `.tooLarge`, after
         /// which nothing more is read. 0 is no limit.
         public var maxNameBytes = 64 << 10
         // abigen: end

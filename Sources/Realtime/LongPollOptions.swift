@@ -85,7 +85,7 @@ extension LongPoll {
         /// `.tooLarge`, since the server would send the same again. 0 is no limit.
         public var maxBodyBytes = 64 << 20
         /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
-        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
+        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
         /// `.protocolViolation`.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.

@@ -89,7 +89,7 @@ extension REST {
         public var maxRedirects = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
-        /// The largest answer that is kept whole, after decompression. A larger one is an
+        /// The largest answer that is kept whole, after decompression. A larger one is a
         /// `.tooLarge`. Answers that are streamed have no such limit. 0 is no limit.
         public var maxBodyBytes = 64 << 20
         /// How many requests may wait for the network, or after an ordered one; further ones end
@@ -105,7 +105,7 @@ extension REST {
         /// connection may carry (SETTINGS_MAX_CONCURRENT_STREAMS).
         public var maxPerHost = 6
         /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
-        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
+        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
         /// `.protocolViolation`.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.

@@ -88,7 +88,7 @@ extension REST {
         public var maxRedirects: Int?
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects: Bool?
-        /// The largest answer that is kept whole, after decompression. A larger one is an
+        /// The largest answer that is kept whole, after decompression. A larger one is a
         /// `.tooLarge`. Answers that are streamed have no such limit. 0 is no limit.
         public var maxBodyBytes: Int?
         // abigen: end

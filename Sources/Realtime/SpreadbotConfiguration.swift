@@ -99,7 +99,7 @@ extension Spreadbot {
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
         /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
-        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an
+        /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
         /// `.protocolViolation`.
         public var compression = true
         /// Whether HTTP/2 is offered in the TLS handshake. It is never used through a proxy.

@@ -6,6 +6,7 @@ enum OptionFiles {
 
     static func files(under root: URL) throws -> [Output.File] {
         let objects = try OptionSource(files: sources(under: root)).objects()
+        let errors = try PythonErrors(under: root)
         var files: [Output.File] = []
         for object in objects {
             let stem = try chapter(of: object, under: root)
@@ -21,7 +22,7 @@ enum OptionFiles {
                 text: SwiftOptionsPrinter.applying(objects)),
             Output.File(
                 path: "bindings/python/src/librealtime/_core/option_tables.py",
-                text: PythonOptionsPrinter.print(objects)),
+                text: PythonOptionsPrinter.print(objects, errors)),
             Output.File(path: "docs/options.md", text: OptionPagePrinter.print(objects)),
         ]
     }

@@ -1,17 +1,20 @@
 /// The documentation of options, in each language's words.
 enum OptionWords {
-    enum Language { case c, swift, python }
+    enum Language {
+        case c, swift
+        case python(PythonErrors)
+    }
 
     /// The prose of an option, with the names of others and of errors as the language spells them.
     static func prose(
         _ option: Option, of object: OptionObject, in language: Language
     ) -> String {
-        option.prose.replacing(/`(\w+)`|\bRT_ERROR_(\w+)/) { match in
-            if let error = match.2 {
-                guard language == .swift else { return String(match.0) }
-                let isTaken = error == "PROTOCOL"
-                let name = isTaken ? "protocolViolation" : String(error).lowercased().camelCased
-                return "`.\(name)`"
+        option.prose.replacing(/`(\w+)`|\b(an )?RT_ERROR_(\w+)/) { match in
+            if let error = match.3 {
+                let name = spelling(String(error), of: object, in: language)
+                let isVowel = name.first { $0.isLetter }.map { "AEIOUaeiou".contains($0) } ?? true
+                let article = isVowel || name.hasPrefix("RT_") ? "an" : "a"
+                return match.2 == nil ? name : "\(article) \(name)"
             }
             let name = String(match.1 ?? "")
             guard let other = object.options.first(where: { $0.name == name }) else {
@@ -22,6 +25,18 @@ enum OptionWords {
             case .swift: "`\(other.swiftName ?? other.name.camelCased)`"
             case .python: "``\(other.pythonSpelling ?? name)``"
             }
+        }
+    }
+
+    /// An error; `status` is without RT_ERROR_.
+    private static func spelling(
+        _ status: String, of object: OptionObject, in language: Language
+    ) -> String {
+        switch language {
+        case .c: "RT_ERROR_\(status)"
+        case .swift where status == "PROTOCOL": "`.protocolViolation`"
+        case .swift: "`.\(status.lowercased().camelCased)`"
+        case .python(let errors): errors.spelling(status, of: object)
         }
     }
 
@@ -51,7 +66,7 @@ enum OptionWords {
             let words = option.pythonWords
             if option.isUnlimitedByZero {
                 if option.pythonInitial.isZero { return "Default None: \(option.zeroState)." }
-                return "Default \(words); None is \(zero)."
+                return "Default \(words); None \(zero)."
             }
             return "Default \(words)."
         }

@@ -138,7 +138,7 @@ EVENTSOURCE_OPTIONS = Table(
         None,
         doc=(
             "How many attempts in a row may end before they were stable (``stable_time``). Then "
-            "the event source fails with RT_ERROR_RECONNECTS_EXHAUSTED. Default None: no limit."
+            "the event source fails with ``ReconnectsExhausted``. Default None: no limit."
         ),
     ),
     Delay(
@@ -182,7 +182,7 @@ EVENTSOURCE_OPTIONS = Table(
         "response_timeout",
         "response_timeout_ms",
         30,
-        doc="The time from the request to the head of its answer. Default 30; None is is no limit.",
+        doc="The time from the request to the head of its answer. Default 30; None is no limit.",
     ),
     Limit(
         "idle_timeout",
@@ -200,8 +200,8 @@ EVENTSOURCE_OPTIONS = Table(
         True,
         doc=(
             "Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd "
-            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an "
-            "RT_ERROR_PROTOCOL. Default True."
+            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a "
+            "``ProtocolError``. Default True."
         ),
     ),
     Flag(
@@ -219,7 +219,7 @@ EVENTSOURCE_OPTIONS = Table(
         15,
         doc=(
             "The time until a connection is ready: name resolution, TCP and TLS. Default 15; None "
-            "is is no limit."
+            "is no limit."
         ),
     ),
     Bytes(
@@ -228,8 +228,8 @@ EVENTSOURCE_OPTIONS = Table(
         2**26,
         doc=(
             "The longest line of the stream. Comments that nobody listens to, and lines of unknown "
-            "fields, do not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more "
-            "is read. Default 64 MiB; None is is no limit."
+            "fields, do not count. A longer one is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
+            "after which nothing more is read. Default 64 MiB; None is no limit."
         ),
     ),
     Bytes(
@@ -237,8 +237,8 @@ EVENTSOURCE_OPTIONS = Table(
         "max_event_bytes",
         2**26,
         doc=(
-            "The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more "
-            "is read. Default 64 MiB; None is is no limit."
+            "The most data of one event. More is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
+            "after which nothing more is read. Default 64 MiB; None is no limit."
         ),
     ),
     Bytes(
@@ -246,9 +246,9 @@ EVENTSOURCE_OPTIONS = Table(
         "max_name_bytes",
         2**16,
         doc=(
-            "The longest id, and the longest type, of an event. A longer one is an "
-            "RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64 KiB; None is is no "
-            "limit."
+            "The longest id, and the longest type, of an event. A longer one is a "
+            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``), after which nothing more is read. Default "
+            "64 KiB; None is no limit."
         ),
     ),
 )
@@ -270,8 +270,8 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         2**26,
         doc=(
             "The longest line of the stream. Comments that nobody listens to, and lines of unknown "
-            "fields, do not count. A longer one is an RT_ERROR_TOO_LARGE, after which nothing more "
-            "is read. Default 64 MiB; None is is no limit."
+            "fields, do not count. A longer one is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
+            "after which nothing more is read. Default 64 MiB; None is no limit."
         ),
     ),
     Bytes(
@@ -279,8 +279,8 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         "max_event_bytes",
         2**26,
         doc=(
-            "The most data of one event. More is an RT_ERROR_TOO_LARGE, after which nothing more "
-            "is read. Default 64 MiB; None is is no limit."
+            "The most data of one event. More is a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``), "
+            "after which nothing more is read. Default 64 MiB; None is no limit."
         ),
     ),
     Bytes(
@@ -288,9 +288,9 @@ EVENTSTREAM_PARSER_OPTIONS = Table(
         "max_name_bytes",
         2**16,
         doc=(
-            "The longest id, and the longest type, of an event. A longer one is an "
-            "RT_ERROR_TOO_LARGE, after which nothing more is read. Default 64 KiB; None is is no "
-            "limit."
+            "The longest id, and the longest type, of an event. A longer one is a "
+            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``), after which nothing more is read. Default "
+            "64 KiB; None is no limit."
         ),
     ),
 )
@@ -353,7 +353,7 @@ LONGPOLL_OPTIONS = Table(
         60,
         doc=(
             "How long the server may hold a poll before the next one is made, and how long the "
-            "body of an answer may stand still. Default 60; None is is no limit."
+            "body of an answer may stand still. Default 60; None is no limit."
         ),
     ),
     Delay(
@@ -380,8 +380,8 @@ LONGPOLL_OPTIONS = Table(
         "fail_when_gone",
         False,
         doc=(
-            "Whether the status 410 ends the long poll with RT_ERROR_GONE. Otherwise it is "
-            "reported, the cursor is cleared, and polls go on. Default False."
+            "Whether the status 410 ends the long poll with ``RealtimeError`` (``RT_ERROR_GONE``). "
+            "Otherwise it is reported, the cursor is cleared, and polls go on. Default False."
         ),
     ),
     Bytes(
@@ -390,8 +390,8 @@ LONGPOLL_OPTIONS = Table(
         2**26,
         doc=(
             "The largest answer, after decompression. A larger one ends the long poll with "
-            "RT_ERROR_TOO_LARGE, since the server would send the same again. Default 64 MiB; None "
-            "is is no limit."
+            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``), since the server would send the same "
+            "again. Default 64 MiB; None is no limit."
         ),
     ),
     Flag(
@@ -400,8 +400,8 @@ LONGPOLL_OPTIONS = Table(
         True,
         doc=(
             "Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd "
-            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an "
-            "RT_ERROR_PROTOCOL. Default True."
+            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a "
+            "``ProtocolError``. Default True."
         ),
     ),
     Flag(
@@ -419,7 +419,7 @@ LONGPOLL_OPTIONS = Table(
         15,
         doc=(
             "The time until a connection is ready: name resolution, TCP and TLS. Default 15; None "
-            "is is no limit."
+            "is no limit."
         ),
     ),
 )
@@ -449,7 +449,7 @@ NETWORK_OPTIONS = Table(
         doc=(
             "A PEM file of certificates to trust instead of the system's, and of those that the "
             "environment names by CURL_CA_BUNDLE, or else by SSL_CERT_FILE and SSL_CERT_DIR. If it "
-            "cannot be read, connections fail with RT_ERROR_TLS. Default None."
+            "cannot be read, connections fail with ``ConnectFailed``. Default None."
         ),
     ),
     Path(
@@ -578,7 +578,7 @@ REST_OPTIONS = Table(
             "streamed to the caller, it limits the time without a byte instead: each byte starts "
             "it anew. It does not run while the caller pauses the answer, or has no more of the "
             "body yet. One that is set for a request, and is longer than the client's deadline, is "
-            "the request's deadline, too. Default 5; None is is no limit."
+            "the request's deadline, too. Default 5; None is no limit."
         ),
     ),
     Limit(
@@ -641,8 +641,7 @@ REST_OPTIONS = Table(
             "How long a request may take with all its attempts and delays; time without a network "
             "does not count. No attempt and no delay begins that the deadline would cut off: the "
             "last result is reported instead. An answer that is streamed and has begun may take "
-            "longer, unless its request has a deadline of its own. Default 30; None is is no "
-            "limit."
+            "longer, unless its request has a deadline of its own. Default 30; None is no limit."
         ),
     ),
     Limit(
@@ -651,7 +650,7 @@ REST_OPTIONS = Table(
         None,
         doc=(
             "How long a request may wait to begin, with a network or without. Then it ends with "
-            "RT_ERROR_EXPIRED. Default None: no limit."
+            "``ConnectionTimeout``. Default None: no limit."
         ),
     ),
     Choice(
@@ -711,9 +710,9 @@ REST_OPTIONS = Table(
         "max_body_bytes",
         2**26,
         doc=(
-            "The largest answer that is kept whole, after decompression. A larger one is an "
-            "RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. Default 64 MiB; "
-            "None is is no limit."
+            "The largest answer that is kept whole, after decompression. A larger one is a "
+            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``). Answers that are streamed have no such "
+            "limit. Default 64 MiB; None is no limit."
         ),
     ),
     Count(
@@ -723,8 +722,8 @@ REST_OPTIONS = Table(
         least=0,
         doc=(
             "How many requests may wait for the network, or after an ordered one; further ones end "
-            "with RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not "
-            "count. At most 65,536 requests of a client may be under way in all. Default 100."
+            "with ``QueueFull``. Requests that wait for a connection to their host do not count. "
+            "At most 65,536 requests of a client may be under way in all. Default 100."
         ),
     ),
     Choice(
@@ -759,8 +758,8 @@ REST_OPTIONS = Table(
         True,
         doc=(
             "Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd "
-            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an "
-            "RT_ERROR_PROTOCOL. Default True."
+            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a "
+            "``ProtocolError``. Default True."
         ),
     ),
     Flag(
@@ -842,7 +841,7 @@ REST_REQUEST_OPTIONS = Table(
         None,
         doc=(
             "How long a request may wait to begin, with a network or without. Then it ends with "
-            "RT_ERROR_EXPIRED. Default: the client's."
+            "``ConnectionTimeout``. Default: the client's."
         ),
     ),
     Choice(
@@ -895,9 +894,9 @@ REST_REQUEST_OPTIONS = Table(
         "max_body_bytes",
         2**26,
         doc=(
-            "The largest answer that is kept whole, after decompression. A larger one is an "
-            "RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. Default: the "
-            "client's."
+            "The largest answer that is kept whole, after decompression. A larger one is a "
+            "``RealtimeError`` (``RT_ERROR_TOO_LARGE``). Answers that are streamed have no such "
+            "limit. Default: the client's."
         ),
     ),
 )
@@ -973,8 +972,8 @@ SPREADBOT_OPTIONS = Table(
         True,
         doc=(
             "Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd "
-            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is an "
-            "RT_ERROR_PROTOCOL. Default True."
+            "where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a "
+            "``ProtocolError``. Default True."
         ),
     ),
     Flag(
@@ -992,7 +991,7 @@ SPREADBOT_OPTIONS = Table(
         10,
         doc=(
             "The time until a connection is ready: name resolution, TCP and TLS. Default 10; None "
-            "is is no limit."
+            "is no limit."
         ),
     ),
     Count(
@@ -1012,12 +1011,12 @@ SPREADBOT_OPTIONS = Table(
         1,
         doc=(
             "How often in a row all transports may fail before the connection ends with "
-            "RT_ERROR_RECONNECTS_EXHAUSTED. Until then each further round begins with the first "
+            "``ReconnectsExhausted``. Until then each further round begins with the first "
             "transport, after a delay that starts at 0.5 to 1 s and doubles up to ``max_delay``; "
             "the error callback gets the same error, not fatal, with the delay. A message, a "
             "connection that lasts, or a network that returns resets the count. A server that "
             "refuses the client (403, 404, close codes 1008, 3003 and 4403, tokens that cannot be "
-            "refreshed) ends the connection in any round. Default 1; None is is no limit."
+            "refreshed) ends the connection in any round. Default 1; None is no limit."
         ),
     ),
     Delay(
@@ -1045,7 +1044,7 @@ SPREADBOT_OPTIONS = Table(
         doc=(
             "When the WebSocket is tried again while another transport is in use. The time doubles "
             "with each try that fails, up to ``max_upgrade_interval``; a change of the network "
-            "causes a try at once. Default 300; None is never tries again."
+            "causes a try at once. Default 300; None never tries again."
         ),
     ),
     Delay(
@@ -1061,7 +1060,7 @@ SPREADBOT_OPTIONS = Table(
         doc=(
             "The time from a ready connection to the head of the answer, by WebSocket and by "
             "server-sent events. A transport that needs longer is left for the next one. Default "
-            "5; None is is no limit."
+            "5; None is no limit."
         ),
     ),
     Limit(
@@ -1070,8 +1069,7 @@ SPREADBOT_OPTIONS = Table(
         20,
         doc=(
             "The time between the pings that keep a WebSocket alive, and the time for the answer "
-            "to each: without an answer the connection is lost. Default 20; None is sends no "
-            "pings."
+            "to each: without an answer the connection is lost. Default 20; None sends no pings."
         ),
     ),
     Delay(
@@ -1089,7 +1087,7 @@ SPREADBOT_OPTIONS = Table(
         60,
         doc=(
             "How long the server may hold a poll before the next one is made. Default 60; None is "
-            "is no limit."
+            "no limit."
         ),
     ),
     Count(
@@ -1098,8 +1096,8 @@ SPREADBOT_OPTIONS = Table(
         100,
         least=0,
         doc=(
-            "How many sends may wait for a connection; further ones end with RT_ERROR_QUEUE_FULL. "
-            "Frames that a WebSocket has taken do not count. Default 100."
+            "How many sends may wait for a connection; further ones end with ``QueueFull``. Frames "
+            "that a WebSocket has taken do not count. Default 100."
         ),
     ),
     Choice(
@@ -1111,8 +1109,8 @@ SPREADBOT_OPTIONS = Table(
             "drop_oldest": rt_rest_overflow.DROP_OLDEST,
         },
         doc=(
-            "Which send ends with RT_ERROR_QUEUE_FULL when the queue is full: the new one, or the "
-            'one that has waited longest. Default "reject_new".'
+            "Which send ends with ``QueueFull`` when the queue is full: the new one, or the one "
+            'that has waited longest. Default "reject_new".'
         ),
     ),
     Bytes(
@@ -1123,7 +1121,7 @@ SPREADBOT_OPTIONS = Table(
         doc=(
             "The largest message that is received, after decompression. A frame or a batch of JSON "
             "may have 16 MiB, whatever this says. A transport on which more comes is left for the "
-            "next one. Default 16 MiB; None is is no limit."
+            "next one. Default 16 MiB; None is no limit."
         ),
     ),
 )
@@ -1182,7 +1180,7 @@ WEBSOCKET_OPTIONS = Table(
         10,
         doc=(
             "How long everything may take until the connection is open: name resolution, "
-            "connection, TLS and opening handshake together. Default 10; None is is no limit."
+            "connection, TLS and opening handshake together. Default 10; None is no limit."
         ),
     ),
     Limit(
@@ -1192,14 +1190,14 @@ WEBSOCKET_OPTIONS = Table(
         doc=(
             "How long the closing handshake may take, from this side's close frame to the end of "
             "the connection. A peer that broke the protocol has 10 s in any case. Default 10; None "
-            "is is no limit."
+            "is no limit."
         ),
     ),
     Limit(
         "ping_interval",
         "ping_interval_ms",
         20,
-        doc="The time between two pings on an open connection. Default 20; None is sends no pings.",
+        doc="The time between two pings on an open connection. Default 20; None sends no pings.",
     ),
     Limit(
         "ping_timeout",
@@ -1207,8 +1205,8 @@ WEBSOCKET_OPTIONS = Table(
         20,
         doc=(
             "How long a ping may stay unanswered before the connection fails with "
-            "RT_ERROR_TIMEOUT. Time during which receiving is paused does not count. Default 20; "
-            "None is is no limit."
+            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``). Time during which receiving is "
+            "paused does not count. Default 20; None is no limit."
         ),
     ),
     Limit(
@@ -1217,9 +1215,9 @@ WEBSOCKET_OPTIONS = Table(
         None,
         doc=(
             "How long the peer may send no message before the connection fails with "
-            "RT_ERROR_TIMEOUT and close code 1001. Pings and pongs do not count, and neither does "
-            "time during which receiving is paused. For feeds that are never silent for long. "
-            "Default None: no limit."
+            "``ConnectionClosedError`` (``RT_ERROR_TIMEOUT``) and close code 1001. Pings and pongs "
+            "do not count, and neither does time during which receiving is paused. For feeds that "
+            "are never silent for long. Default None: no limit."
         ),
     ),
     Bytes(
@@ -1229,7 +1227,7 @@ WEBSOCKET_OPTIONS = Table(
         differs=True,
         doc=(
             "The largest message that is received, after decompression. A larger one fails the "
-            "connection with close code 1009. Default 16 MiB; None is is no limit."
+            "connection with close code 1009. Default 16 MiB; None is no limit."
         ),
     ),
     Bytes(

@@ -1,0 +1,281 @@
+"""abigen: annotated options are printed for all languages, or refused with file and line."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from abigen_tests import command
+from suite import ROOT, SCRATCH, expect, run
+
+#: They share a build.
+pytestmark = pytest.mark.xdist_group("abigen")
+
+
+def annotated(*annotations: str, options: str = "") -> str:
+    """The configuration of an object, with a property for each annotation."""
+    properties = "".join(
+        f"    /// How long it waits.\n    /// - {annotation}\n"
+        f"    package var property{index}: Duration = .seconds(3)\n"
+        for index, annotation in enumerate(annotations)
+    )
+    return (
+        "/// - Object: thing, Thing.Options, before start\n"
+        f"package struct ThingConfiguration {{\n{options}{properties}}}\n"
+        "package struct Shared {\n"
+        "    /// Whether it tries again.\n    /// - Option: retry, flag\n"
+        "    package var retries = true\n}\n"
+    )
+
+
+def options_package(name: str, source: str) -> Path:
+    """A package whose options are read; the interface is not."""
+    root = SCRATCH / "abigen-options" / name
+    shutil.rmtree(root, ignore_errors=True)
+    for folder in ("Session", "Wire", "Realtime"):
+        (root / "Sources" / folder).mkdir(parents=True)
+    (root / "Sources/Session/Thing.swift").write_text(source)
+    (root / "Sources/Realtime/Thing.swift").write_text(
+        "public struct Options {\n"
+        "    // abigen: the options of ThingConfiguration\n    // abigen: end\n}\n"
+    )
+    return root
+
+
+#: Name, source, what the refusal says.
+REFUSED_OPTIONS = [
+    ("no_kind", annotated("Option: wait"), "Thing.swift:5: error: an option has a name and a kind"),
+    (
+        "kind",
+        annotated("Option: wait, time"),
+        "Thing.swift:5: error: 'time' is no kind of an option",
+    ),
+    ("name", annotated("Option: maxWait, delay"), "'maxWait' is no name of an option"),
+    ("word", annotated("Option: wait, delay, soon"), "'soon' is no word for an option"),
+    (
+        "twice",
+        annotated("Option: wait, delay", "Option: wait, delay"),
+        "Thing.swift:2: error: there are two options 'wait'",
+    ),
+    ("group", annotated("Options: Absent"), "Thing.swift:5: error: no options of Absent"),
+    (
+        "only",
+        annotated("Options: Shared, only retyr"),
+        "Thing.swift:5: error: Shared has no option 'retyr'",
+    ),
+    (
+        "initial",
+        annotated("Options: Shared, retyr = false"),
+        "Thing.swift:5: error: Shared has no option 'retyr'",
+    ),
+    ("group_word", annotated("Options: Shared, retry"), "'retry' is no word for a group"),
+    (
+        "prose",
+        annotated(options="    /// - Option: wait, delay\n    package var wait = 1\n"),
+        "'wait' says nothing about itself",
+    ),
+    (
+        "computed",
+        annotated(options="    /// Waits.\n    /// - Option: wait, delay\n    func wait() {}\n"),
+        "Thing.swift:5: error: an option is a stored property of one line",
+    ),
+    (
+        "once",
+        annotated("Option: wait, delay, once").replace("before start", "value"),
+        "Thing.swift:2: error: 'wait' cannot be 'once'",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "says"), REFUSED_OPTIONS, ids=[one[0] for one in REFUSED_OPTIONS]
+)
+def test_abigen_refuses_an_option(name: str, source: str, says: str) -> None:
+    root = options_package(name, source)
+    output = run(command(root), status=1)
+    expect(says in output, f"expected '{says}', found:\n{output}")
+    expect(not (root / "docs").exists(), "something was written")
+
+
+def test_abigen_prints_an_option_for_all_languages() -> None:
+    source = annotated(
+        "Option: wait, delay",
+        "Option: patience, limit, once, since 0.2, parameter longest, swift myPatience,"
+        " python my_patience",
+        "Options: Shared, only retry, retry = false",
+    )
+    found = printed("accepted", source)
+    setters = found["ThingOptions+Plain.swift"]
+    for text in (
+        '@_cdecl("rt_thing_set_wait_ms")',
+        '@_cdecl("rt_thing_set_patience_ms")',
+        '@_cdecl("rt_thing_set_retry")',
+        "_ longest",
+        "Since 0.2",
+        "How long it waits.",
+        "    thingOptions(thing) { $0.property0 = ",
+        "    thingOptions(thing, once: true) {",
+    ):
+        expect(text in setters, f"'{text}' is not in:\n{setters}")
+    swift = found["Thing.swift"]
+    for text in ("var wait = Duration.seconds(3)", "var myPatience: Duration?", "retry = false"):
+        expect(text in swift, f"'{text}' is not in:\n{swift}")
+    python = found["option_tables.py"]
+    for text in ('"wait"', '"my_patience"', '"retry"'):
+        expect(text in python, f"'{text}' is not in:\n{python}")
+    for text in (
+        "| `wait_ms` | `wait` | `wait` | 3 s |",
+        "| `retry` | `retry` | `retry` | false |",
+    ):
+        expect(text in found["options.md"], found["options.md"])
+
+
+def test_each_object_can_have_options_that_are_taken_once() -> None:
+    sources = [path.read_text() for path in (ROOT / "Sources").rglob("*.swift")]
+    objects = re.findall(r"/// - Object: (\w+), [\w.]+(.*)", "\n".join(sources))
+    expect(len(objects) >= 8, str(objects))
+    for chapter, words in objects:
+        if "value" in words or "override" in words:
+            continue
+        first, *rest = chapter.split("_")
+        start = f"func {first}{''.join(part.capitalize() for part in rest)}Options("
+        (found,) = (text for text in sources if start in text)
+        head = found[found.index(start) :].partition("->")[0]
+        expect("once: Bool" in head, f"{start} has no 'once'")
+
+
+def test_prose_with_quotes_is_as_ruff_has_it() -> None:
+    quotes = (
+        ('"a" and "b"', 1),
+        ('it\'s "a"', 1),
+        ("it's what \"isn't\"", 1),
+        ("it's 'a' and \"b\"", 9),
+    )
+    options = "".join(
+        f"    /// Says {text}{' and more, and all of it' * times}.\n"
+        f"    /// - Option: word_{index}, flag\n    package var word{index} = true\n"
+        for index, (text, times) in enumerate(quotes)
+    ) + option("color, choice rt_color RT_COLOR Color red blue", "color = Color.red")
+    found = printed("quotes", annotated(options=options))["option_tables.py"]
+    file = SCRATCH / "abigen-options/quotes/tables.py"
+    file.write_text(found)
+    config = ROOT / "ruff.toml"
+    for mode in (["check", "--select", "E501"], ["format", "--diff"]):
+        run([Path(sys.executable).with_name("ruff"), *mode, "--config", config, file])
+
+
+def printed(name: str, source: str) -> dict[str, str]:
+    """What abigen makes of a package with these options, by the names of files."""
+    root = options_package(name, source)
+    # The interface is another test's.
+    run(command(root), status=1)
+    found = {path.name: path.read_text() for path in root.rglob("*") if path.is_file()}
+    return {**found, "Thing.swift": (root / "Sources/Realtime/Thing.swift").read_text()}
+
+
+def option(kind: str, property_: str) -> str:
+    return f"    /// Says how.\n    /// - Option: {kind}\n    package var {property_}\n"
+
+
+def test_abigen_prints_choices_paths_and_values() -> None:
+    options = (
+        option("color, choice rt_color RT_COLOR Color red darkBlue=4", "color = Color.darkBlue")
+        + option("file, path 0...107", "file: String?")
+        + option("factor, real 1...9", "factor = 1.5")
+        + option("probe, limit 0...5_000, zero is not set", "probe = Duration.zero")
+    )
+    source = annotated("Options: Shared, retry as again, swift elsewhere", options=options)
+    found = printed("kinds", source.replace("before start", "value, without again"))
+    setters = found["ThingOptions+Plain.swift"]
+    for text in (
+        '$0.color = try named(color, "color", "RT_COLOR_RED or RT_COLOR_DARK_BLUE")',
+        "Default RT_COLOR_DARK_BLUE.",
+        '$0.file = try filePath(file, "file", atMost: 107)',
+        '$0.factor = try real(factor, "factor", in: 1...9)',
+        "Default 0: not set. Since",
+        "RT_OK; RT_ERROR_INVALID_ARGUMENT when negative or above 5,000.",
+    ):
+        expect(text in setters, f"'{text}' is not in:\n{setters}")
+    expect("again" not in setters, setters)
+    expect("RT_ERROR_STATE" not in setters, setters)
+    for text in ("color = Color.darkBlue", "file: String?", "factor = 1.5", "probe: Duration?"):
+        expect(text in found["Thing.swift"], f"'{text}' is not in:\n{found['Thing.swift']}")
+    python = found["option_tables.py"]
+    for text in (
+        "@dataclass(frozen=True)\nclass ThingOptions:",
+        '    color: Literal["red", 4] = 4',
+        "            4: rt_color.DARK_BLUE,",
+        "    file: StrPath | None = None",
+        "    probe: float | None = None",
+    ):
+        expect(text in python, f"'{text}' is not in:\n{python}")
+
+
+def test_abigen_says_where_python_has_an_option_and_what_zero_does() -> None:
+    source = annotated(
+        "Option: wait, limit, zero sends nothing, python elsewhere Deflate.wait",
+        "Option: rest, limit, zero never sleeps, python elsewhere nap",
+        "Option: pause, delay, python pause = 7",
+        "Option: limit, limit, python limit = 0",
+        "Option: bound, limit",
+    )
+    found = printed("places", source)
+    for text in (
+        "| `wait_ms` | `wait` | `Deflate(wait=…)` | 3 s; 0 sends nothing |",
+        "| `rest_ms` | `rest` | `nap` | 3 s; 0 never sleeps |",
+        "| `pause_ms` | `pause` | `pause` | 3 s; in Python 7 s |",
+        "| `limit_ms` | `limit` | `limit` | 3 s; in Python no limit |",
+    ):
+        expect(text in found["options.md"], found["options.md"])
+    setters = found["ThingOptions+Plain.swift"]
+    for text in ("Default 3,000; 0 sends nothing.", "0 never sleeps.", "0 is no limit."):
+        expect(text in setters, f"'{text}' is not in:\n{setters}")
+    expect('"wait"' not in found["option_tables.py"], found["option_tables.py"])
+    expect("Default 7." in found["option_tables.py"], found["option_tables.py"])
+    expect("is is" not in "".join(found.values()), found["option_tables.py"])
+    swift = found["Thing.swift"]
+    expect("nil sends nothing." in swift and "nil is no limit." in swift, swift)
+
+
+def test_each_language_has_its_own_names_of_errors() -> None:
+    words = "Ends with RT_ERROR_PROXY, or an RT_ERROR_TOO_LARGE."
+    options = f"    /// {words}\n    /// - Option: wait, flag\n    package var wait = true\n"
+    root = options_package("errors", annotated(options=options))
+    errors = root / "bindings/python/src/librealtime/_core/errors.py"
+    errors.parent.mkdir(parents=True)
+    errors.write_text("    rt_status.ERROR_PROXY: ProxyError,\n")
+    run(command(root), status=1)
+    for file, text in (
+        ("Sources/RealtimeABI/ThingOptions+Plain.swift", words),
+        ("Sources/Realtime/Thing.swift", "with `.proxy`, or a `.tooLarge`."),
+        (
+            "bindings/python/src/librealtime/_core/option_tables.py",
+            "with ``ProxyError``, or a ``RealtimeError`` (``RT_ERROR_TOO_LARGE``).",
+        ),
+    ):
+        found = (root / file).read_text()
+        expect(text in found, f"'{text}' is not in:\n{found}")
+
+
+def test_abigen_renames_an_option_of_a_group_in_all_languages() -> None:
+    found = printed("renamed", annotated("Options: Shared, only retry, retry as again"))
+    for file, text in (
+        ("ThingOptions+Plain.swift", '@_cdecl("rt_thing_set_again")'),
+        ("Thing.swift", "var again = "),
+        ("option_tables.py", "    again: bool\n"),
+    ):
+        expect(text in found[file], f"'{text}' is not in:\n{found[file]}")
+    expect('"retry"' not in found["option_tables.py"], found["option_tables.py"])
+
+
+def test_abigen_prints_an_override() -> None:
+    source = annotated("Option: wait, limit, swift myWait", "Option: more, flag")
+    found = printed("override", source.replace("before start", "override, python elsewhere more"))
+    expect("var myWait: Duration?\n" in found["Thing.swift"], found["Thing.swift"])
+    applied = "if let myWait { target.property0 = try OptionCheck.delay(myWait"
+    expect(applied in found["PlainOptions.swift"], found["PlainOptions.swift"])
+    expect("Default" not in found["ThingOptions+Plain.swift"], "an override has no default")
+    expect('"more"' not in found["option_tables.py"], found["option_tables.py"])
