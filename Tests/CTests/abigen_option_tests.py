@@ -260,6 +260,25 @@ def test_each_language_has_its_own_names_of_errors() -> None:
         expect(text in found, f"'{text}' is not in:\n{found}")
 
 
+def test_tables_of_the_readme_have_a_row_for_each_option_of_python() -> None:
+    options = option("color, choice rt_color RT_COLOR Color red blue", "color = Color.red")
+    source = annotated(
+        "Option: wait, limit", "Option: more, delay, python elsewhere", options=options
+    )
+    root = options_package("readme", source.replace("How long it waits.", "How long. And more."))
+    readme = root / "bindings/python/README.md"
+    readme.parent.mkdir(parents=True)
+    mark = "<!-- abigen: the options of ThingConfiguration -->\n"
+    readme.write_text(f"Before.\n\n{mark}Old.\n<!-- abigen: end -->\n\nAfter.\n")
+    run(command(root), status=1)
+    table = (
+        "\n| option | default | |\n|---|---|---|\n"
+        '| `color` | `"red"`, or `"blue"` | Says how. |\n| `wait` | 3 s | How long. |\n\n'
+    )
+    found = readme.read_text()
+    expect(found == f"Before.\n\n{mark}{table}<!-- abigen: end -->\n\nAfter.\n", found)
+
+
 def test_abigen_renames_an_option_of_a_group_in_all_languages() -> None:
     found = printed("renamed", annotated("Options: Shared, only retry, retry as again"))
     for file, text in (

@@ -16,7 +16,8 @@ enum OptionFiles {
                     text: SetterPrinter.print(object)))
             files.append(try region(of: object, under: root))
         }
-        return files + [
+        let readme = try PythonReadmePrinter(errors: errors).file(objects, under: root)
+        return files + (readme.map { [$0] } ?? []) + [
             Output.File(
                 path: "Sources/Realtime/PlainOptions.swift",
                 text: SwiftOptionsPrinter.applying(objects)),
