@@ -65,6 +65,8 @@ extension Spreadbot {
         /// Of every request and handshake; not Authorization, Accept, Last-Event-ID and
         /// Expect.
         public var headers: [(name: String, value: String)] = []
+        /// Names of headers that go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
         public var network = Network()
         /// Delays attempts on one transport, and rounds over all of them, in the place of
         /// `maxDelay`. Its `maxAttempts` and `stableTime` are not used. nil leaves the delays to
@@ -213,6 +215,7 @@ extension Spreadbot {
             for header in headers {
                 try target.addHeader(name: header.name, value: header.value)
             }
+            for name in safeHeaders { try target.redirects.addSafeName(name) }
             target.network = try network.configuration()
             target.backoff = try backoff?.configuration()
             try applyPlain(to: &target)

@@ -7,6 +7,8 @@ extension WebSocket {
     public struct Options: Sendable {
         /// Request headers of the handshake, added in this order.
         public var headers: [(name: String, value: String)] = []
+        /// Names of headers that go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
         /// Subprotocols to offer, the preferred one first.
         public var subprotocols: [String] = []
         /// How the connection is made: TLS, proxies, addresses, the socket.
@@ -144,6 +146,7 @@ extension WebSocket {
 
         func apply(to target: inout WebSocketConfiguration) throws(RealtimeError) {
             for header in headers { try target.addHeader(name: header.name, value: header.value) }
+            for name in safeHeaders { try target.redirects.addSafeName(name) }
             for name in subprotocols { try target.addSubprotocol(name) }
             target.network = try network.configuration()
             try applyPlain(to: &target)

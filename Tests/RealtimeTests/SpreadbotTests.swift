@@ -373,5 +373,6 @@ private final class Line: TaskExecutor {
             #expect(throws: RealtimeError.self) { try Spreadbot.Configuration(wrong) }
         }
         #expect(throws: RealtimeError.self) { try Spreadbot(config: ["baseURL": "ws://h"]) }
+        #expect(throws: RealtimeError.self) { try spreadbot { $0.safeHeaders = ["not safe"] } }
     }
 }

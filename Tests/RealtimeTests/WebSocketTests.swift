@@ -369,6 +369,7 @@ func badURLsAreRefused(url: String, expected: RealtimeError.Code) async throws {
     let changes: [(String, RealtimeError.Code, (inout WebSocket.Options) -> Void)] = [
         ("bad name", .invalidHeader, { $0.headers = [("bad name", "x")] }),
         ("X-Split", .invalidHeader, { $0.headers = [("X-Split", "a\r\nb")] }),
+        ("not safe", .invalidHeader, { $0.safeHeaders = ["not safe"] }),
         ("a b", .invalidSubprotocol, { $0.subprotocols = ["a b"] }),
         ("chat", .invalidSubprotocol, { $0.subprotocols = ["chat", "chat"] }),
         ("compressionLevel", .invalidArgument, { $0.compressionLevel = 10 }),

@@ -124,6 +124,20 @@ def test_credentials_are_left_behind(run, own_server):
     assert not {"Authorization", "Cookie", "Origin"} & set(headers)
 
 
+def test_safe_headers_go_along(run, own_server):
+    async def main(url):
+        headers = {"X-Trace": "1", "X-Other": "2"}
+        options = {"additional_headers": headers, "safe_headers": ["x-trace"]}
+        async with librealtime.connect(url, **options):
+            pass
+
+    with raw_server(redirect(own_server.url + "/record")) as url:
+        run(main(url))
+    headers = own_server.requests.get(timeout=30)[0].headers
+    assert headers["X-Trace"] == "1"
+    assert "X-Other" not in headers
+
+
 def test_redirects_that_are_not_followed(run, server, tls_server, ca_file):
     hops = [redirect("/again")] * 3
     with raw_server(*hops) as url, pytest.raises(SecurityError, match="max_redirects") as raised:

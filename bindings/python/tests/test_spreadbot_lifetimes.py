@@ -43,6 +43,8 @@ NOWHERE = "http://127.0.0.1:1"
         ({"queue_capacity": -1}, librealtime.InvalidArgument),
         ({"queue_overflow": "explode"}, librealtime.InvalidArgument),
         ({"max_redirects": 21}, librealtime.InvalidArgument),
+        ({"safe_headers": ["a b"]}, librealtime.InvalidArgument),
+        ({"safe_headers": "abc"}, TypeError),
         ({"max_size": 0}, librealtime.InvalidArgument),
         ({"max_queue": -1}, librealtime.InvalidArgument),
         ({"network": "none"}, TypeError),

@@ -19,9 +19,11 @@ from .._core.shared_options import (
     HEADERS,
     QUEUE,
     ROUTE,
+    SAFE_HEADERS,
     HeaderKeywords,
     QueueKeywords,
     RouteKeywords,
+    SafeHeaderKeywords,
     set_backoff,
 )
 from .._core.values import StrPath, choice, invalid, names_of, path, strings, text
@@ -155,6 +157,7 @@ def set_outbox(setup: Setup, given: Given) -> None:
 class Keywords(
     AccountKeywords,
     HeaderKeywords,
+    SafeHeaderKeywords,
     RouteKeywords,
     QueueKeywords,
     SpreadbotKeywords,
@@ -216,7 +219,7 @@ def _set_connection(setup: Setup, given: Given) -> None:
 OPTIONS = Options(
     Keywords,
     _set_connection,
-    shared=(ACCOUNT, HEADERS, ROUTE, QUEUE),
+    shared=(ACCOUNT, HEADERS, SAFE_HEADERS, ROUTE, QUEUE),
     plain=SPREADBOT_OPTIONS,
     transports=("websocket", "sse", "poll"),
     last_event_id="",

@@ -11,7 +11,14 @@ from .._core.headers import USER_AGENT, HeadersLike, cookie_header, header
 from .._core.option_tables import WEBSOCKET_OPTIONS, WebSocketKeywords
 from .._core.parameters import Given, Options, Setup
 from .._core.reconnect import OnLost, OnReconnect, ProcessException, process_exception
-from .._core.shared_options import CREDENTIAL, ROUTE, CredentialKeywords, RouteKeywords
+from .._core.shared_options import (
+    CREDENTIAL,
+    ROUTE,
+    SAFE_HEADERS,
+    CredentialKeywords,
+    RouteKeywords,
+    SafeHeaderKeywords,
+)
 from .._core.values import invalid, number, pairs, strings, text
 from .state import OnMessage, OnMessages
 
@@ -61,7 +68,9 @@ class Deflate:
         setup.set_server_no_context_takeover(bool(self.server_no_context_takeover))
 
 
-class Keywords(CredentialKeywords, RouteKeywords, WebSocketKeywords, total=False):
+class Keywords(
+    CredentialKeywords, SafeHeaderKeywords, RouteKeywords, WebSocketKeywords, total=False
+):
     """All that ``connect`` may be given.
 
     :param on_message: called with each message inside the loop's dispatch, instead of ``recv``. In
@@ -158,7 +167,7 @@ OPTIONS = Options(
     _set_handshake,
     _set_messages,
     _set_reconnect,
-    shared=(CREDENTIAL, ROUTE),
+    shared=(CREDENTIAL, SAFE_HEADERS, ROUTE),
     plain=WEBSOCKET_OPTIONS,
     user_agent_header=USER_AGENT,
     compression="deflate",
