@@ -68,8 +68,10 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     @exclusivity(unchecked) private var isActing = false
     /// libcurl wants to be called again at once.
     @exclusivity(unchecked) private var isDue = false
-    /// How often it is in a turn of the loop, before others have theirs.
-    private static let roundsPerTurn = 16
+    /// How many rounds there were in its turns.
+    @exclusivity(unchecked) private var rounds: UInt64 = 0
+    /// How many there are in a turn of the loop, before others have theirs.
+    private static let roundsPerTurn: UInt64 = 16
     /// And for how long. libcurl reads up to a hundred times from a connection in a round, and a
     /// server can fill that with bytes that deliver nothing, such as chunk extensions.
     private static let turnTime = Duration.milliseconds(5)
@@ -176,7 +178,12 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
 
     func isReady(_ socket: Int32, _ events: UInt32) { sockets.isReady(socket, events) }
 
-    var progress: ReadyProgress { sockets.progress }
+    var progress: ReadyProgress {
+        var progress = sockets.progress
+        progress.rounds = rounds
+        progress.roundsLeft = UInt64(max(suspended.count, isDue ? 1 : 0))
+        return progress
+    }
 
     func beginTurn(ready: Int) {
         shim_tls_begin_turn(tls, UInt32(clamping: ready + sockets.waiting))
@@ -296,9 +303,10 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     func turn() {
         isInTurn = true
         let start = Loop.now()
-        var rounds = 0
+        let first = rounds
         var mayGoOn = true
         while true {
+            if mayGoOn { rounds += 1 }
             let resumed = mayGoOn && !suspended.isEmpty ? suspended.removeFirst() : nil
             resumed?.resume()
             deliverNews()
@@ -306,12 +314,11 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
             finish()
             guard isOpen, isDue, mayGoOn else { break }
             isDue = false
-            rounds += 1
             let begun = Loop.now()
             act(CURL_SOCKET_BAD, 0)
             if noteTime(since: begun), let resumed { suspend(resumed) }
             mayGoOn =
-                rounds < CurlMulti.roundsPerTurn && told < Loop.bytesPerTurn
+                rounds < first + CurlMulti.roundsPerTurn && told < Loop.bytesPerTurn
                 && Loop.now() - start < CurlMulti.turnTime
         }
         if isOpen, tls.pointee.has_suspects { judge() }

@@ -16,8 +16,19 @@ protocol LoopMultiplexer: AnyObject {
     func close()
 }
 
-/// How many sockets were ready ever, and how many of those were looked at.
+/// What a multiplexer has not looked at, and how far it has come ever.
 struct ReadyProgress {
+    /// Sockets that were ready, and those of them that were looked at.
     var queued: UInt64 = 0
     var handled: UInt64 = 0
+    /// Rounds that go on with what waits behind the sockets, and how many it still takes.
+    var rounds: UInt64 = 0
+    var roundsLeft: UInt64 = 0
+
+    var isComplete: Bool { handled >= queued && roundsLeft == 0 }
+
+    /// Whether it has come to the end of what waited at `start`.
+    func isBehind(_ start: ReadyProgress) -> Bool {
+        handled >= start.queued && rounds >= start.rounds + start.roundsLeft
+    }
 }

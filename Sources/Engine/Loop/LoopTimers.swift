@@ -9,13 +9,14 @@ extension Loop {
 /// The timers of a loop: its own objects' and its callers'.
 ///
 /// Those of its own are mostly limits: something did not come in time. What has come is in time,
-/// however long the loop takes to look at it. So while sockets wait for their turn, such a timer
-/// fires only behind those that were ready when it was due. Callers' timers do not wait.
+/// however long the loop takes to look at it. So while sockets, or exchanges that were held up,
+/// wait for their turn, such a timer fires only behind those that waited when it was due. Callers'
+/// timers do not wait.
 struct LoopTimers {
     private var own = TimerHeap()
     private var callers = TimerHeap()
-    /// The sockets that must be looked at before timers that were due at `time` fire.
-    private var barrier: (sockets: UInt64, time: Instant)?
+    /// What must be looked at before timers that were due at `time` fire.
+    private var barrier: (start: ReadyProgress, time: Instant)?
 
     var earliest: Instant? {
         guard let first = own.earliest else { return callers.earliest }
@@ -40,16 +41,16 @@ struct LoopTimers {
     }
 
     /// Up to when timers of the loop's own may have been due to fire now.
-    mutating func limit(at now: Instant, _ sockets: ReadyProgress?) -> Instant {
-        guard let sockets, sockets.handled < sockets.queued else {
+    mutating func limit(at now: Instant, _ progress: ReadyProgress?) -> Instant {
+        guard let progress, !progress.isComplete else {
             barrier = nil
             return now
         }
-        guard let (count, time) = barrier else {
-            barrier = (sockets.queued, now)
+        guard let (start, time) = barrier else {
+            barrier = (progress, now)
             return Instant(nanoseconds: 0)
         }
-        guard sockets.handled >= count else { return Instant(nanoseconds: 0) }
+        guard progress.isBehind(start) else { return Instant(nanoseconds: 0) }
         barrier = nil
         return time
     }
