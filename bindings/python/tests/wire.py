@@ -65,7 +65,10 @@ def read(connection: socket.socket) -> bytes | None:
     length = re.search(rb"(?i)\ncontent-length: *(\d+)", data)
     wanted = data.index(b"\r\n\r\n") + 4 + (int(length[1]) if length else 0)
     while len(data) < wanted:
-        data += connection.recv(65536)
+        more = connection.recv(65536)
+        if not more:
+            return None
+        data += more
     return data
 
 
