@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -58,28 +59,31 @@ def test_a_streamed_answer_may_take_longer_than_the_deadline(run: Any, serve: An
     def answer(connection: socket.socket, number: int) -> None:
         while read(connection):
             connection.sendall(CHUNKED)
-            trickle(connection, 10)
+            trickle(connection, PIECES)
             connection.sendall(b"0\r\n\r\n")
 
-    short: dict[str, Any] = {"deadline": 0.2, "attempts": 1}
+    # The head must come before it, which may take a while on a machine that is busy.
+    deadline = PIECES * PAUSE * 2 / 3
+    short: dict[str, Any] = {"deadline": deadline, "attempts": 1}
     # What is longer than the deadline of the client has not been its end either.
-    own: list[dict[str, Any]] = [{}, {"timeout": STANDSTILL}, {"timeout": 0.19}, {"timeout": None}]
+    own: list[dict[str, Any]] = [{}, {"timeout": 0.9 * deadline}, {"timeout": 9}, {"timeout": None}]
     with sync.RESTClient(serve(answer).url, **short) as client:
-        for options in own:
+
+        def read_all(options: dict[str, Any]) -> bytes:
             with client.stream("GET", "/", **options) as response:
-                assert response.read() == b"x" * 10
-        with (
-            pytest.raises(librealtime.RealtimeError, match="deadline"),
-            client.stream("GET", "/", deadline=0.2, timeout=None) as response,
-        ):
-            response.read()
+                return response.read()
+
+        with ThreadPoolExecutor(len(own)) as threads:
+            assert list(threads.map(read_all, own)) == [b"x" * PIECES] * len(own)
+        with pytest.raises(librealtime.RealtimeError, match="deadline"):
+            read_all({"deadline": deadline, "timeout": None})
 
     async def main() -> None:
         async with (
             librealtime.RESTClient(serve(answer).url, **short) as client,
-            client.stream("GET", "/", timeout=STANDSTILL) as response,
+            client.stream("GET", "/", timeout=9) as response,
         ):
-            assert await response.aread() == b"x" * 10
+            assert await response.aread() == b"x" * PIECES
 
     run(main())
 
