@@ -55,7 +55,16 @@ def interrupt():
         time.sleep(draw.random() * draw.choice((0.0005, 0.004)))
         sent += 1
         os.kill(os.getpid(), signal.SIGINT)
-        caught.acquire(timeout=0.2)
+        # A guard against hanging.
+        caught.acquire(timeout=5)
+
+def swallowed(failure):
+    if failure.exc_type is KeyboardInterrupt:
+        caught.release()
+    else:
+        sys.__unraisablehook__(failure)
+
+sys.unraisablehook = swallowed
 
 def storm(work):
     sender = threading.Thread(target=interrupt)
