@@ -77,9 +77,9 @@ def rows_hold(build: Build, server: LadderServer, tokens: TokenServer, rows: lis
                         server.origin,
                         None,
                         transports=legs,
-                        answer_timeout=150,
+                        # For the rows of silence; all others answer before, under load too.
+                        answer_timeout=2000,
                         upgrade="0,0",
-                        poll_timeout=150,
                         **QUICKLY,
                         **tokens.options,
                     )  # fmt: skip
