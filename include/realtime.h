@@ -829,7 +829,7 @@ rt_status rt_reachability_is_online(rt_reachability *reachability, bool *out);
  * now; NULL takes it away. Changes that come together cause one call, within half a second. Any
  * thread.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED; RT_ERROR_CLOSED.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED; RT_ERROR_CLOSED.
  * Since 0.1.
  */
 rt_status rt_reachability_on_change(
@@ -1509,7 +1509,7 @@ typedef void (*rt_websocket_pong_fn)(int64_t round_trip_us, void *user);
 /**
  * Sets the callback for the opened connection.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_open(
@@ -1518,7 +1518,7 @@ rt_status rt_websocket_on_open(
 /**
  * Sets the callback for single messages; takes the other message callbacks' place.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_message(
@@ -1528,7 +1528,7 @@ rt_status rt_websocket_on_message(
  * Sets the callback for all messages of one read together, for runtimes where each call costs;
  * takes the other message callbacks' place.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_messages(
@@ -1540,7 +1540,7 @@ rt_status rt_websocket_on_messages(
  * between pieces and whole messages counts from the next message on: one that is coming ends as it
  * began, and what is left of one in pieces is not told.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_piece(
@@ -1554,7 +1554,7 @@ rt_status rt_websocket_on_piece(
  * one that was lost, 0 for the first connection. When the failure is fatal the close callback
  * follows.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_error(
@@ -1564,7 +1564,7 @@ rt_status rt_websocket_on_error(
  * Sets the callback before each attempt after the first connection. Here its URL, headers and
  * network may be changed.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_reconnect(
@@ -1574,7 +1574,7 @@ rt_status rt_websocket_on_reconnect(
  * Sets the callback for the end of the connection, which is the last callback. When the peer did
  * not answer our close frame within the close timeout `code` is 1006, without a failure.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_close(
@@ -1583,7 +1583,7 @@ rt_status rt_websocket_on_close(
 /**
  * Sets the callback for a send buffer that has emptied.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_drained(
@@ -1592,7 +1592,7 @@ rt_status rt_websocket_on_drained(
 /**
  * Sets the callback for answered pings.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_websocket_on_pong(
@@ -2235,7 +2235,7 @@ typedef void (*rt_eventsource_name_fn)(const char *event, size_t length, void *u
 /**
  * Sets the callback for an opened stream: the server answered 200 with text/event-stream.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_open(
@@ -2244,7 +2244,7 @@ rt_status rt_eventsource_on_open(
 /**
  * Sets the callback for events of the type "message", named or not; other types go to listeners.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_message(
@@ -2253,7 +2253,7 @@ rt_status rt_eventsource_on_message(
 /**
  * Sets the callback for every event of any type, after the listeners of its type.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_any(
@@ -2262,7 +2262,7 @@ rt_status rt_eventsource_on_any(
 /**
  * Sets the callback for comments, each as it is read.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_comment(
@@ -2271,7 +2271,7 @@ rt_status rt_eventsource_on_comment(
 /**
  * Sets the callback for reconnection times, each at the end of its line.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_retry(
@@ -2284,7 +2284,7 @@ rt_status rt_eventsource_on_retry(
  * the source is closed, and this is the last callback. A failure that came before its callback is
  * kept for it.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_error(
@@ -2293,7 +2293,7 @@ rt_status rt_eventsource_on_error(
 /**
  * Sets the callback before each attempt, the first one too.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_request(
@@ -2303,7 +2303,7 @@ rt_status rt_eventsource_on_request(
  * Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
  * `rt_eventsource_credentials_ready`.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_credentials(
@@ -2313,7 +2313,7 @@ rt_status rt_eventsource_on_credentials(
  * Sets the callback that keeps ids in a place of the caller's own; what it kept is given to the
  * next run by `rt_eventsource_set_last_event_id`.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventsource_on_store(
@@ -2524,7 +2524,7 @@ void rt_eventstream_parser_free(rt_eventstream_parser *parser);
 /**
  * Sets the callback for events. NULL takes it away.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventstream_parser_on_event(
@@ -2534,7 +2534,7 @@ rt_status rt_eventstream_parser_on_event(
  * Sets the callback for comments, each as it is read: valid UTF-8 with a NUL behind it. Without one
  * comments are skipped, however long they are.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventstream_parser_on_comment(
@@ -2543,7 +2543,7 @@ rt_status rt_eventstream_parser_on_comment(
 /**
  * Sets the callback for reconnection times, each at the end of its line.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_eventstream_parser_on_retry(
@@ -2921,7 +2921,7 @@ rt_status rt_longpoll_set_connect_timeout_ms(rt_longpoll *longpoll, int64_t time
  * Sets the callback for a server that answers, or has held a poll for its whole time: for the first
  * time, or again after a failure.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_longpoll_on_open(
@@ -2931,7 +2931,7 @@ rt_status rt_longpoll_on_open(
  * Sets the callback for messages. Their `id` is the answer's Last-Event-ID header, or its
  * Last-Modified in seconds since 1970, a colon and its ETag, which Nchan takes on every transport.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_longpoll_on_message(
@@ -2943,7 +2943,7 @@ rt_status rt_longpoll_on_message(
  * When it is fatal the poll is closed, and this is the last callback. A failure that came before
  * its callback is kept for it.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_longpoll_on_error(
@@ -2953,7 +2953,7 @@ rt_status rt_longpoll_on_error(
  * Sets the callback for the beginning of each poll, the first one too; `attempt` is 1 unless the
  * last one failed.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_longpoll_on_request(
@@ -2963,7 +2963,7 @@ rt_status rt_longpoll_on_request(
  * Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
  * `rt_longpoll_credentials_ready`.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_longpoll_on_credentials(
@@ -4359,7 +4359,7 @@ typedef void (*rt_spreadbot_sent_fn)(const rt_spreadbot_sent *sent, void *user);
 /**
  * Sets the callback for a connection: for the first time, or again.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_spreadbot_on_open(
@@ -4368,7 +4368,7 @@ rt_status rt_spreadbot_on_open(
 /**
  * Sets the callback for a change of the leg in use.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_spreadbot_on_transport(
@@ -4377,7 +4377,7 @@ rt_status rt_spreadbot_on_transport(
 /**
  * Sets the callback for messages.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_spreadbot_on_message(
@@ -4392,7 +4392,7 @@ rt_status rt_spreadbot_on_message(
  * whose message has the cause for each leg: fatal, or with the time until another round over all
  * legs (`rt_spreadbot_set_max_rounds`).
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_spreadbot_on_error(
@@ -4401,7 +4401,7 @@ rt_status rt_spreadbot_on_error(
 /**
  * Sets the callback for tokens that were refreshed.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_spreadbot_on_tokens(
@@ -4410,7 +4410,7 @@ rt_status rt_spreadbot_on_tokens(
 /**
  * Sets the callback for sends that have ended.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_spreadbot_on_sent(
@@ -4420,7 +4420,7 @@ rt_status rt_spreadbot_on_sent(
  * Sets the callback for the end: RT_OK after `rt_spreadbot_disconnect`, else the fatal failure that
  * was reported. It may be established again, here too.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
  */
 rt_status rt_spreadbot_on_disconnected(

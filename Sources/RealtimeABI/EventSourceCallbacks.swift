@@ -35,7 +35,7 @@ public typealias rt_eventsource_name_fn =
 
 /// Sets the callback for an opened stream: the server answered 200 with text/event-stream. Since
 /// 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_open")
 public func rt_eventsource_on_open(
     _ eventsource: rt_eventsource?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
@@ -49,7 +49,7 @@ public func rt_eventsource_on_open(
 
 /// Sets the callback for events of the type "message", named or not; other types go to listeners.
 /// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_message")
 public func rt_eventsource_on_message(
     _ eventsource: rt_eventsource?, _ fn: rt_event_fn?,
@@ -63,7 +63,7 @@ public func rt_eventsource_on_message(
 }
 
 /// Sets the callback for every event of any type, after the listeners of its type. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_any")
 public func rt_eventsource_on_any(
     _ eventsource: rt_eventsource?, _ fn: rt_event_fn?,
@@ -77,7 +77,7 @@ public func rt_eventsource_on_any(
 }
 
 /// Sets the callback for comments, each as it is read. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_comment")
 public func rt_eventsource_on_comment(
     _ eventsource: rt_eventsource?, _ fn: rt_eventsource_comment_fn?,
@@ -95,7 +95,7 @@ public func rt_eventsource_on_comment(
 }
 
 /// Sets the callback for reconnection times, each at the end of its line. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_retry")
 public func rt_eventsource_on_retry(
     _ eventsource: rt_eventsource?, _ fn: rt_eventsource_retry_fn?,
@@ -115,7 +115,7 @@ public func rt_eventsource_on_retry(
 /// failure that leaves the connection as it is (an id file that cannot be used). When it is fatal
 /// the source is closed, and this is the last callback. A failure that came before its callback is
 /// kept for it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_error")
 public func rt_eventsource_on_error(
     _ eventsource: rt_eventsource?, _ fn: rt_failure_fn?,
@@ -129,7 +129,7 @@ public func rt_eventsource_on_error(
 }
 
 /// Sets the callback before each attempt, the first one too. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_request")
 public func rt_eventsource_on_request(
     _ eventsource: rt_eventsource?, _ fn: rt_attempt_fn?,
@@ -144,7 +144,7 @@ public func rt_eventsource_on_request(
 
 /// Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
 /// `rt_eventsource_credentials_ready`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_credentials")
 public func rt_eventsource_on_credentials(
     _ eventsource: rt_eventsource?, _ fn: rt_credentials_fn?,
@@ -159,7 +159,7 @@ public func rt_eventsource_on_credentials(
 
 /// Sets the callback that keeps ids in a place of the caller's own; what it kept is given to the
 /// next run by `rt_eventsource_set_last_event_id`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventsource_on_store")
 public func rt_eventsource_on_store(
     _ eventsource: rt_eventsource?, _ fn: rt_eventsource_store_fn?,

@@ -25,7 +25,7 @@ public func rt_eventstream_parser_free(_ parser: rt_eventstream_parser?) {
 }
 
 /// Sets the callback for events. NULL takes it away. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventstream_parser_on_event")
 public func rt_eventstream_parser_on_event(
     _ parser: rt_eventstream_parser?, _ fn: rt_event_fn?,
@@ -41,7 +41,7 @@ public func rt_eventstream_parser_on_event(
 
 /// Sets the callback for comments, each as it is read: valid UTF-8 with a NUL behind it. Without
 /// one comments are skipped, however long they are. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventstream_parser_on_comment")
 public func rt_eventstream_parser_on_comment(
     _ parser: rt_eventstream_parser?, _ fn: rt_eventsource_comment_fn?,
@@ -58,7 +58,7 @@ public func rt_eventstream_parser_on_comment(
 }
 
 /// Sets the callback for reconnection times, each at the end of its line. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_eventstream_parser_on_retry")
 public func rt_eventstream_parser_on_retry(
     _ parser: rt_eventstream_parser?, _ fn: rt_eventsource_retry_fn?,

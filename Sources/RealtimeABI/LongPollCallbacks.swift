@@ -7,7 +7,7 @@ import Wire
 
 /// Sets the callback for a server that answers, or has held a poll for its whole time: for the
 /// first time, or again after a failure. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_open")
 public func rt_longpoll_on_open(
     _ longpoll: rt_longpoll?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
@@ -20,7 +20,7 @@ public func rt_longpoll_on_open(
 /// Sets the callback for messages. Their `id` is the answer's Last-Event-ID header, or its
 /// Last-Modified in seconds since 1970, a colon and its ETag, which Nchan takes on every transport.
 /// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_message")
 public func rt_longpoll_on_message(
     _ longpoll: rt_longpoll?, _ fn: rt_event_fn?, _ user: UnsafeMutableRawPointer?,
@@ -38,7 +38,7 @@ public func rt_longpoll_on_message(
 /// RT_ERROR_GONE (410) is not fatal by default: what was polled was removed, and polls begin anew.
 /// When it is fatal the poll is closed, and this is the last callback. A failure that came before
 /// its callback is kept for it. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_error")
 public func rt_longpoll_on_error(
     _ longpoll: rt_longpoll?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
@@ -50,7 +50,7 @@ public func rt_longpoll_on_error(
 
 /// Sets the callback for the beginning of each poll, the first one too; `attempt` is 1 unless the
 /// last one failed. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_request")
 public func rt_longpoll_on_request(
     _ longpoll: rt_longpoll?, _ fn: rt_attempt_fn?, _ user: UnsafeMutableRawPointer?,
@@ -62,7 +62,7 @@ public func rt_longpoll_on_request(
 
 /// Sets the callback for a server that wants credentials; RT_CREDENTIALS_LATER waits for
 /// `rt_longpoll_credentials_ready`. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_longpoll_on_credentials")
 public func rt_longpoll_on_credentials(
     _ longpoll: rt_longpoll?, _ fn: rt_credentials_fn?, _ user: UnsafeMutableRawPointer?,

@@ -93,7 +93,7 @@ public func rt_reachability_is_online(
 /// Has `fn` called each time the answer of `rt_reachability_is_online` has changed from what it is
 /// now; NULL takes it away. Changes that come together cause one call, within half a second. Any
 /// thread. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL; RT_ERROR_FORKED; RT_ERROR_CLOSED.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle; RT_ERROR_FORKED; RT_ERROR_CLOSED.
 @_cdecl("rt_reachability_on_change")
 public func rt_reachability_on_change(
     _ reachability: rt_reachability?, _ fn: rt_reachability_fn?,

@@ -25,7 +25,7 @@ public typealias rt_spreadbot_sent_fn =
     ) -> Void
 
 /// Sets the callback for a connection: for the first time, or again. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_open")
 public func rt_spreadbot_on_open(
     _ spreadbot: rt_spreadbot?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
@@ -44,7 +44,7 @@ public func rt_spreadbot_on_open(
 }
 
 /// Sets the callback for a change of the leg in use. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_transport")
 public func rt_spreadbot_on_transport(
     _ spreadbot: rt_spreadbot?, _ fn: rt_spreadbot_transport_fn?,
@@ -59,7 +59,7 @@ public func rt_spreadbot_on_transport(
 }
 
 /// Sets the callback for messages. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_message")
 public func rt_spreadbot_on_message(
     _ spreadbot: rt_spreadbot?, _ fn: rt_event_fn?,
@@ -78,7 +78,7 @@ public func rt_spreadbot_on_message(
 /// disconnected callback follows. A failure of the last leg is reported as
 /// RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each leg: fatal, or with
 /// the time until another round over all legs (`rt_spreadbot_set_max_rounds`). Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_error")
 public func rt_spreadbot_on_error(
     _ spreadbot: rt_spreadbot?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
@@ -93,7 +93,7 @@ public func rt_spreadbot_on_error(
 }
 
 /// Sets the callback for tokens that were refreshed. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_tokens")
 public func rt_spreadbot_on_tokens(
     _ spreadbot: rt_spreadbot?, _ fn: rt_spreadbot_tokens_fn?,
@@ -112,7 +112,7 @@ public func rt_spreadbot_on_tokens(
 }
 
 /// Sets the callback for sends that have ended. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_sent")
 public func rt_spreadbot_on_sent(
     _ spreadbot: rt_spreadbot?, _ fn: rt_spreadbot_sent_fn?, _ user: UnsafeMutableRawPointer?,
@@ -126,7 +126,7 @@ public func rt_spreadbot_on_sent(
 
 /// Sets the callback for the end: RT_OK after `rt_spreadbot_disconnect`, else the fatal failure
 /// that was reported. It may be established again, here too. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_disconnected")
 public func rt_spreadbot_on_disconnected(
     _ spreadbot: rt_spreadbot?, _ fn: rt_closed_fn?,

@@ -42,7 +42,7 @@ public typealias rt_websocket_pong_fn =
     ) -> Void
 
 /// Sets the callback for the opened connection. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_open")
 public func rt_websocket_on_open(
     _ websocket: rt_websocket?, _ fn: rt_opened_fn?, _ user: UnsafeMutableRawPointer?,
@@ -54,7 +54,7 @@ public func rt_websocket_on_open(
 
 /// Sets the callback for single messages; takes the other message callbacks' place.
 /// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_message")
 public func rt_websocket_on_message(
     _ websocket: rt_websocket?, _ fn: rt_websocket_message_fn?, _ user: UnsafeMutableRawPointer?,
@@ -66,7 +66,7 @@ public func rt_websocket_on_message(
 
 /// Sets the callback for all messages of one read together, for runtimes where each call costs;
 /// takes the other message callbacks' place. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_messages")
 public func rt_websocket_on_messages(
     _ websocket: rt_websocket?, _ fn: rt_websocket_messages_fn?, _ user: UnsafeMutableRawPointer?,
@@ -81,7 +81,7 @@ public func rt_websocket_on_messages(
 /// between pieces and whole messages counts from the next message on: one that is coming ends as it
 /// began, and what is left of one in pieces is not told.
 /// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_piece")
 public func rt_websocket_on_piece(
     _ websocket: rt_websocket?, _ fn: rt_websocket_piece_fn?, _ user: UnsafeMutableRawPointer?,
@@ -97,7 +97,7 @@ public func rt_websocket_on_piece(
 /// follows within a second when there is one again, and nothing is counted: `attempt` is the number
 /// of the one that was lost, 0 for the first connection. When the failure is fatal the close
 /// callback follows. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_error")
 public func rt_websocket_on_error(
     _ websocket: rt_websocket?, _ fn: rt_failure_fn?, _ user: UnsafeMutableRawPointer?,
@@ -109,7 +109,7 @@ public func rt_websocket_on_error(
 
 /// Sets the callback before each attempt after the first connection. Here its URL, headers and
 /// network may be changed. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_reconnect")
 public func rt_websocket_on_reconnect(
     _ websocket: rt_websocket?, _ fn: rt_attempt_fn?,
@@ -122,7 +122,7 @@ public func rt_websocket_on_reconnect(
 /// Sets the callback for the end of the connection, which is the last callback. When the peer did
 /// not answer our close frame within the close timeout `code` is 1006, without a failure.
 /// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_close")
 public func rt_websocket_on_close(
     _ websocket: rt_websocket?, _ fn: rt_closed_fn?, _ user: UnsafeMutableRawPointer?,
@@ -133,7 +133,7 @@ public func rt_websocket_on_close(
 }
 
 /// Sets the callback for a send buffer that has emptied. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_drained")
 public func rt_websocket_on_drained(
     _ websocket: rt_websocket?, _ fn: rt_websocket_drained_fn?, _ user: UnsafeMutableRawPointer?,
@@ -144,7 +144,7 @@ public func rt_websocket_on_drained(
 }
 
 /// Sets the callback for answered pings. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_websocket_on_pong")
 public func rt_websocket_on_pong(
     _ websocket: rt_websocket?, _ fn: rt_websocket_pong_fn?, _ user: UnsafeMutableRawPointer?,
