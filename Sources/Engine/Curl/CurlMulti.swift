@@ -247,7 +247,10 @@ final class CurlMulti: TimerTarget, LoopLocal, LoopMultiplexer, @unchecked Senda
     }
 
     private func suspend(_ user: any CurlUser) {
-        if user.suspend() { suspended.append(user) }
+        guard user.suspend() else { return }
+        suspended.append(user)
+        // It may have let go of the one socket that was ready, and nothing else wakes it.
+        schedule()
     }
 
     private func act(_ socket: curl_socket_t, _ mask: Int32) {
