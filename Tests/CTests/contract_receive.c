@@ -43,15 +43,23 @@ static void converses(const char *server, rt_loop *loop) {
   rt_websocket_free(websocket);
 }
 
+static void on_loss(const rt_failure *failure, void *user) {
+  (void)failure;
+  __atomic_store_n((bool *)user, true, __ATOMIC_SEQ_CST);
+}
+
 static rt_websocket *lost(const char *server, const char *path, int64_t delay_ms) {
+  static bool is_lost;
   rt_backoff *backoff;
   rt_websocket *websocket = new_websocket(NULL, server, path);
   CHECK_OK(rt_backoff_new(&backoff));
   CHECK_OK(rt_backoff_set_initial_delay_ms(backoff, delay_ms));
   CHECK_OK(rt_websocket_set_reconnect(websocket, backoff));
   rt_backoff_free(backoff);
+  is_lost = false;
+  CHECK_OK(rt_websocket_on_error(websocket, on_loss, &is_lost, NULL));
   CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
-  while (rt_websocket_get_state(websocket) != RT_WEBSOCKET_WAITING) usleep(1000);
+  while (!__atomic_load_n(&is_lost, __ATOMIC_SEQ_CST)) usleep(1000);
   return websocket;
 }
 
@@ -60,7 +68,7 @@ static void waits_for_another(const char *server) {
   rt_websocket *websocket = lost(server, "/flaky/one/1", 60000);
   CHECK_STATUS(rt_websocket_connect(websocket, 10), RT_ERROR_TIMEOUT);
   rt_websocket_free(websocket);
-  websocket = lost(server, "/flaky/two/1", 500);
+  websocket = lost(server, "/flaky/two/1", 1);
   CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
   CHECK_OK(rt_websocket_send_text(websocket, "again", 5));
   expect_text(websocket, "again");
@@ -215,10 +223,11 @@ static void count_message(rt_message_kind kind, const uint8_t *data, size_t leng
   __atomic_add_fetch((int *)user, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A callback that is set later takes what has not come yet; without it messages wait again. */
+/* A callback that is set later takes what has not come yet, more than may wait; without it messages
+ * wait again. */
 static void callback_for_a_while(const char *server) {
-  enum { ALL = 1000 };
-  rt_websocket *websocket = new_websocket(NULL, server, "/push/1000");
+  enum { ALL = 5000 };
+  rt_websocket *websocket = new_websocket(NULL, server, "/push/5000");
   rt_received *message = NULL;
   int told = 0, taken = 1;
   rt_status status;
