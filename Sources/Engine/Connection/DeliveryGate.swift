@@ -18,16 +18,16 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     var isPaused: Bool { now & DeliveryGate.paused != 0 }
 
-    /// For good: nothing is told any more.
+    /// For good: nothing more is reported.
     var isClosed: Bool { now & DeliveryGate.closed != 0 }
 
-    /// The caller wants no more messages, but is told the end.
+    /// The caller wants no more messages; the end is still reported.
     var isEnding: Bool { now & DeliveryGate.ending != 0 }
 
     /// What may happen to a message.
     enum Verdict {
         case deliver
-        /// Not now, or not by whom was asked.
+        /// Not now, or not to these handlers.
         case wait
         case drop
     }
@@ -48,10 +48,10 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     func resume() -> Bool { remove(DeliveryGate.paused) }
 
-    /// Handlers have changed: whoever delivers several messages looks again before the next.
+    /// Handlers have changed: a loop over several messages looks again before the next one.
     func renew() { _ = add(DeliveryGate.renewed) }
 
-    /// Whether they have, since this was asked before.
+    /// Whether handlers have changed since the last call.
     func wasRenewed() -> Bool {
         now & DeliveryGate.renewed != 0 && remove(DeliveryGate.renewed)
     }

@@ -63,8 +63,8 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     /// What was set since counts from now on.
     final func takeConfiguration() { taken = options.take(same).options }
 
-    /// Who says whether the server can be reached: the one that was set, or the loop's own; nil
-    /// where nobody does, and every host counts as reachable.
+    /// Says whether the server can be reached: the one that was set, or the loop's own; nil where
+    /// there is none, and every host counts as reachable.
     final var chosenReachability: Reachability? {
         options.reachability ?? (try? Reachability.of(loop))
     }

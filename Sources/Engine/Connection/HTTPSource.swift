@@ -62,7 +62,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         transfer = nil
     }
 
-    /// Before a failure is told.
+    /// Called before a failure is reported.
     func note(_ failure: HTTPSourceFailure) {}
 
     /// It may be paused now, or not any more.
@@ -129,7 +129,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         _ fresh: Bool, because cause: RealtimeError? = nil
     ) throws(RealtimeError) {
         try checkRunning()
-        // In the next turn: what fails at once would be told inside this call.
+        // In the next turn: what fails at once would be reported inside this call.
         loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
     }
 
@@ -154,7 +154,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     }
 
     private func notePause() {
-        // Before it looks: a change from now on is told anew.
+        // Before it looks: a change from now on brings another notice.
         _ = isPauseNoted.exchange(false, ordering: .acquiringAndReleasing)
         pauseChanged()
     }
@@ -388,7 +388,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         }
     }
 
-    /// Nothing more is told.
+    /// Nothing more is reported.
     final func finish() {
         setState(.closed)
         log(.info, "\(configuration.url.displayName) is closed")

@@ -6,7 +6,7 @@ package import Wire
 ///
 /// Unchecked because everything below `mutex` is touched by its holder alone.
 package final class Inbox: @unchecked Sendable {
-    /// Memory from `malloc`, which belongs to whoever takes it.
+    /// Memory from `malloc`; `take` hands it to its caller.
     private struct Item {
         var memory: UnsafeMutableRawPointer
         var bytes: Int
@@ -64,11 +64,11 @@ package final class Inbox: @unchecked Sendable {
         }
     }
 
-    /// Whether receiving should pause. To be asked once more after each pause: `take` may have said
-    /// otherwise before it.
+    /// Whether receiving should pause. Ask again after each pause, since `take` may have made room
+    /// before it.
     package var shouldPause: Bool { locked { isFull } }
 
-    /// Nothing is put for now.
+    /// Messages go elsewhere from now on: what fills the inbox no longer holds up the connection.
     /// - Returns: whether receiving had paused, and should go on.
     package func release() -> Bool {
         locked {

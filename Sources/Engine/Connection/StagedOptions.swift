@@ -3,8 +3,8 @@ import Synchronization
 import Wire
 
 /// Options that any thread sets and a loop's thread works with: callers change what is staged here,
-/// and the loop's thread takes it when an attempt begins. What was taken changes no more: who sets
-/// another option then makes a copy.
+/// and the loop's thread takes it when an attempt begins. What was taken no longer changes:
+/// setting another option then makes a copy.
 struct StagedOptions<Configuration: Sendable>: ~Copyable, Sendable {
     struct State: Sendable {
         /// In memory of its own, as most are never changed once they are taken.

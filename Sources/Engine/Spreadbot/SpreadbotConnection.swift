@@ -85,7 +85,7 @@ package final class SpreadbotConnection:
 
     override func acted() { publishState() }
 
-    /// Nothing is told once the loop is freed.
+    /// Nothing is reported once the loop is freed.
     override func loopClosed() {
         gate.close()
         closeNow()
