@@ -1,8 +1,11 @@
 /* What the callbacks of a turn send goes out behind the last of them: a server wakes once. An
- * answer that has come is in time, however late the turn is. And a client asks once for each change
- * of its reachability, not once for each request. */
+ * answer that has come is in time, however late the turn is. What is held up behind a long call of
+ * libcurl's goes on. And a client asks once for each change of its reachability, not once for each
+ * request. */
+#include <arpa/inet.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -148,9 +151,80 @@ static int in_time(rt_loop *loop, const char *server, const char *method, int sl
   return is_between;
 }
 
+/* A server of this program's own, which answers when the test wants. */
+static int listening(char *url, size_t size) {
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof at;
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  CHECK(bind(fd, (struct sockaddr *)&at, length) == 0 && listen(fd, 2) == 0);
+  CHECK(getsockname(fd, (struct sockaddr *)&at, &length) == 0);
+  snprintf(url, size, "http://127.0.0.1:%d/", ntohs(at.sin_port));
+  return fd;
+}
+
+static bool is_readable(int fd) {
+  struct pollfd one = {.fd = fd, .events = POLLIN};
+  return poll(&one, 1, 0) == 1;
+}
+
+/* The next connection, with a request that can be read. */
+static int asked(rt_loop *loop, int server) {
+  int fd;
+  TURN_UNTIL(loop, is_readable(server));
+  fd = accept(server, NULL, NULL);
+  TURN_UNTIL(loop, is_readable(fd));
+  return fd;
+}
+
+static int64_t waits(uint8_t *buffer, size_t capacity, void *user) {
+  (void)buffer, (void)capacity;
+  ++*(int *)user;
+  return RT_REST_BODY_WAIT;
+}
+
+static void on_head(rt_rest_response *response, void *user) {
+  CHECK(rt_rest_response_status(response) == 200);
+  ++*(int *)user;
+}
+
 static void on_cancelled(rt_rest_response *response, void *user) {
   CHECK(rt_rest_response_error(response) == RT_ERROR_CLOSED);
   ++*(int *)user;
+}
+
+/* The answer to a request whose body waits is held up, as the call before its socket became ready
+ * was a long one. libcurl, which neither sends nor receives for it now, asks for nothing. */
+static void held_up(rt_loop *loop) {
+  static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  char url[64];
+  int server = listening(url, sizeof url), first, second, sources = 0, heads = 0, ended = 0;
+  rt_rest *rest;
+  rt_rest_request *post, *get;
+  CHECK_OK(rt_rest_new(loop, url, &rest));
+  CHECK_OK(rt_rest_set_attempt_timeout_ms(rest, 60000));
+  CHECK_OK(rt_rest_set_deadline_ms(rest, 60000));
+  CHECK_OK(rt_rest_request_new(rest, "POST", "", &post));
+  CHECK_OK(rt_rest_request_set_body_source(post, -1, waits, NULL, &sources, NULL));
+  CHECK_OK(rt_rest_request_on_head(post, on_head, &heads, NULL));
+  CHECK_OK(rt_rest_request_send(post, on_cancelled, &ended, NULL, NULL));
+  first = asked(loop, server);
+  TURN_UNTIL(loop, sources == 1);
+  settle(loop);
+  CHECK_OK(rt_rest_request_new(rest, "GET", "", &get));
+  CHECK_OK(rt_rest_request_send(get, on_cancelled, &ended, NULL, NULL));
+  send_ms = 20;
+  second = asked(loop, server);
+  send_ms = 0;
+  settle(loop);
+  CHECK(write(first, answer, sizeof answer - 1) == sizeof answer - 1);
+  TURN_UNTIL(loop, heads == 1);
+  rt_rest_request_free(post);
+  rt_rest_request_free(get);
+  rt_rest_free(rest);
+  TURN_UNTIL(loop, ended == 2);
+  close(first);
+  close(second);
+  close(server);
 }
 
 /* Nanoseconds of this thread's processor time for requests that wait for a network.
@@ -195,6 +269,7 @@ int main(int argc, char **argv) {
   while (!in_time(loop, argv[1], "GET", 20)) CHECK(++attempts < 1000);
   attempts = 0;
   while (!together(loop, argv[1])) CHECK(++attempts < 50);
+  held_up(loop);
   asks_once(loop);
   rt_loop_free(loop);
   return 0;
