@@ -148,6 +148,18 @@ static void several_receive(const char *server) {
   rt_websocket_free(websocket);
 }
 
+/* What has come and is not taken goes with its connection: under valgrind a leak is an error. */
+static void nobody_takes(const char *server) {
+  rt_websocket *websocket = new_websocket(NULL, server, "/push/20");
+  rt_websocket_statistics statistics = {0};
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  while (statistics.messages_received < 20) {
+    CHECK_OK(rt_websocket_get_statistics(websocket, &statistics, sizeof statistics));
+    usleep(1000);
+  }
+  rt_websocket_free(websocket);
+}
+
 static bool sleeps(pid_t thread) {
   char path[64], state = 0;
   FILE *file;
@@ -271,6 +283,7 @@ int main(int argc, char **argv) {
   takes_slowly(argv[1]);
   hears_the_end(argv[1]);
   several_receive(argv[1]);
+  nobody_takes(argv[1]);
   freed_while_one_waits(argv[1], false);
   freed_while_one_waits(argv[1], true);
   beside_callbacks(argv[1]);

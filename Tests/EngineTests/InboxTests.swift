@@ -123,11 +123,6 @@ struct InboxTests {
         #expect(!inbox.shouldPause && !inbox.release())
         #expect(try take(from: inbox).0 == 1)
     }
-
-    @Test func whatNobodyTakesIsFreed() {
-        let inbox = Inbox()
-        for number in 0..<20 { _ = put(number, into: inbox) }
-    }
 }
 
 /// A thread that may block, which the cooperative pool's must not.

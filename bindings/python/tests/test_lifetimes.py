@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import warnings
 
 import pytest
 
@@ -91,15 +90,15 @@ def test_a_connection_that_a_task_waits_for_is_not_collected(run, server):
     run(main())
 
 
-def test_a_loop_that_ends_before_its_connection(server):
+def test_a_loop_that_ends_before_its_connection(own_server):
     async def main():
-        return await librealtime.connect(server.url + "/echo")
+        return await librealtime.connect(own_server.url + "/silent")
 
     ws = asyncio.run(main())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
+    with pytest.warns(ResourceWarning, match=r"unclosed connection <.*OPEN>"):
         del ws
         gc.collect()
+    assert own_server.closes.get(timeout=30)[0] in (1001, 1006)
 
 
 EXITS = {
