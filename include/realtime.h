@@ -38,6 +38,13 @@
  * where a chapter says that a callback may change some for the next attempt. A time is in
  * milliseconds, and a hundred years (3,153,600,000,000) at most, unless its comment says less.
  *
+ * Headers. Setting a header or a credential replaces all headers of that name; NULL as its
+ * value, or as the user of basic credentials, removes them. Adding a header keeps the others
+ * of its name, and needs a value. RT_ERROR_INVALID_HEADER is returned for a name that is not a
+ * token (RFC 9110 §5.6.2), for a value with CR, LF, NUL or another control character, for
+ * headers that the library sets itself (Host, Connection, Content-Length, Transfer-Encoding,
+ * Upgrade), and for Expect, except on a single request (rt_rest_request_add_header).
+ *
  * Threads. Each comment says from where a function may be called: any thread, or before start.
  * Calls on one handle from several threads need no lock of the caller's.
  *
@@ -3490,7 +3497,7 @@ rt_status rt_rest_resume_body(rt_rest *rest, uint64_t id);
  * Sets a basic Authorization header (RFC 7617) for all requests that have none of their own, from
  * their next exchange on. Any thread, at any time.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_INVALID_HEADER.
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon.
  * Since 0.1.
  */
 rt_status rt_rest_set_basic_auth(rt_rest *rest, const char *user_name, const char *password);
@@ -3499,7 +3506,6 @@ rt_status rt_rest_set_basic_auth(rt_rest *rest, const char *user_name, const cha
  * Sets an Authorization header with a bearer token (RFC 6750) for all requests that have none of
  * their own, from their next exchange on. Any thread, at any time.
  *
- * token: NULL for no Authorization at all.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER.
  * Since 0.1.
  */

@@ -140,7 +140,7 @@ extension REST {
         }
 
         private func apply(to target: inout RESTConfiguration) throws {
-            for header in headers { try target.addHeader(header.name, header.value) }
+            for header in headers { try target.addHeader(name: header.name, value: header.value) }
             for origin in credentialOrigins { try target.addCredentialOrigin(origin) }
             target.network = try network.configuration()
             try applyPlain(to: &target)

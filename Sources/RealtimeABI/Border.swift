@@ -105,6 +105,22 @@ func number(
     return Int(value)
 }
 
+/// A text that may be missing: NULL is none, "" is a text.
+func optionalText(
+    _ pointer: UnsafePointer<CChar>?, _ name: String
+) throws(RealtimeError) -> String? {
+    guard let pointer else { return nil }
+    return try text(pointer, name)
+}
+
+/// Basic credentials; without a user there are none.
+func credentials(
+    _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
+) throws(RealtimeError) -> (user: String, password: String)? {
+    guard let user_name else { return nil }
+    return (try text(user_name, "user_name"), try text(password, "password"))
+}
+
 /// A text that may be missing: NULL and "" are none.
 func textOrNone(
     _ pointer: UnsafePointer<CChar>?, _ name: String

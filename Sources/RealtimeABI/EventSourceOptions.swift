@@ -59,7 +59,7 @@ public func rt_eventsource_set_header(
     _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     eventsourceOptions(eventsource) {
-        try $0.setHeader(name: text(name, "name"), value: text(value, "value"))
+        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
 
@@ -81,10 +81,7 @@ public func rt_eventsource_set_basic_auth(
     _ password: UnsafePointer<CChar>?
 ) -> rt_status {
     eventsourceOptions(eventsource) {
-        try $0.setHeader(
-            name: "Authorization",
-            value: HeaderField.basicAuthorization(
-                user: text(user_name, "user_name"), password: text(password, "password")))
+        try $0.setBasicAuthorization(credentials(user_name, password))
     }
 }
 
@@ -95,8 +92,7 @@ public func rt_eventsource_set_bearer_token(
     _ eventsource: rt_eventsource?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
     eventsourceOptions(eventsource) {
-        try $0.setHeader(
-            name: "Authorization", value: HeaderField.bearerAuthorization(text(token, "token")))
+        try $0.setBearerToken(optionalText(token, "token"))
     }
 }
 

@@ -25,7 +25,7 @@ public func rt_longpoll_set_header(
     _ longpoll: rt_longpoll?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     longpollOptions(longpoll) {
-        try $0.setHeader(name: text(name, "name"), value: text(value, "value"))
+        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
 
@@ -56,9 +56,7 @@ public func rt_longpoll_set_basic_auth(
     _ longpoll: rt_longpoll?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) -> rt_status {
     longpollOptions(longpoll) {
-        let value = try HeaderField.basicAuthorization(
-            user: text(user_name, "user_name"), password: text(password, "password"))
-        try $0.setHeader(name: "Authorization", value: value)
+        try $0.setBasicAuthorization(credentials(user_name, password))
     }
 }
 
@@ -69,8 +67,7 @@ public func rt_longpoll_set_bearer_token(
     _ longpoll: rt_longpoll?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
     longpollOptions(longpoll) {
-        let value = try HeaderField.bearerAuthorization(text(token, "token"))
-        try $0.setHeader(name: "Authorization", value: value)
+        try $0.setBearerToken(optionalText(token, "token"))
     }
 }
 

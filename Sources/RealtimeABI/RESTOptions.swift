@@ -39,7 +39,7 @@ public func rt_rest_add_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     restOptions(rest) {
-        try $0.addHeader(text(name, "name"), text(value, "value"))
+        try $0.addHeader(name: text(name, "name"), value: text(value, "value"))
     }
 }
 
@@ -51,7 +51,7 @@ public func rt_rest_set_header(
     _ rest: rt_rest?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     restOptions(rest) {
-        try $0.setHeader(text(name, "name"), value.map { try text($0, "value") })
+        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
 

@@ -105,7 +105,7 @@ public func rt_rest_request_set_header(
     _ request: rt_rest_request?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     builder(request) {
-        try $0.setHeader(text(name, "name"), text(value, "value"))
+        try $0.setHeader(text(name, "name"), optionalText(value, "value"))
     }
 }
 

@@ -52,21 +52,21 @@ public func rt_rest_resume_body(_ rest: rt_rest?, _ id: UInt64) -> rt_status {
 
 /// Sets a basic Authorization header (RFC 7617) for all requests that have none of their own, from
 /// their next exchange on. Any thread, at any time. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_INVALID_HEADER.
+/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon.
 @_cdecl("rt_rest_set_basic_auth")
 public func rt_rest_set_basic_auth(
     _ rest: rt_rest?, _ user_name: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) -> rt_status {
     client(rest) {
-        let user = try text(user_name, "user_name")
-        let password = try text(password, "password")
-        try $0.setCredential(HeaderField.basicAuthorization(user: user, password: password))
+        try $0.setCredential(
+            credentials(user_name, password).map {
+                try HeaderField.basicAuthorization(user: $0.user, password: $0.password)
+            })
     }
 }
 
 /// Sets an Authorization header with a bearer token (RFC 6750) for all requests that have none of
 /// their own, from their next exchange on. Any thread, at any time. Since 0.1.
-/// - Parameter token: NULL for no Authorization at all.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER.
 @_cdecl("rt_rest_set_bearer_token")
 public func rt_rest_set_bearer_token(
@@ -74,7 +74,7 @@ public func rt_rest_set_bearer_token(
 ) -> rt_status {
     client(rest) {
         try $0.setCredential(
-            token.map { try HeaderField.bearerAuthorization(text($0, "token")) })
+            optionalText(token, "token").map { try HeaderField.bearerAuthorization($0) })
     }
 }
 

@@ -97,7 +97,7 @@ public func rt_spreadbot_set_header(
     _ spreadbot: rt_spreadbot?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     spreadbotOptions(spreadbot) {
-        try $0.setHeader(name: text(name, "name"), value: text(value, "value"))
+        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
 

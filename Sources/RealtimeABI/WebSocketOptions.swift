@@ -24,7 +24,7 @@ public func rt_websocket_set_header(
     _ websocket: rt_websocket?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> rt_status {
     websocketOptions(websocket) {
-        try $0.setHeader(name: text(name, "name"), value: text(value, "value"))
+        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
     }
 }
 
@@ -35,7 +35,9 @@ public func rt_websocket_set_header(
 public func rt_websocket_set_origin(
     _ websocket: rt_websocket?, _ origin: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { try $0.setHeader(name: "Origin", value: text(origin, "origin")) }
+    websocketOptions(websocket) {
+        try $0.setHeader(name: "Origin", value: optionalText(origin, "origin"))
+    }
 }
 
 /// Sets the Cookie header (RFC 6265 §4.2): "name=value; other=value". Before start. Since 0.1.
@@ -44,7 +46,9 @@ public func rt_websocket_set_origin(
 public func rt_websocket_set_cookie(
     _ websocket: rt_websocket?, _ cookie: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { try $0.setHeader(name: "Cookie", value: text(cookie, "cookie")) }
+    websocketOptions(websocket) {
+        try $0.setHeader(name: "Cookie", value: optionalText(cookie, "cookie"))
+    }
 }
 
 /// Sets the User-Agent header. Default "librealtime/" and the version. Before start. Since 0.1.
@@ -54,7 +58,7 @@ public func rt_websocket_set_user_agent(
     _ websocket: rt_websocket?, _ user_agent: UnsafePointer<CChar>?
 ) -> rt_status {
     websocketOptions(websocket) {
-        try $0.setHeader(name: "User-Agent", value: text(user_agent, "user_agent"))
+        try $0.setHeader(name: "User-Agent", value: optionalText(user_agent, "user_agent"))
     }
 }
 
@@ -67,8 +71,7 @@ public func rt_websocket_set_basic_auth(
     _ password: UnsafePointer<CChar>?
 ) -> rt_status {
     websocketOptions(websocket) {
-        try $0.setBasicAuthorization(
-            user: text(user_name, "user_name"), password: text(password, "password"))
+        try $0.setBasicAuthorization(credentials(user_name, password))
     }
 }
 
@@ -78,7 +81,7 @@ public func rt_websocket_set_basic_auth(
 public func rt_websocket_set_bearer_token(
     _ websocket: rt_websocket?, _ token: UnsafePointer<CChar>?
 ) -> rt_status {
-    websocketOptions(websocket) { try $0.setBearerToken(text(token, "token")) }
+    websocketOptions(websocket) { try $0.setBearerToken(optionalText(token, "token")) }
 }
 
 /// Offers a subprotocol; first added, first preferred. Before start. Since 0.1.

@@ -41,6 +41,13 @@ enum HeaderPreface {
         where a chapter says that a callback may change some for the next attempt. A time is in
         milliseconds, and a hundred years (3,153,600,000,000) at most, unless its comment says less.
 
+        Headers. Setting a header or a credential replaces all headers of that name; NULL as its
+        value, or as the user of basic credentials, removes them. Adding a header keeps the others
+        of its name, and needs a value. RT_ERROR_INVALID_HEADER is returned for a name that is not a
+        token (RFC 9110 §5.6.2), for a value with CR, LF, NUL or another control character, for
+        headers that the library sets itself (Host, Connection, Content-Length, Transfer-Encoding,
+        Upgrade), and for Expect, except on a single request (rt_rest_request_add_header).
+
         Threads. Each comment says from where a function may be called: any thread, or before start.
         Calls on one handle from several threads need no lock of the caller's.
 

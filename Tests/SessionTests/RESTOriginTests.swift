@@ -55,7 +55,7 @@ import Wire
         var client = try configuration("https://h/")
         client.policy.redirects.safeNames = ["X-Safe"]
         for name in ["Accept", "user-agent", "Cookie", "X-Api-Key", "x-safe", "Authorization"] {
-            try client.addHeader(name, "v")
+            try client.addHeader(name: name, value: "v")
         }
         #expect(
             client.fields(isTrusted: true).map(\.name) == [

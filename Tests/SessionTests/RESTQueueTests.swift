@@ -276,13 +276,15 @@ struct RESTQueueTests {
 
     @Test func aRequestsHeadersTakeThePlaceOfTheClients() throws {
         var configuration = RESTConfiguration()
-        try configuration.addHeader("Accept", "a")
-        try configuration.addHeader("X-One", "1")
+        try configuration.addHeader(name: "Accept", value: "a")
+        try configuration.addHeader(name: "X-One", value: "1")
         let url = try HTTPURL(parsing: "http://h/", as: .http)
         var own = HTTPRequest("GET", url, fields: [HeaderField(name: "accept", value: "b")])
         own.lay(over: configuration.fields(isTrusted: true))
         let names = own.fields.map { "\($0.name)=\($0.value)" }
         #expect(names == ["X-One=1", "accept=b"])
-        #expect(throws: RealtimeError.self) { try configuration.addHeader("Host", "x") }
+        #expect(throws: RealtimeError.self) {
+            try configuration.addHeader(name: "Host", value: "x")
+        }
     }
 }

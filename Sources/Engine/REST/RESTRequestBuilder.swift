@@ -29,14 +29,15 @@ package final class RESTRequestBuilder {
     }
 
     package func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
-        try HeaderField.validate(name: name, value: value)
+        try HeaderField.validate(name: name, value: value, mayExpect: true)
         headers.append(HeaderField(name: name, value: value))
     }
 
     package func clearHeaders() { headers = HeaderFields() }
 
-    package func setHeader(_ name: String, _ value: String) throws(RealtimeError) {
-        try HeaderField.validate(name: name, value: value)
+    /// Sets a header in the place of all of its name; nil removes them.
+    package func setHeader(_ name: String, _ value: String?) throws(RealtimeError) {
+        try HeaderField.validate(name: name, value: value ?? "", mayExpect: true)
         headers.set(name, value)
     }
 

@@ -105,7 +105,9 @@ extension SpreadbotConnection {
         let options = options.read { $0.pointee }
         do {
             try client.configure {
-                for field in options.fields { try $0.addHeader(field.name, field.value) }
+                for field in options.fields {
+                    try $0.addHeader(name: field.name, value: field.value)
+                }
                 if let base { $0.setBase(base) }
                 $0.tokenParameter = options.tokenQueryParameter
                 $0.network = options.network

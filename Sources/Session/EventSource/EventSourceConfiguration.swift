@@ -70,7 +70,7 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     }
 
     package static func check(_ name: String, _ value: String) throws(RealtimeError) {
-        try HeaderField.validateRepeated(name: name, value: value)
+        try HeaderField.validate(name: name, value: value)
     }
 
     package mutating func setMethod(_ method: String) throws(RealtimeError) {

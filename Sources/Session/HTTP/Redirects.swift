@@ -19,7 +19,7 @@ package struct Redirects: Sendable {
         package init(maximum: Int = 20) { self.maximum = maximum }
 
         package mutating func addSafeName(_ name: String) throws(RealtimeError) {
-            try HeaderField.validate(name: name, value: "")
+            try HeaderField.validate(name: name, value: "", mayExpect: true)
             safeNames.append(name)
         }
     }

@@ -76,7 +76,7 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
 
     /// Servers that have both would answer an Accept that names an event stream with one (L1).
     package static func check(_ name: String, _ value: String) throws(RealtimeError) {
-        try HeaderField.validateRepeated(name: name, value: value)
+        try HeaderField.validate(name: name, value: value)
         guard name.equalsIgnoringASCIICase("Accept") else { return }
         let names = value.split(separator: ",").compactMap { MediaType(String($0)) }
         if names.contains(where: { $0.matches("text/event-stream") }) {

@@ -57,7 +57,7 @@ package struct RESTConfiguration: Sendable {
     /// - Parameter url: without a query.
     package mutating func setBase(_ url: HTTPURL) { base = RESTBase(url) }
 
-    package mutating func addHeader(_ name: String, _ value: String) throws(RealtimeError) {
+    package mutating func addHeader(name: String, value: String) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value)
         if isAuthorization(name) {
             authorization = value
@@ -66,8 +66,8 @@ package struct RESTConfiguration: Sendable {
         }
     }
 
-    /// Sets a header in the place of all of its name; nil takes it away.
-    package mutating func setHeader(_ name: String, _ value: String?) throws(RealtimeError) {
+    /// Sets a header in the place of all of its name; nil removes them.
+    package mutating func setHeader(name: String, value: String?) throws(RealtimeError) {
         try HeaderField.validate(name: name, value: value ?? "")
         if isAuthorization(name) {
             authorization = value

@@ -174,7 +174,6 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
 
     package static func check(_ name: String, _ value: String) throws(RealtimeError) {
         try ClientHandshake.validate(fieldName: name, value: value)
-        try HeaderField.validateRepeated(name: name, value: value)
         let own = ["Authorization", "Accept", "Last-Event-ID"]
         guard !own.contains(where: { $0.equalsIgnoringASCIICase(name) }) else {
             throw RealtimeError(

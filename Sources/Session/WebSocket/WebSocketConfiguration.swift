@@ -89,21 +89,6 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
         }
         subprotocols.append(name)
     }
-
-    /// RFC 7617 §2.
-    package mutating func setBasicAuthorization(
-        user: String, password: String
-    ) throws(RealtimeError) {
-        try setHeader(
-            name: "Authorization",
-            value: HeaderField.basicAuthorization(user: user, password: password))
-    }
-
-    /// RFC 6750 §2.1.
-    package mutating func setBearerToken(_ token: String) throws(RealtimeError) {
-        try setHeader(
-            name: "Authorization", value: HeaderField.bearerAuthorization(token))
-    }
 }
 
 /// A value in memory of its own.

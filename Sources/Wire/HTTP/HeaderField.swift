@@ -30,8 +30,12 @@ private let framingNames = ["Host", "Connection", "Content-Length", "Transfer-En
 
 extension HeaderField {
     /// Checks a caller's header.
+    /// - Parameter mayExpect: whether it may be Expect. Only a single request may: an object that
+    ///   makes many would wait before each of them (docs/eventsource.md, C1).
     /// - Throws: `.invalidHeader`, naming the header and never its value.
-    package static func validate(name: String, value: String) throws(RealtimeError) {
+    package static func validate(
+        name: String, value: String, mayExpect: Bool = false
+    ) throws(RealtimeError) {
         guard name.utf8.isToken else {
             throw RealtimeError(
                 .invalidHeader,
@@ -41,23 +45,17 @@ extension HeaderField {
             throw RealtimeError(
                 .invalidHeader, "The header \(name.quoted()) is set by the library itself")
         }
+        guard mayExpect || !name.equalsIgnoringASCIICase("Expect") else {
+            throw RealtimeError(
+                .invalidHeader,
+                "The header \(name.quoted()) is for single requests: here each would wait")
+        }
         // RFC 9110 §5.5; a tab is the one control character allowed.
         guard !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
             throw RealtimeError(
                 .invalidHeader,
                 "The value of the header \(name.quoted()) has a CR, LF, NUL or other control "
                     + "character")
-        }
-    }
-
-    /// Checks a caller's header of what makes requests again and again.
-    /// - Throws: as `validate`; and for Expect, by which each of them would wait
-    ///   (docs/eventsource.md, C1).
-    package static func validateRepeated(name: String, value: String) throws(RealtimeError) {
-        try validate(name: name, value: value)
-        guard !name.equalsIgnoringASCIICase("Expect") else {
-            throw RealtimeError(
-                .invalidHeader, "The header \(name.quoted()) is not sent: each request would wait")
         }
     }
 
