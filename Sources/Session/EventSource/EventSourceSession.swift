@@ -72,9 +72,6 @@ package struct EventSourceSession: HTTPSourceSession {
         }
     }
 
-    /// Whether an attempt waits for its time, or for the network.
-    package var isWaiting: Bool { phase == .waiting }
-
     /// Where the stream comes from, after redirects (HTML §9.2.6).
     package var origin: String { request.url.origin }
 

@@ -145,9 +145,6 @@ package struct RESTSession: ActionMachine, Sendable {
         return id
     }
 
-    /// - Returns: whether a request is still outstanding.
-    package func contains(_ id: ID) -> Bool { entries[id] != nil }
-
     /// A request that has not ended, as its end would be told now.
     package func outcome(of id: ID) -> RESTOutcome? { entries[id]?.outcome(nil) }
 
@@ -175,9 +172,6 @@ package struct RESTSession: ActionMachine, Sendable {
         counted = []
         linesAlarm = nil
     }
-
-    /// Whether a request is waiting to begin.
-    package var queuedCount: Int { counted.count }
 
     // MARK: The network
 

@@ -74,7 +74,6 @@ struct SpreadbotSends: Sendable {
     private static let mostFlyingBytes = 8 << 20
 
     var waitingCount: Int { waiting.count - firstWaiting }
-    var isEmpty: Bool { waitingCount == 0 && flying.isEmpty && posting == nil }
     var hasFlying: Bool { !flying.isEmpty }
     var oldestWaiting: SpreadbotSend? { waitingCount > 0 ? waiting[firstWaiting] : nil }
 

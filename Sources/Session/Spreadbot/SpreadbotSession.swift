@@ -172,9 +172,6 @@ package struct SpreadbotSession: ActionMachine, Sendable {
         }
     }
 
-    /// Nothing is established, and nothing is being closed.
-    package var isIdle: Bool { stage == .idle }
-
     /// Of the leg in use, or tried last; nil before and after.
     package var transport: SpreadbotTransport? {
         stage == .idle || rung >= rungs.count ? nil : configuration.transports[rung]

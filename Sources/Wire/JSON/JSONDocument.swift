@@ -82,23 +82,6 @@ package struct JSONNode {
         span.withString(body)
     }
 
-    /// Whether it is this string, byte for byte.
-    package func isString(_ other: String) -> Bool {
-        var other = other
-        return other.withUTF8 { span.isString(UnsafeRawBufferPointer($0)) }
-    }
-
-    /// The member of this name, the last if there are several; nil in what is no object.
-    package subscript(name: String) -> JSONNode? {
-        var name = name
-        return name.withUTF8 { name in
-            let name = UnsafeRawBufferPointer(name)
-            var found: JSONNode?
-            for member in members where member.name.span.isString(name) { found = member.value }
-            return found
-        }
-    }
-
     /// An array's elements; none of what is no array.
     package var elements: Elements {
         Elements(of: token.pointee.kind == .array ? self : nil)
@@ -107,12 +90,6 @@ package struct JSONNode {
     /// An object's members in their order, with all that have one name; none of what is no object.
     package var members: Members {
         Members(of: token.pointee.kind == .object ? self : nil)
-    }
-
-    /// The value's text without the blanks between its parts: numbers and strings stay as they
-    /// were written.
-    package var sourceText: String {
-        String(decoding: span.compact, as: UTF8.self)
     }
 
     fileprivate func node(at index: UInt32) -> JSONNode {

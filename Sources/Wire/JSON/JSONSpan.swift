@@ -34,17 +34,6 @@ struct JSONSpan {
         UnsafeRawBufferPointer(rebasing: source[1..<source.count - 1])
     }
 
-    /// Whether it is this string, byte for byte.
-    func isString(_ other: UnsafeRawBufferPointer) -> Bool {
-        guard kind == .string else { return false }
-        // Escapes never make a string longer, and a byte has six at most.
-        let length = source.count - 2
-        guard isPlain ? length == other.count : other.count...other.count * 6 ~= length else {
-            return false
-        }
-        return withString { $0.elementsEqual(other) } ?? false
-    }
-
     /// The text without the blanks between its parts: numbers and strings stay as they were
     /// written.
     var compact: [UInt8] {

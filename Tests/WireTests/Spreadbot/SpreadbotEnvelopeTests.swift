@@ -41,7 +41,9 @@ import Wire
     @Test func anythingButAStringIsCompactJSON() {
         for (data, text) in [
             ("{ \"a\" : [ 1 , 2.50 ] }", "{\"a\":[1,2.50]}"), ("null", "null"), ("true", "true"),
-            ("1e3", "1e3"), ("[]", "[]"),
+            ("1e3", "1e3"), ("[]", "[]"), ("\t1e400\n", "1e400"), ("[ ]", "[]"), ("{\n}", "{}"),
+            (#"[ "\u0041 \\" , 1E5 ]"#, #"["\u0041 \\",1E5]"#),
+            (#"{ "b" : " x \" y " , "c" : -0 }"#, #"{"b":" x \" y ","c":-0}"#),
         ] {
             check(message("{\"data\":\(data)}"), nil, nil, text)
         }

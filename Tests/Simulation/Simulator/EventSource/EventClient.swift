@@ -17,6 +17,8 @@ final class EventClient {
     private var isClosed = false
     private var isFatal = false
     private var isOnline = true
+    /// For the next attempt's time, or for the network.
+    private var isWaiting = true
     /// When the network came back.
     private var onlineSince: Instant
     private var delivered = 0
@@ -107,6 +109,7 @@ final class EventClient {
         world.require(isOnline, "an attempt without a network")
         world.require(!isClosed && !isFatal, "an attempt behind the end")
         world.require(world.now >= earliest, "an attempt before its time")
+        isWaiting = false
         session.beginAttempt(configuration, now: world.now)
         world.trace("client", "attempt with \(session.request.values("Last-Event-ID"))")
         send()
@@ -276,6 +279,7 @@ final class EventClient {
             }
             return arm()
         }
+        isWaiting = true
         world.require(plan.reconnects, "reconnects, though told not to")
         notBefore = world.now + least
         world.require(session.state == .connecting, "not connecting")
@@ -318,9 +322,8 @@ final class EventClient {
         guard !isClosed, !isFatal else { return }
         world.trace("network", online ? "comes" : "goes")
         isOnline = online
-        let wasWaiting = session.isWaiting
         session.setOnline(online, now: world.now, random: uniform())
-        if online, wasWaiting {
+        if online, isWaiting {
             earliest = max(world.now, notBefore)
             let latest = max(world.now + .seconds(1), notBefore)
             let isDue = session.wakeUp.map { $0 <= latest } ?? false
@@ -341,6 +344,7 @@ final class EventClient {
         drop()
         openedAt = nil
         session.restart(now: world.now)
+        isWaiting = true
         earliest = world.now
         notBefore = world.now
         world.require(!isOnline || session.wakeUp == world.now, "waits though it was restarted")

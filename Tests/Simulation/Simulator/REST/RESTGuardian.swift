@@ -421,13 +421,11 @@ final class RESTGuardian {
         }
     }
 
-    func checkQueue(_ count: Int) {
+    func checkQueue() {
         if let taken {
             world.require(records[taken]?.isFinished ?? false, "\(taken) waits in a full queue")
         }
         taken = nil
-        world.require(
-            count <= plan.configuration.queueCapacity, "\(count) requests are in the queue")
     }
 
     /// Nothing is to happen any more.

@@ -143,7 +143,7 @@ final class RESTRun {
             }
         }
         isActing = false
-        guardian.checkQueue(session.queuedCount)
+        guardian.checkQueue()
         arm()
     }
 
