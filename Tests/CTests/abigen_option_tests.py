@@ -83,6 +83,16 @@ REFUSED_OPTIONS = [
         "Thing.swift:5: error: an option is a stored property of one line",
     ),
     (
+        "without",
+        annotated("Option: wait, delay").replace("before start", "without wiat"),
+        "Thing.swift:2: error: there is no option 'wiat'",
+    ),
+    (
+        "elsewhere",
+        annotated("Option: wait, delay").replace("before start", "python elsewhere wiat=nap"),
+        "Thing.swift:2: error: there is no option 'wiat'",
+    ),
+    (
         "once",
         annotated("Option: wait, delay, once").replace("before start", "value"),
         "Thing.swift:2: error: 'wait' cannot be 'once'",
@@ -167,6 +177,18 @@ def test_prose_with_quotes_is_as_ruff_has_it() -> None:
         run([Path(sys.executable).with_name("ruff"), *mode, "--config", config, file])
 
 
+def test_tables_without_choices_import_what_they_name() -> None:
+    for name, source in (
+        ("plain", annotated("Option: wait, delay")),
+        ("value", annotated("Option: wait, delay").replace("before start", "value")),
+        ("path", annotated(options=option("file, path", "file: String?"))),
+    ):
+        found = printed(f"imports-{name}", source)["option_tables.py"]
+        file = SCRATCH / f"abigen-options/imports-{name}/tables.py"
+        file.write_text(found)
+        run([Path(sys.executable).with_name("ruff"), "check", "--config", ROOT / "ruff.toml", file])
+
+
 def printed(name: str, source: str) -> dict[str, str]:
     """What abigen makes of a package with these options, by the names of files."""
     root = options_package(name, source)
@@ -221,13 +243,19 @@ def test_abigen_says_where_python_has_an_option_and_what_zero_does() -> None:
         "Option: pause, delay, python pause = 7",
         "Option: limit, limit, python limit = 0",
         "Option: bound, limit",
+        "Options: Shared, python elsewhere retry=Tries.again",
+        "Option: doze, delay",
     )
-    found = printed("places", source)
+    found = printed(
+        "places", source.replace("before start", "before start, python elsewhere doze=slumber")
+    )
     for text in (
         "| `wait_ms` | `wait` | `Deflate(wait=…)` | 3 s; 0 sends nothing |",
         "| `rest_ms` | `rest` | `nap` | 3 s; 0 never sleeps |",
         "| `pause_ms` | `pause` | `pause` | 3 s; in Python 7 s |",
         "| `limit_ms` | `limit` | `limit` | 3 s; in Python no limit |",
+        "| `retry` | `retry` | `Tries(again=…)` | true |",
+        "| `doze_ms` | `doze` | `slumber` | 3 s |",
     ):
         expect(text in found["options.md"], found["options.md"])
     setters = found["ThingOptions+Plain.swift"]

@@ -11,7 +11,7 @@ package enum RESTOrder: Int32, Sendable {
 /// How often, how soon and how long a request is tried, and what it may bring.
 /// - Object: rest_request, REST.Request, override,
 ///   without base_delay max_delay delay_factor jitter,
-///   python elsewhere idempotency_keys max_retry_after
+///   python elsewhere idempotency_keys=idempotency_key max_retry_after
 package struct RESTPolicy: Sendable, Equatable {
     /// How long one attempt may take, from name resolution to the last byte of its answer,
     /// redirects included. While the body of the request is sent, and while the answer is streamed

@@ -67,7 +67,7 @@ package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     package var sendHighWater = 256 << 10
     /// A send that would take the unsent bytes above this limit fails with RT_ERROR_BUFFER_FULL and
     /// takes nothing. With nothing unsent, a message of any size is accepted.
-    /// - Option: send_limit_bytes, bytes, python elsewhere
+    /// - Option: send_limit_bytes, bytes, python elsewhere write_limit
     package var sendLimit = 64 << 20
     /// - Options: CompressionConfiguration
     package var compression = CompressionConfiguration()

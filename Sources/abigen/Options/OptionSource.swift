@@ -82,6 +82,15 @@ struct OptionSource {
     /// Options that a language has elsewhere; all if no names are given.
     struct Exceptions {
         var names: [String]?
+        /// Where it has some of them.
+        var places: [String: String] = [:]
+
+        /// - Parameter words: `max_delay`, or `level=Deflate.level`.
+        mutating func read(_ words: some Sequence<String>) {
+            let pairs = words.map { $0.split(separator: "=", maxSplits: 1).map { String($0) } }
+            names = pairs.map { $0[0] }
+            for pair in pairs where pair.count == 2 { places[pair[0]] = pair[1] }
+        }
 
         func contains(_ name: String) -> Bool {
             names.map { $0.isEmpty || $0.contains(name) } ?? false
@@ -164,7 +173,8 @@ struct OptionSource {
                     }
                     if group.notInSwift.contains(option.name) { option.swiftName = nil }
                     if group.notInPython.contains(option.name) {
-                        (option.pythonName, option.pythonPlace) = (nil, nil)
+                        option.pythonName = nil
+                        option.pythonPlace = group.notInPython.places[option.name]
                     }
                     for (name, new) in group.renamed {
                         option.prose = option.prose.replacing("`\(name)`", with: "`\(new)`")
@@ -250,8 +260,8 @@ struct OptionSource {
             let parts = word.split(separator: " ").map { String($0) }
             switch (parts.first, parts.dropFirst().first) {
             case ("only", _): group.only = Array(parts.dropFirst())
-            case ("swift", "elsewhere"): group.notInSwift.names = Array(parts.dropFirst(2))
-            case ("python", "elsewhere"): group.notInPython.names = Array(parts.dropFirst(2))
+            case ("swift", "elsewhere"): group.notInSwift.read(parts.dropFirst(2))
+            case ("python", "elsewhere"): group.notInPython.read(parts.dropFirst(2))
             case (let name?, "as") where parts.count == 3: group.renamed[name] = parts[2]
             case (let name?, "=") where parts.count == 3:
                 group.initial[name] = try OptionDefault(parts[2])
@@ -318,11 +328,23 @@ extension OptionObject {
         case ("value", 1): isValue = true
         case ("override", 1): isOverride = true
         case ("python", 3...) where parts[1] == "elsewhere":
-            for index in options.indices where parts.contains(options[index].name) {
-                (options[index].pythonName, options[index].pythonPlace) = (nil, nil)
+            var elsewhere = OptionSource.Exceptions()
+            elsewhere.read(parts.dropFirst(2))
+            try checkKnown(elsewhere.names ?? [])
+            for index in options.indices where elsewhere.contains(options[index].name) {
+                options[index].pythonName = nil
+                options[index].pythonPlace = elsewhere.places[options[index].name]
             }
-        case ("without", 2...): options.removeAll { parts.dropFirst().contains($0.name) }
+        case ("without", 2...):
+            try checkKnown(parts.dropFirst())
+            options.removeAll { parts.dropFirst().contains($0.name) }
         default: throw Unreadable("'\(word)' is no word for an object")
+        }
+    }
+
+    private func checkKnown(_ names: some Sequence<String>) throws {
+        for name in names where !options.contains(where: { $0.name == name }) {
+            throw Unreadable("there is no option '\(name)'")
         }
     }
 }
