@@ -53,7 +53,7 @@ def test_limits_are_told_by_the_names_they_have_here():
 def test_every_option_is_in_the_readme():
     documented = rows("## Options of connect", "`Network`, a frozen")
     assert sorted(documented) == sorted(parameters(librealtime.connect))
-    network = rows("`Network`, a frozen", "`Backoff`, whose")
+    network = rows("`Network`, a frozen", "Iterating over a `Backoff`")
     fields = [field.name for field in dataclasses.fields(librealtime.Network)]
     assert sorted(network) == sorted(fields)
     for kind in (librealtime.Backoff, librealtime.Deflate):
