@@ -1010,7 +1010,7 @@ typedef void (*rt_event_fn)(const rt_event *event, void *user);
 /**
  * An attempt begins; `attempt` is its number since the last connection that was stable, from 1.
  * Here, as before start, options may be changed: headers with a fresh token, the URL; not those
- * that are taken once. To return false closes the object. Since 0.1.
+ * that are taken once. Returning false closes the object. Since 0.1.
  */
 typedef bool (*rt_attempt_fn)(uint32_t attempt, void *user);
 
@@ -3930,9 +3930,10 @@ rt_status rt_rest_request_set_max_body_bytes(rt_rest_request *request, size_t by
  * `rt_spreadbot_establish`, messages and sends, `rt_spreadbot_disconnect` or a fatal error, maybe
  * `rt_spreadbot_establish` again, `rt_spreadbot_free`.
  *
- * A WebSocket is tried first, then server-sent events, then long polls; what fails is tried again
- * and what does not work here is left, and while a lower leg is in use the WebSocket is asked for
- * from time to time. Each leg begins behind the last message of the one before. Since 0.1.
+ * One transport is in use at a time. The WebSocket is tried first, then server-sent events, then
+ * long polls: a transport that fails is tried again, one that does not work here is left for the
+ * next. While a later one is in use, the WebSocket is tried again from time to time. Each transport
+ * continues after the last message of the one before. Since 0.1.
  */
 typedef struct rt_spreadbot rt_spreadbot;
 
@@ -3941,9 +3942,9 @@ typedef int32_t rt_spreadbot_state;
 
 /** Values of `rt_spreadbot_state`. Since 0.1. */
 enum {
-  /** A leg is tried, or waited for. */
+  /** A transport is tried, or waited for. */
   RT_SPREADBOT_CONNECTING = 0,
-  /** A leg is open. */
+  /** A transport is open. */
   RT_SPREADBOT_CONNECTED = 1,
   /** Not established, or over by a fatal error or `rt_spreadbot_disconnect`. */
   RT_SPREADBOT_DISCONNECTED = 2,
@@ -4006,7 +4007,7 @@ void rt_spreadbot_free(rt_spreadbot *spreadbot);
  */
 
 /**
- * Which legs are tried, in this order. Default WebSocket, SSE, long poll.
+ * Which transports are tried, in this order. Default WebSocket, SSE, long poll.
  *
  * transports: `count` of `rt_spreadbot_transport`, copied.
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for none, one twice, or one that is not listed;
@@ -4017,9 +4018,9 @@ rt_status rt_spreadbot_set_transports(
     rt_spreadbot *spreadbot, const int32_t *transports, size_t count);
 
 /**
- * Where one leg connects, in the place of base URL and path. Default none.
+ * Where one transport connects, instead of to base URL and path. Default none.
  *
- * url: whole; `http`, `https`, `ws` or `wss`, whichever leg it is.
+ * url: whole; `http`, `https`, `ws` or `wss`, whichever transport it is.
  * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
  *   RT_ERROR_STATE.
  * Since 0.1.
@@ -4332,7 +4333,7 @@ rt_status rt_spreadbot_set_max_message_bytes(rt_spreadbot *spreadbot, size_t byt
  * All run on the loop's thread, one at a time, and may call anything.
  */
 
-/** Another leg is in use; RT_SPREADBOT_TRANSPORT_NONE when it is over. Since 0.1. */
+/** Another transport is in use; RT_SPREADBOT_TRANSPORT_NONE when it is over. Since 0.1. */
 typedef void (*rt_spreadbot_transport_fn)(rt_spreadbot_transport transport, void *user);
 
 /**
@@ -4372,7 +4373,7 @@ rt_status rt_spreadbot_on_open(
     rt_spreadbot *spreadbot, rt_opened_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for a change of the leg in use.
+ * Sets the callback for a change of the transport in use.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -4390,13 +4391,13 @@ rt_status rt_spreadbot_on_message(
     rt_spreadbot *spreadbot, rt_event_fn fn, void *user, rt_destroy_fn destroy);
 
 /**
- * Sets the callback for a leg that failed or was lost, and for tokens that were refused. Unless the
- * failure is fatal another attempt follows, on this leg or another; its number counts those in a
- * row on this leg, and is 0 when the failure is not counted. A request of an outbox that failed and
- * is tried again has RT_SPREADBOT_TRANSPORT_NONE. When the failure is fatal the disconnected
- * callback follows. A failure of the last leg is reported as RT_ERROR_RECONNECTS_EXHAUSTED alone,
- * whose message has the cause for each leg: fatal, or with the time until another round over all
- * legs (`rt_spreadbot_set_max_rounds`).
+ * Sets the callback for a transport that failed or was lost, and for tokens that were refused.
+ * Unless the failure is fatal another attempt follows, by this transport or another; its number
+ * counts those in a row by this transport, and is 0 when the failure is not counted. A request of
+ * an outbox that failed and is tried again has RT_SPREADBOT_TRANSPORT_NONE. When the failure is
+ * fatal the disconnected callback follows. A failure of the last transport is reported as
+ * RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each transport: fatal, or
+ * with the time until another round over all of them (`rt_spreadbot_set_max_rounds`).
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
  * Since 0.1.
@@ -4576,7 +4577,7 @@ int32_t rt_spreadbot_get_state(rt_spreadbot *spreadbot);
 int32_t rt_spreadbot_get_phase(rt_spreadbot *spreadbot);
 
 /**
- * The leg in use, or tried last while it is connecting. Any thread.
+ * The transport in use, or tried last while it is connecting. Any thread.
  *
  * Returns: an `rt_spreadbot_transport`; RT_ERROR_INVALID_ARGUMENT for NULL.
  * Since 0.1.
@@ -4584,8 +4585,8 @@ int32_t rt_spreadbot_get_phase(rt_spreadbot *spreadbot);
 int32_t rt_spreadbot_get_transport(rt_spreadbot *spreadbot);
 
 /**
- * The id of the last message that had one, as the next leg says it; "" for none. To begin there
- * another time, see `rt_spreadbot_set_last_event_id`. Any thread.
+ * The id of the last message that had one, after which the next transport begins; "" for none. To
+ * begin there another time, see `rt_spreadbot_set_last_event_id`. Any thread.
  *
  * buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is 0.
  * out_length: receives the whole id's length.

@@ -50,19 +50,19 @@ public final class Spreadbot: Sendable {
         case auth
     }
 
-    /// A leg that failed or was lost, or tokens that were refused.
+    /// A transport that failed or was lost, or tokens that were refused.
     public struct ErrorEvent: Error, Sendable, CustomStringConvertible {
         public let error: RealtimeError
-        /// Of the leg; nil when it was none.
+        /// nil when it was none.
         public let transport: Transport?
         /// The answer's, 0 without one.
         public let httpStatus: Int
         /// Whether it is disconnected now.
         public let isFatal: Bool
-        /// The time until the next attempt, on this leg or another; nil when there is none, or it
-        /// waits for a network or for tokens.
+        /// The time until the next attempt, by this transport or another; nil when there is none,
+        /// or it waits for a network or for tokens.
         public let retryIn: Duration?
-        /// Its number in a row on this leg, 0 when it is not counted.
+        /// Its number in a row by this transport, 0 when it is not counted.
         public let attempt: Int
 
         public var description: String { error.description }
@@ -113,8 +113,8 @@ public final class Spreadbot: Sendable {
 
     // MARK: Handlers; the last one set counts
 
-    /// It is connected: for the first time, or again. `resumed` says that the leg began behind the
-    /// last id, so that nothing is missing.
+    /// It is connected: for the first time, or again. `resumed` says that the transport began after
+    /// the last id, so that nothing is missing.
     public func onOpen(
         _ handler: (@Sendable (_ transport: Transport, _ resumed: Bool, Opened) -> Void)?
     ) {
@@ -140,7 +140,7 @@ public final class Spreadbot: Sendable {
         try? connection.resume()
     }
 
-    /// Another leg is in use; nil when it is over.
+    /// Another transport is in use; nil when it is over.
     public func onTransport(_ handler: (@Sendable (Transport?) -> Void)?) {
         set { [desk] in
             $0.transport = handler.map { handler in
@@ -343,10 +343,10 @@ public final class Spreadbot: Sendable {
         }
     }
 
-    /// The leg in use, or tried last while it is connecting.
+    /// The transport in use, or tried last while it is connecting.
     public var transport: Transport? { connection.transport.map { Transport($0) } }
 
-    /// Of the last message that had one, as the next leg says it; "" for none.
+    /// Of the last message that had one, after which the next transport begins; "" for none.
     public var lastEventID: String { connection.lastEventID }
 
     /// Those in use, which a refresh may have changed.

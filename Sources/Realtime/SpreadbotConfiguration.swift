@@ -54,7 +54,7 @@ extension Spreadbot {
         /// (`Log.send`) gives way to it.
         public var log = false
 
-        /// Which legs are tried, in this order.
+        /// Which transports are tried, in this order.
         public var transports = Transport.allCases
         /// Whole URLs in the place of base and path, of any of the schemes http, https, ws and wss.
         public var transportURLs: [Transport: String] = [:]

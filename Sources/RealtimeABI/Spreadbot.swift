@@ -9,9 +9,10 @@ import Wire
 /// `rt_spreadbot_establish`, messages and sends, `rt_spreadbot_disconnect` or a fatal error, maybe
 /// `rt_spreadbot_establish` again, `rt_spreadbot_free`.
 ///
-/// A WebSocket is tried first, then server-sent events, then long polls; what fails is tried again
-/// and what does not work here is left, and while a lower leg is in use the WebSocket is asked for
-/// from time to time. Each leg begins behind the last message of the one before. Since 0.1.
+/// One transport is in use at a time. The WebSocket is tried first, then server-sent events, then
+/// long polls: a transport that fails is tried again, one that does not work here is left for the
+/// next. While a later one is in use, the WebSocket is tried again from time to time. Each
+/// transport continues after the last message of the one before. Since 0.1.
 public typealias rt_spreadbot = OpaquePointer
 
 /// Where a connection stands. Since 0.1.
@@ -19,9 +20,9 @@ public typealias rt_spreadbot_state = Int32
 
 /// Values of `rt_spreadbot_state`. Since 0.1.
 public enum RT_SPREADBOT: Int32 {
-    /// A leg is tried, or waited for.
+    /// A transport is tried, or waited for.
     case CONNECTING = 0
-    /// A leg is open.
+    /// A transport is open.
     case CONNECTED = 1
     /// Not established, or over by a fatal error or `rt_spreadbot_disconnect`.
     case DISCONNECTED = 2

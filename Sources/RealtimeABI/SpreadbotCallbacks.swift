@@ -6,7 +6,7 @@ import Wire
 // Chapter: spreadbot callbacks. They may be set at any time, from any thread; NULL takes one away.
 // All run on the loop's thread, one at a time, and may call anything.
 
-/// Another leg is in use; RT_SPREADBOT_TRANSPORT_NONE when it is over. Since 0.1.
+/// Another transport is in use; RT_SPREADBOT_TRANSPORT_NONE when it is over. Since 0.1.
 public typealias rt_spreadbot_transport_fn =
     @convention(c) (_ transport: rt_spreadbot_transport, _ user: UnsafeMutableRawPointer?) -> Void
 
@@ -43,7 +43,7 @@ public func rt_spreadbot_on_open(
     }
 }
 
-/// Sets the callback for a change of the leg in use. Since 0.1.
+/// Sets the callback for a change of the transport in use. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_transport")
 public func rt_spreadbot_on_transport(
@@ -71,13 +71,13 @@ public func rt_spreadbot_on_message(
     }
 }
 
-/// Sets the callback for a leg that failed or was lost, and for tokens that were refused. Unless
-/// the failure is fatal another attempt follows, on this leg or another; its number counts those
-/// in a row on this leg, and is 0 when the failure is not counted. A request of an outbox that
-/// failed and is tried again has RT_SPREADBOT_TRANSPORT_NONE. When the failure is fatal the
-/// disconnected callback follows. A failure of the last leg is reported as
-/// RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each leg: fatal, or with
-/// the time until another round over all legs (`rt_spreadbot_set_max_rounds`). Since 0.1.
+/// Sets the callback for a transport that failed or was lost, and for tokens that were refused.
+/// Unless the failure is fatal another attempt follows, by this transport or another; its number
+/// counts those in a row by this transport, and is 0 when the failure is not counted. A request of
+/// an outbox that failed and is tried again has RT_SPREADBOT_TRANSPORT_NONE. When the failure is
+/// fatal the disconnected callback follows. A failure of the last transport is reported as
+/// RT_ERROR_RECONNECTS_EXHAUSTED alone, whose message has the cause for each transport: fatal, or
+/// with the time until another round over all of them (`rt_spreadbot_set_max_rounds`). Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a NULL handle.
 @_cdecl("rt_spreadbot_on_error")
 public func rt_spreadbot_on_error(

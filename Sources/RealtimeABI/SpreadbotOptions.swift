@@ -5,7 +5,7 @@ import Wire
 // Chapter: spreadbot options. Each is set before the first `rt_spreadbot_establish`, send or
 // `rt_spreadbot_new_rest`; RT_ERROR_STATE later.
 
-/// Which legs are tried, in this order. Default WebSocket, SSE, long poll. Since 0.1.
+/// Which transports are tried, in this order. Default WebSocket, SSE, long poll. Since 0.1.
 /// - Parameter transports: `count` of `rt_spreadbot_transport`, copied.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for none, one twice, or one that is not listed;
 ///   RT_ERROR_STATE.
@@ -24,8 +24,8 @@ public func rt_spreadbot_set_transports(
     }
 }
 
-/// Where one leg connects, in the place of base URL and path. Default none. Since 0.1.
-/// - Parameter url: whole; `http`, `https`, `ws` or `wss`, whichever leg it is.
+/// Where one transport connects, instead of to base URL and path. Default none. Since 0.1.
+/// - Parameter url: whole; `http`, `https`, `ws` or `wss`, whichever transport it is.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT;
 ///   RT_ERROR_STATE.
 @_cdecl("rt_spreadbot_set_transport_url")

@@ -159,15 +159,15 @@ public func rt_spreadbot_get_phase(_ spreadbot: rt_spreadbot?) -> Int32 {
     borderValue { try SpreadbotConnection.borrow(spreadbot).phase.rawValue }
 }
 
-/// The leg in use, or tried last while it is connecting. Any thread. Since 0.1.
+/// The transport in use, or tried last while it is connecting. Any thread. Since 0.1.
 /// - Returns: an `rt_spreadbot_transport`; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_spreadbot_get_transport")
 public func rt_spreadbot_get_transport(_ spreadbot: rt_spreadbot?) -> Int32 {
     borderValue { number(of: try SpreadbotConnection.borrow(spreadbot).transport) }
 }
 
-/// The id of the last message that had one, as the next leg says it; "" for none. To begin there
-/// another time, see `rt_spreadbot_set_last_event_id`. Any thread. Since 0.1.
+/// The id of the last message that had one, after which the next transport begins; "" for none. To
+/// begin there another time, see `rt_spreadbot_set_last_event_id`. Any thread. Since 0.1.
 /// - Parameter buffer: receives the id and a NUL, cut to `size` bytes; may be NULL when `size` is
 ///   0.
 /// - Parameter out_length: receives the whole id's length.

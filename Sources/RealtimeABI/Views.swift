@@ -26,7 +26,7 @@ public typealias rt_event_fn =
 
 /// An attempt begins; `attempt` is its number since the last connection that was stable, from 1.
 /// Here, as before start, options may be changed: headers with a fresh token, the URL; not those
-/// that are taken once. To return false closes the object. Since 0.1.
+/// that are taken once. Returning false closes the object. Since 0.1.
 public typealias rt_attempt_fn =
     @convention(c) (_ attempt: UInt32, _ user: UnsafeMutableRawPointer?) -> Bool
 

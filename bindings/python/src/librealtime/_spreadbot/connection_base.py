@@ -55,10 +55,11 @@ if TYPE_CHECKING:
 
 @OPTIONS.shown_by("Spreadbot")
 class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
-    """Nothing is sent before ``establish_connection``. A WebSocket is tried first, then server-sent
-    events, then long polls; what fails is tried again, what does not work here is left, and while
-    a lower leg is in use the WebSocket is asked for from time to time. Each leg begins behind the
-    last message of the one before.
+    """Nothing is sent before ``establish_connection``. One transport is in use at a time. The
+    WebSocket is tried first, then server-sent events, then long polls: a transport that fails is
+    tried again, one that does not work here is left for the next. While a later one is in use, the
+    WebSocket is tried again from time to time. Each transport continues after the last message of
+    the one before.
 
     A WebSocket confirms a send behind what it sent before: while receiving pauses, as ``max_queue``
     messages wait, a send by the task that takes the messages, or with nobody to take them, raises
@@ -110,7 +111,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
 
     @property
     def transport(self) -> Transport | None:
-        """The leg in use, or tried last while it is connecting."""
+        """The transport in use, or tried last while it is connecting."""
         handle = self._handle
         return None if handle is None else transport_name(_asked(SPREADBOT.get_transport, handle))
 

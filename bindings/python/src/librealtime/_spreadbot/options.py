@@ -65,12 +65,12 @@ class SpreadbotMessage(Received):
 
 @dataclass(frozen=True)
 class SpreadbotError(ErrorEvent):
-    """A leg that failed or was lost, or tokens that were refused; for ``on_error``.
+    """A transport that failed or was lost, or tokens that were refused; for ``on_error``.
 
-    ``retry_in`` is the time until the next attempt, on this leg or another, and ``attempt`` its
-    number in a row on this leg, 0 when it is not counted.
+    ``retry_in`` is the time until the next attempt, by this transport or another, and ``attempt``
+    its number in a row by this transport, 0 when it is not counted.
 
-    :ivar transport: the leg; None when it was none.
+    :ivar transport: None when it was none.
     """
 
     transport: Transport | None
@@ -165,16 +165,16 @@ class Keywords(
 ):
     """All that a Spreadbot connection may be given.
 
-    :param on_open: called with the leg (``"websocket"``, ``"sse"``, ``"poll"``) and whether it
-        began behind the last id, so that nothing is missing: when it is connected, and again.
-    :param on_transport: called with the leg in use when another one is; with None when it is over.
-    :param on_error: called with a ``SpreadbotError`` when a leg fails or is lost.
+    :param on_open: called with the transport (``"websocket"``, ``"sse"``, ``"poll"``) and whether
+        it began behind the last id, so that nothing is missing: when it is connected, and again.
+    :param on_transport: called with the transport when another one is in use; with None when it is
+        over.
+    :param on_error: called with a ``SpreadbotError`` when a transport fails or is lost.
     :param on_message: called with each ``SpreadbotMessage``, in the place of an iteration.
     :param on_disconnected: called when it is over: with None after ``close_connection``, else with
         the fatal error. It may be established again, here too.
-    :param transports: which legs are tried, in this order. Default
-        ``("websocket", "sse", "poll")``.
-    :param transport_urls: whole URLs of legs, in the place of base URL and path. Default none.
+    :param transports: which are tried, in this order. Default ``("websocket", "sse", "poll")``.
+    :param transport_urls: whole URLs of transports, instead of base URL and path. Default none.
     :param send_url: where sends are posted while there is no WebSocket. Default None: to base URL
         and path.
     :param last_event_id: begins behind the message with this id. Default ``""``.
