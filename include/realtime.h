@@ -1496,13 +1496,24 @@ typedef struct rt_message {
 typedef void (*rt_websocket_messages_fn)(
     const uint8_t *base, const rt_message *messages, size_t count, void *user);
 
-/**
- * A piece of a message, as it came: `first` begins a message, `last` ends it, and a small message
- * is both at once. Text is cut between characters, so that each piece is valid UTF-8. `data` is
- * valid until the callback returns, and never NULL. Since 0.1.
- */
-typedef void (*rt_websocket_piece_fn)(
-    rt_message_kind kind, const uint8_t *data, size_t length, bool first, bool last, void *user);
+/** A piece of a message, as it came. Since 0.1. */
+typedef struct rt_websocket_piece {
+  /** The size of the struct in the library that made it. */
+  size_t struct_bytes;
+  /** An `rt_message_kind`: RT_MESSAGE_TEXT or RT_MESSAGE_BINARY. */
+  int32_t kind;
+  /** Whether it begins a message. */
+  bool first;
+  /** Whether it ends one. A small message is a single piece, the first and the last. */
+  bool last;
+  /** Never NULL; no NUL follows. Text is cut between characters: each piece is valid UTF-8. */
+  const uint8_t *data;
+  /** Its length in bytes. */
+  size_t data_length;
+} rt_websocket_piece;
+
+/** A piece of a message has come. It is valid until the callback returns. Since 0.1. */
+typedef void (*rt_websocket_piece_fn)(const rt_websocket_piece *piece, void *user);
 
 /**
  * The send buffer is empty again, after it had been above its high-water mark or a call had been

@@ -85,9 +85,11 @@ extension WebSocketConnection {
         try setHandlers { handlers in
             handlers.delivery = .inPieces { kind, bytes, isFirst, isLast in
                 let base = bytes.baseAddress ?? emptyBase
-                box.function?(
-                    kind.rawValue, base.assumingMemoryBound(to: UInt8.self), bytes.count,
-                    isFirst, isLast, box.user)
+                var view = rt_websocket_piece(
+                    struct_bytes: MemoryLayout<rt_websocket_piece>.size, kind: kind.rawValue,
+                    first: isFirst, last: isLast, data: base.assumingMemoryBound(to: UInt8.self),
+                    data_length: bytes.count)
+                box.function?(&view, box.user)
             }
             if box.function == nil { handlers.delivery = .nobody }
         }

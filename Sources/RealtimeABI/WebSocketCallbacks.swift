@@ -22,13 +22,10 @@ public typealias rt_websocket_messages_fn =
         _ user: UnsafeMutableRawPointer?
     ) -> Void
 
-/// A piece of a message, as it came: `first` begins a message, `last` ends it, and a small message
-/// is both at once. Text is cut between characters, so that each piece is valid UTF-8. `data` is
-/// valid until the callback returns, and never NULL. Since 0.1.
+/// A piece of a message has come. It is valid until the callback returns. Since 0.1.
 public typealias rt_websocket_piece_fn =
     @convention(c) (
-        _ kind: rt_message_kind, _ data: UnsafePointer<UInt8>?, _ length: Int, _ first: Bool,
-        _ last: Bool, _ user: UnsafeMutableRawPointer?
+        _ piece: UnsafePointer<rt_websocket_piece>?, _ user: UnsafeMutableRawPointer?
     ) -> Void
 
 /// The send buffer is empty again, after it had been above its high-water mark or a call had been

@@ -33,14 +33,13 @@ static void on_messages(const uint8_t *base, const rt_message *messages, size_t 
   on_whole(user, messages[0].length);
 }
 
-static void on_piece(rt_message_kind kind, const uint8_t *data, size_t length, bool first,
-                     bool last, void *user) {
+static void on_piece(const rt_websocket_piece *piece, void *user) {
   peer *p = user;
-  (void)data;
-  CHECK(kind == RT_MESSAGE_BINARY);
-  CHECK(first == (p->bytes == 0));
-  p->bytes += length;
-  if (!last) return;
+  size_t length;
+  CHECK(piece->kind == RT_MESSAGE_BINARY);
+  CHECK(piece->first == (p->bytes == 0));
+  p->bytes += piece->data_length;
+  if (!piece->last) return;
   length = p->bytes;
   p->bytes = 0;
   on_whole(p, length);

@@ -159,14 +159,12 @@ static void sizes_message(rt_message_kind kind, const uint8_t *data, size_t leng
   s->bytes += length;
 }
 
-static void sizes_piece(
-    rt_message_kind kind, const uint8_t *data, size_t length, bool first, bool last, void *user) {
+static void sizes_piece(const rt_websocket_piece *piece, void *user) {
   sizes *s = user;
-  (void)kind, (void)data;
-  CHECK(first == (s->pieces == 0));
+  CHECK(piece->first == (s->pieces == 0));
   s->pieces++;
-  s->bytes += length;
-  if (last) s->ends++;
+  s->bytes += piece->data_length;
+  if (piece->last) s->ends++;
 }
 
 /* Messages come in pieces or whole as is wanted when they begin. */

@@ -22,20 +22,21 @@ static bool begins_inside_a_character(const uint8_t *data, size_t length) {
   return length > 0 && (data[0] & 0xC0) == 0x80;
 }
 
-static void on_piece(rt_message_kind kind, const uint8_t *data, size_t length, bool first,
-                     bool last, void *user) {
+static void on_piece(const rt_websocket_piece *piece, void *user) {
   inbox *in = user;
-  CHECK(data != NULL && first != in->inside && (first || kind == in->kind));
-  CHECK(kind == RT_MESSAGE_BINARY || !begins_inside_a_character(data, length));
-  if (first) in->length = 0;
-  CHECK(in->length + length <= LARGE);
-  memcpy(in->bytes + in->length, data, length);
-  in->length += length;
-  in->kind = kind;
-  in->inside = !last;
+  CHECK(piece->struct_bytes == sizeof *piece && piece->data != NULL);
+  CHECK(piece->first != in->inside && (piece->first || piece->kind == in->kind));
+  CHECK(piece->kind == RT_MESSAGE_BINARY
+        || !begins_inside_a_character(piece->data, piece->data_length));
+  if (piece->first) in->length = 0;
+  CHECK(in->length + piece->data_length <= LARGE);
+  memcpy(in->bytes + in->length, piece->data, piece->data_length);
+  in->length += piece->data_length;
+  in->kind = piece->kind;
+  in->inside = !piece->last;
   in->pieces++;
-  if (length > in->largest) in->largest = length;
-  if (last) in->lengths[in->messages++ % 8] = in->length;
+  if (piece->data_length > in->largest) in->largest = piece->data_length;
+  if (piece->last) in->lengths[in->messages++ % 8] = in->length;
 }
 
 static void open_streamed(rt_loop *loop, const char *server, bool compression, inbox *in) {

@@ -56,12 +56,10 @@ static void on_websocket_message(rt_message_kind kind, const uint8_t *data, size
   victim->bytes += length;
 }
 
-static void on_websocket_piece(rt_message_kind kind, const uint8_t *data, size_t length, bool first,
-                               bool last, void *user) {
-  (void)kind, (void)data, (void)first;
+static void on_websocket_piece(const rt_websocket_piece *piece, void *user) {
   struct victim *victim = user;
-  victim->messages += last;
-  victim->bytes += length;
+  victim->messages += piece->last;
+  victim->bytes += piece->data_length;
 }
 
 static void on_websocket_error(const rt_failure *failure, void *user) {

@@ -159,6 +159,22 @@ typedef struct rt_spreadbot_sent {
   rt_rest_response *response;
 } rt_spreadbot_sent;
 
+/// A piece of a message, as it came. Since 0.1.
+typedef struct rt_websocket_piece {
+  /// The size of the struct in the library that made it.
+  size_t struct_bytes;
+  /// An `rt_message_kind`: RT_MESSAGE_TEXT or RT_MESSAGE_BINARY.
+  int32_t kind;
+  /// Whether it begins a message.
+  bool first;
+  /// Whether it ends one. A small message is a single piece, the first and the last.
+  bool last;
+  /// Never NULL; no NUL follows. Text is cut between characters: each piece is valid UTF-8.
+  const uint8_t *data;
+  /// Its length in bytes.
+  size_t data_length;
+} rt_websocket_piece;
+
 /// One message of a batch. Since 0.1.
 typedef struct rt_message {
   /// Where its bytes begin, counted from the batch's base pointer.

@@ -359,16 +359,27 @@ rt_websocket_messages_fn = ctypes.CFUNCTYPE(
 )
 
 
-# (kind, data, length, first, last, user)
-rt_websocket_piece_fn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_bool,
-    ctypes.c_bool,
-    ctypes.c_void_p,
-)
+class rt_websocket_piece(ctypes.Structure):  # noqa: N801
+    """A piece of a message, as it came."""
+
+    struct_bytes: int
+    kind: int
+    first: bool
+    last: bool
+    data: int
+    data_length: int
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("kind", ctypes.c_int32),
+        ("first", ctypes.c_bool),
+        ("last", ctypes.c_bool),
+        ("data", ctypes.c_void_p),
+        ("data_length", ctypes.c_size_t),
+    ]
+
+
+# (piece, user)
+rt_websocket_piece_fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 # (user)

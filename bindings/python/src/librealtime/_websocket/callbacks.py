@@ -26,9 +26,10 @@ def _on_messages(base: int, table: Any, count: int, key: int) -> None:
             target._keep(error)
 
 
-def _piece(target: Any, kind: int, data: int, length: int, first: bool, last: bool) -> None:
-    piece = ctypes.string_at(data, length)
-    target._came(piece.decode() if kind == _TEXT else piece, length, last)
+def _piece(target: Any, address: int) -> None:
+    view = abi.rt_websocket_piece.from_address(address)
+    piece = ctypes.string_at(view.data, view.data_length)
+    target._came(piece.decode() if view.kind == _TEXT else piece, view.data_length, view.last)
 
 
 def _error(target: Any, address: int) -> None:
