@@ -52,14 +52,28 @@ void shim_socket_addresses(int socket, char *remote, char *local, size_t size) {
     describe(&address, length, local, size);
 }
 
-void shim_curl_addresses(CURL *easy, char *remote, char *local, size_t size) {
-  char *host = NULL;
-  long port = 0;
-  curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &host);
-  curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &port);
-  join(remote, size, host, port);
-  host = NULL;
-  curl_easy_getinfo(easy, CURLINFO_LOCAL_IP, &host);
-  curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &port);
-  join(local, size, host, port);
+static bool find_end(CURL *easy, CURLINFO host_info, CURLINFO port_info, char *host, size_t size,
+                     long *port) {
+  char *new_host = NULL;
+  long new_port = 0;
+  curl_easy_getinfo(easy, host_info, &new_host);
+  curl_easy_getinfo(easy, port_info, &new_port);
+  if (!new_host) new_host = "";
+  if (new_port == *port && !strncmp(host, new_host, size - 1)) return false;
+  *port = new_port;
+  strncpy(host, new_host, size - 1);
+  return true;
+}
+
+bool shim_curl_find_ends(CURL *easy, shim_curl_ends *ends) {
+  bool is_other = find_end(easy, CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT, ends->remote,
+                           sizeof ends->remote, &ends->remote_port);
+  return find_end(easy, CURLINFO_LOCAL_IP, CURLINFO_LOCAL_PORT, ends->local, sizeof ends->local,
+                  &ends->local_port) ||
+         is_other;
+}
+
+void shim_curl_addresses(const shim_curl_ends *ends, char *remote, char *local, size_t size) {
+  join(remote, size, ends->remote, ends->remote_port);
+  join(local, size, ends->local, ends->local_port);
 }

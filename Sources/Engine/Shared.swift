@@ -2,8 +2,8 @@
 ///
 /// Unchecked because who changes one that others know is alone with it: the only one to refer to
 /// it, or the loop's owner.
-final class Shared<Value>: @unchecked Sendable {
-    @exclusivity(unchecked) var value: Value
+package final class Shared<Value>: @unchecked Sendable {
+    @exclusivity(unchecked) package internal(set) var value: Value
 
     init(_ value: Value) { self.value = value }
 }

@@ -214,7 +214,7 @@ public final class REST: Sendable {
             Response(
                 $0, outcome.url, body: Array(result.body.bytes), attempts: outcome.attempts,
                 retryAfter: outcome.retryAfter, httpVersion: result.httpVersion,
-                opened: result.opened)
+                opened: result.connection?.value)
         }
         if let response, outcome.error == nil { return .success(response) }
         return .failure(

@@ -102,7 +102,7 @@ extension REST {
                     let response = Response(
                         came.head, came.outcome.url, body: [], attempts: came.outcome.attempts,
                         retryAfter: came.outcome.retryAfter, httpVersion: came.httpVersion,
-                        opened: came.opened)
+                        opened: came.connection?.value)
                     waiting?.resume(returning: Stream(self, response, mailbox, exchange))
                 }
                 builder.handlers.done = { result in

@@ -12,7 +12,7 @@ final class RESTView: Handle {
     let outcome: RESTOutcome
     private let kept: RESTBody
     let httpVersion: Int32
-    private let connection: Opened?
+    private let connection: Shared<Opened>?
     @exclusivity(unchecked) private var openedView: KeptView<rt_opened>?
     @exclusivity(unchecked) private var failureView: KeptView<rt_failure>?
     @exclusivity(unchecked) private var texts: [String: UnsafeMutableBufferPointer<CChar>] = [:]
@@ -21,7 +21,7 @@ final class RESTView: Handle {
         outcome = result.outcome
         kept = result.body
         httpVersion = Int32(clamping: result.httpVersion)
-        connection = result.opened
+        connection = result.connection
     }
 
     deinit {
@@ -62,7 +62,7 @@ final class RESTView: Handle {
 
     /// By which connection the answer came; nil when none came.
     var opened: UnsafePointer<rt_opened>? {
-        guard let head = outcome.head, var opened = connection else { return nil }
+        guard let head = outcome.head, var opened = connection?.value else { return nil }
         opened.response = HTTPResponse(head, body: [])
         let view = openedView ?? opened.keptView
         openedView = view
@@ -127,7 +127,7 @@ extension RESTRequestBuilder {
                 { head in
                     let result = RESTResult(
                         outcome: head.outcome, body: .empty, httpVersion: head.httpVersion,
-                        opened: head.opened)
+                        connection: head.connection)
                     RESTView.show(result) { function($0, box.user) }
                 }
             }

@@ -147,8 +147,17 @@ int shim_curl_os_error(CURL *easy);
 /// The two ends of a connected socket, each "192.0.2.1:443", "[::1]:443" or the path of a Unix
 /// socket; "" for none.
 void shim_socket_addresses(int socket, char *remote, char *local, size_t size);
-/// The same of the connection that a transfer is on; "" for a Unix socket.
-void shim_curl_addresses(CURL *easy, char *remote, char *local, size_t size);
+/// The two ends of the connection that a transfer is on, as libcurl has them. Zeros are none.
+typedef struct shim_curl_ends {
+  char remote[48], local[48];
+  long remote_port, local_port;
+} shim_curl_ends;
+
+/// Looks the ends up.
+/// - Returns: whether they are others than before.
+bool shim_curl_find_ends(CURL *easy, shim_curl_ends *ends);
+/// The same texts as those of a socket; of no use for a Unix socket.
+void shim_curl_addresses(const shim_curl_ends *ends, char *remote, char *local, size_t size);
 /// TCP has connected, and TLS has not.
 bool shim_curl_awaits_tls(CURL *easy);
 /// What a proxy answered to CONNECT; 0 for nothing.

@@ -265,11 +265,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     /// What the open handler is told.
     /// - Parameter head: of the answer that opened it.
     final func opened(_ head: ResponseHead?) -> Opened {
-        var opened = transfer?.opened(head) ?? Opened()
-        if opened.remoteAddress.isEmpty {
-            opened.remoteAddress = configuration.network.unixSocket ?? ""
-        }
-        return opened
+        transfer?.opened(head) ?? Opened()
     }
 
     /// Takes bytes of the body of an answer that refuses.

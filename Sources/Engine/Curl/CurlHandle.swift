@@ -33,6 +33,7 @@ final class CurlHandle {
     private let hasOwnAddresses: Bool
     private let forkGeneration = shim_fork_generation()
     private let notes: UnsafeMutablePointer<shim_curl_notes>
+    @exclusivity(unchecked) private var connection = CurlConnection()
     // What is set, and left when the next request wants the same.
     @exclusivity(unchecked) private var settings: Settings?
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<curl_slist>?
@@ -75,6 +76,12 @@ final class CurlHandle {
         _ = shim_curl_set_long(easy, CURLOPT_BUFFERSIZE, CurlHandle.readBytes)
         if hasOwnAddresses { _ = shim_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
         if configuration.tcpKeepAlive == .zero { keepAlive(configuration) }
+    }
+
+    /// The connection that its exchange is on.
+    func opened(by httpVersion: Int) -> Shared<Opened> {
+        connection.opened(
+            on: easy, httpVersion, way.isSecure ? tlsGuard : nil, configuration.unixSocket)
     }
 
     /// Has libcurl call a worker. All workers of a handle have the same calls.

@@ -19,7 +19,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     @exclusivity(unchecked) private var discarded = 0
     @exclusivity(unchecked) private var isPaused = false
     @exclusivity(unchecked) private var httpVersion = 0
-    @exclusivity(unchecked) private var opened: Opened?
+    @exclusivity(unchecked) private var connection: Shared<Opened>?
     @exclusivity(unchecked) private var isAnswered = false
     @exclusivity(unchecked) private var wantsBody = false
     /// Of the request's body, where that is long enough to take its time.
@@ -133,7 +133,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             RESTResult(
                 outcome: outcome, body: outcome.hasBody ? RESTBody(whole) : .empty,
                 httpVersion: outcome.head == nil ? 0 : httpVersion,
-                opened: outcome.head == nil ? nil : opened))
+                connection: outcome.head == nil ? nil : connection))
     }
 
     func pause(_ isPaused: Bool) {
@@ -182,7 +182,7 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
     func received(_ head: ResponseHead, by transfer: HTTPTransfer) {
         guard mayCall else { return drop() }
         httpVersion = transfer.httpVersion
-        opened = transfer.opened(nil)
+        connection = transfer.connection
         isAnswered = true
         if isPaused || wantsBody { tellHeld() }
         let reception = driver.session.received(
@@ -196,7 +196,8 @@ final class RESTCall: HTTPTransferOwner, @unchecked Sendable {
             if let handle = handlers.head, let outcome = driver.session.outcome(of: id) {
                 handle(
                     RESTHead(
-                        outcome: outcome, head: head, httpVersion: httpVersion, opened: opened))
+                        outcome: outcome, head: head, httpVersion: httpVersion,
+                        connection: connection))
             }
         }
         driver.act()

@@ -9,15 +9,15 @@ package struct RESTResult: Sendable {
     /// 10, 11, 20 or 30; 0 without an answer.
     package var httpVersion: Int
     /// By which connection the answer came, without the answer itself; nil when none came.
-    package var opened: Opened?
+    package var connection: Shared<Opened>?
 
     package init(
-        outcome: RESTOutcome, body: RESTBody, httpVersion: Int, opened: Opened? = nil
+        outcome: RESTOutcome, body: RESTBody, httpVersion: Int, connection: Shared<Opened>? = nil
     ) {
         self.outcome = outcome
         self.body = body
         self.httpVersion = httpVersion
-        self.opened = opened
+        self.connection = connection
     }
 }
 
@@ -41,7 +41,7 @@ package struct RESTHead {
     package var outcome: RESTOutcome
     package var head: ResponseHead
     package var httpVersion: Int
-    package var opened: Opened?
+    package var connection: Shared<Opened>?
 }
 
 /// What a caller's source of a request body says.

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import pickle
 import socket
+import threading
 
 import pytest
 from conftest import server_context
@@ -23,7 +24,7 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Node: 7\r\n\r
 @pytest.fixture
 def raw():
     with contextlib.ExitStack() as servers:
-        yield lambda serve_one: servers.enter_context(raw_server(serve_one))
+        yield lambda *serve: servers.enter_context(raw_server(*serve))
 
 
 @pytest.fixture
@@ -99,6 +100,44 @@ def test_a_websocket_tells_of_its_connection(tls_server, ca_file):
         assert opened.local_address.startswith("127.0.0.1:")
         assert (opened.tls_version, opened.http_version) == ("TLSv1.3", "HTTP/1.1")
         assert opened.tls_cipher.startswith("TLS_")
+
+
+def test_each_answer_tells_of_its_own_connection(raw):
+    """One handle of libcurl's serves them all."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: %s\r\n\r\n"
+    seen = []
+
+    def serve_one(connection: socket.socket) -> None:
+        host, port = connection.getpeername()
+        seen.append(f"{host}:{port}")
+        answers(answer % b"keep-alive")(connection)
+        answers(answer % b"close")(connection)
+
+    urls = [raw(serve_one, serve_one).replace("ws:", "http:") for _ in range(2)]
+    with sync.RESTClient() as client:
+        for url in [*urls, *urls]:
+            first, second = client.get(url).opened, client.get(url).opened
+            assert f"http://{first.remote_address}/" == url
+            assert first.local_address == second.local_address == seen[-1]
+    assert len(set(seen)) == 4
+
+
+def test_an_answer_by_a_unix_socket_tells_its_path(tmp_path):
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                answers(b"HTTP/1.1 204 No Content\r\n\r\n")(connection)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with sync.RESTClient(network=Network(unix_socket=path)) as client:
+            assert client.get("http://host/").opened.remote_address == str(path)
+        thread.join()
 
 
 def test_the_systems_error_is_told():
