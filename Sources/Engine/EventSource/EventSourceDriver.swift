@@ -77,26 +77,45 @@ extension EventSourceConnection {
         return used
     }
 
-    /// Reads up to a step that is to be told; events that one handler alone hears of it has told.
+    /// Reads up to a step that is still to be handled. An event that only one handler receives goes
+    /// to it here.
     private func next(
         _ input: UnsafeRawBufferPointer, _ used: inout Int
     ) throws(RealtimeError) -> EventStreamParser.Step {
         guard hasDispatched, onAny == nil, onEvent == nil else {
             return try parser.pointee.next(input, &used)
         }
-        // Retained once for all of them.
-        let (onMessage, recent) = (onMessage, recentListeners)
+        if !listeners.isEmpty { return try nextOfTypes(input, &used) }
+        guard let onMessage else { return try parser.pointee.next(input, &used) }
+        return try nextMessages(input, &used, onMessage)
+    }
+
+    /// The handler is an argument so that it is retained once for all events of this read.
+    private func nextMessages(
+        _ input: UnsafeRawBufferPointer, _ used: inout Int,
+        _ onMessage: (StreamEvent) -> Void
+    ) throws(RealtimeError) -> EventStreamParser.Step {
         let (attempt, age) = (attemptNumber, handlersAge)
         while true {
             let step = try parser.pointee.next(input, &used)
             guard case .event(let event) = step, !isClosed, age == handlersAge else { return step }
-            if listeners.isEmpty {
-                if event.isMessage { onMessage?(event) }
-            } else {
-                guard !event.isMessage, let only = recent.only(of: event.type, in: listeners)
-                else { return step }
-                only(event)
-            }
+            if event.isMessage { onMessage(event) }
+            guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
+        }
+    }
+
+    private func nextOfTypes(
+        _ input: UnsafeRawBufferPointer, _ used: inout Int
+    ) throws(RealtimeError) -> EventStreamParser.Step {
+        // Retained once for all events of this read.
+        let recent = recentListeners
+        let (attempt, age) = (attemptNumber, handlersAge)
+        while true {
+            let step = try parser.pointee.next(input, &used)
+            guard case .event(let event) = step, !isClosed, age == handlersAge, !event.isMessage,
+                let only = recent.only(of: event.type, in: listeners)
+            else { return step }
+            only(event)
             guard mayDeliver, attempt == attemptNumber else { return .needMoreBytes }
         }
     }
