@@ -48,7 +48,7 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
     @exclusivity(unchecked) var life = WebSocketLife()
     @exclusivity(unchecked) var link = Link.none
     /// In memory of its own, which costs no reference count with each use.
-    @exclusivity(unchecked) var session: UnsafeMutablePointer<WebSocketSession>?
+    @exclusivity(unchecked) package var session: UnsafeMutablePointer<WebSocketSession>?
     let timer = LoopTimer()
     @exclusivity(unchecked) var watch = Watch()
     /// The attempt came to a connection: what failed, failed behind it.

@@ -1,11 +1,11 @@
-import CShims
-import Session
+package import CShims
+package import Session
 import Synchronization
-import Wire
+package import Wire
 
 // The byte path of a message: one read into the loop's buffer, the session's steps over it, the
 // handler with a pointer into it.
-extension WebSocketConnection {
+extension WebSocketConnection: WebSocketWalker {
     /// Reads until the socket is empty or this turn's share is used up. Both the bytes read and the
     /// bytes they inflate to count.
     func receive() {
@@ -77,7 +77,7 @@ extension WebSocketConnection {
     private func took(_ step: WebSocketSession.Step) {
         switch step {
         case .assembledMessage(let kind, let range):
-            deliverOne(kind, range, to: delivery)
+            deliverOne(kind, range, to: taker)
             session?.pointee.exchangeStorage(&pool.spareAssembly)
         case .failed, .deliverFirst: handle(step)
         case .needMoreBytes, .message, .piece, .nothing, .pong, .closed, .allowanceSpent: break
@@ -105,81 +105,11 @@ extension WebSocketConnection {
     private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
         session?.pointee.exchangeStorage(&pool.spareAssembly)
         defer { session?.pointee.exchangeStorage(&pool.spareAssembly) }
-        return walkSession(over: input, from: start)
-    }
-
-    /// Hands on what the session finds in `input`; the count of bytes used.
-    private func walkSession(over input: UnsafeRawBufferPointer, from start: Int) -> Int {
-        let now = Loop.now()
-        let whole = pool.wholeMessages()
-        // Retained once for all.
-        var delivery = delivery
-        var offset = start
-        // Behind a compressed message the next one likely is, too.
-        var looksForWhole = true
-        while true {
-            if !gate.isOpen {
-                if gate.wasRenewed() { delivery = self.delivery }
-                if let used = stops(input, offset) {
-                    deliverAssembled()
-                    return used
-                }
-            }
-            let first = offset
-            var count = 0
-            if looksForWhole {
-                count = session?.pointee.wholeMessages(input, &offset, into: whole) ?? 0
-            }
-            looksForWhole = true
-            if count > 0 {
-                session?.pointee.received(messagesAt: now)
-                deliverAssembled()
-                let messages = UnsafeBufferPointer(rebasing: whole[..<count])
-                offset = deliverWhole(messages, of: input, from: first, to: delivery) ?? offset
-                continue
-            }
-            guard let step = session?.pointee.next(input, &offset, now: now) else {
-                return input.count
-            }
-            switch step {
-            case .message(let kind, let range):
-                session?.pointee.received(messagesAt: now)
-                deliverAssembled()
-                whole[0] = rt_message(kind, range)
-                let message = UnsafeBufferPointer(rebasing: whole[..<1])
-                offset = deliverWhole(message, of: input, from: first, to: delivery) ?? offset
-            case .assembledMessage(let kind, let range):
-                session?.pointee.received(messagesAt: now)
-                looksForWhole = false
-                // One alone, or by the batch as long as what is assembled is no more than a read.
-                if case .together = delivery, range.upperBound < WebSocketPool.receiveBytes {
-                    pool.batch.append(rt_message(kind, range))
-                } else {
-                    deliverOne(kind, range, to: delivery)
-                }
-            case .piece(let kind, let range, let isFirst, let isLast):
-                session?.pointee.received(messagesAt: now)
-                deliverPiece(kind, range, isFirst, isLast)
-            case .needMoreBytes:
-                deliverAssembled()
-                return input.count
-            case .allowanceSpent:
-                deliverAssembled()
-                // The next turn continues, after the loop's other work.
-                wantsRead = true
-                scheduleTurn()
-                return offset
-            case .nothing: break
-            case .deliverFirst: deliverAssembled()
-            case .pong, .closed, .failed:
-                deliverAssembled()
-                handle(step)
-            }
-        }
+        return walk(over: input, from: start, now: Loop.now(), pool.wholeMessages())
     }
 
     /// Who takes messages now: the user's handler, or threads that wait for them.
-    private var delivery: WebSocketHandlers.Delivery {
+    package var taker: WebSocketHandlers.Delivery {
         let delivery = handlers.delivery
         guard case .nobody = delivery, let inbox = handlers.inbox else { return delivery }
         return .each { [unowned self] kind, bytes in put(kind, bytes, into: inbox) }
@@ -188,7 +118,7 @@ extension WebSocketConnection {
     /// Hands on messages that lie in `input`.
     /// - Returns: the count of bytes used, when a pause or other handlers stopped it there.
     @inline(__always)
-    private func deliverWhole(
+    package func deliverWhole(
         _ messages: UnsafeBufferPointer<rt_message>, of input: UnsafeRawBufferPointer,
         from start: Int, to delivery: WebSocketHandlers.Delivery
     ) -> Int? {
@@ -196,7 +126,7 @@ extension WebSocketConnection {
         switch delivery {
         case .nobody: return nil
         case .each(let tell):
-            return walk(messages, from: start) { tell($0.messageKind, $0.bytes(at: base)) }
+            return each(of: messages, from: start) { tell($0.messageKind, $0.bytes(at: base)) }
         case .together(let tell):
             switch verdict {
             case .deliver: tell(base, messages)
@@ -207,7 +137,7 @@ extension WebSocketConnection {
             }
             return nil
         case .inPieces(let tell):
-            return walk(messages, from: start) {
+            return each(of: messages, from: start) {
                 tell($0.messageKind, $0.bytes(at: base), true, true)
             }
         }
@@ -216,8 +146,8 @@ extension WebSocketConnection {
     /// Tells of messages one after the other.
     /// - Returns: the count of bytes used, when a pause or other handlers stopped it there.
     @inline(__always)
-    private func walk(
-        _ messages: UnsafeBufferPointer<rt_message>, from start: Int, _ tell: (rt_message) -> Void
+    private func each(
+        of messages: UnsafeBufferPointer<rt_message>, from start: Int, _ tell: (rt_message) -> Void
     ) -> Int? {
         var used = start
         for index in messages.indices {
@@ -235,7 +165,7 @@ extension WebSocketConnection {
     }
 
     /// Tells of a piece of a message; in a pause too, since the next `discardDelivered` forgets it.
-    private func deliverPiece(
+    package func deliverPiece(
         _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
     ) {
         let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
@@ -254,12 +184,37 @@ extension WebSocketConnection {
         return verdict == .deliver && loop.isClosed.load(ordering: .acquiring) ? .drop : verdict
     }
 
-    /// The bytes used when nothing more may be delivered now: all of them after the end, those up
-    /// to here in a pause.
-    private func stops(_ input: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
+    package var isOpen: Bool { @inline(__always) get { gate.isOpen } }
+
+    /// All bytes are used after the end, those up to here in a pause.
+    package func stops(
+        _ input: UnsafeRawBufferPointer, _ offset: Int, _ taker: inout WebSocketHandlers.Delivery
+    ) -> Int? {
+        if gate.wasRenewed() { taker = self.taker }
         if gate.isClosed { return input.count }
         return isPaused ? offset : nil
     }
+
+    /// One alone, or by the batch as long as what is assembled is no more than a read.
+    @inline(__always)
+    package func take(
+        assembled kind: MessageKind, _ range: Range<Int>, for taker: WebSocketHandlers.Delivery
+    ) {
+        if case .together = taker, range.upperBound < WebSocketPool.receiveBytes {
+            pool.batch.append(rt_message(kind, range))
+        } else {
+            deliverOne(kind, range, to: taker)
+        }
+    }
+
+    /// The next turn continues, after the loop's other work.
+    package func allowanceSpent() {
+        wantsRead = true
+        scheduleTurn()
+    }
+
+    @inline(__always)
+    package func found(_ step: WebSocketSession.Step, using bytes: Int) {}
 
     /// Hands on an assembled message by itself, behind those that wait for the batch; in a pause
     /// too, since it cannot be kept.
@@ -284,7 +239,7 @@ extension WebSocketConnection {
     }
 
     /// Hands on the assembled messages that wait for the batch; in a pause too.
-    private func deliverAssembled() {
+    package func deliverAssembled() {
         guard !pool.batch.isEmpty else { return }
         // Empty messages alone have no buffer behind them.
         let base = session?.pointee.assembled.baseAddress ?? WebSocketConnection.emptyBase
@@ -298,7 +253,7 @@ extension WebSocketConnection {
     /// What stands for the address of nothing.
     static var emptyBase: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped }
 
-    private func handle(_ step: WebSocketSession.Step) {
+    package func handle(_ step: WebSocketSession.Step) {
         switch step {
         case .pong(let time, let number): answered(number, time)
         case .closed(let code, let reason):
@@ -341,12 +296,6 @@ extension WebSocketConnection {
 }
 
 extension rt_message {
-    fileprivate init(_ kind: MessageKind, _ range: Range<Int>) {
-        self.init(
-            offset: UInt64(range.lowerBound), length: UInt64(range.count), kind: kind.rawValue,
-            reserved: 0)
-    }
-
     fileprivate var messageKind: MessageKind {
         kind == MessageKind.text.rawValue ? .text : .binary
     }

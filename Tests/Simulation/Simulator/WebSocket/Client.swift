@@ -11,7 +11,7 @@ final class Client: EndpointOwner {
     let endpoint: Endpoint
     var life = WebSocketLife()
     var agreed: DeflateParameters?
-    private(set) var session: SessionBox?
+    private(set) var session: UnsafeMutablePointer<WebSocketSession>?
     var held = ByteBuffer()
     var batch: [rt_message] = []
     /// The loop's, in the driver.
@@ -19,6 +19,8 @@ final class Client: EndpointOwner {
     let buffer: UnsafeMutableRawBufferPointer
     let whole: UnsafeMutableBufferPointer<rt_message>
     var wantsRead = false
+    /// Steps one after the other that used no byte.
+    var idleSteps = 0
     /// What the session counted in its whole life.
     private(set) var counts: WebSocketSession.Counts?
     private(set) var isPaused = false
@@ -31,12 +33,6 @@ final class Client: EndpointOwner {
     private var random: Random
     /// Watches over the session from outside.
     let guardian: Guardian
-
-    final class SessionBox {
-        var value: WebSocketSession
-
-        init(_ value: consuming WebSocketSession) { self.value = value }
-    }
 
     init(_ world: World, _ plan: Plan, _ user: User, _ endpoint: Endpoint) {
         self.world = world
@@ -53,6 +49,7 @@ final class Client: EndpointOwner {
     }
 
     deinit {
+        dropSession()
         buffer.deallocate()
         whole.deallocate()
     }
@@ -79,12 +76,14 @@ final class Client: EndpointOwner {
     func opened(_ outcome: ClientHandshake.Outcome) {
         agreed = outcome.deflate
         let keys = MaskKeys { [self] in $0.copyBytes(from: random.bytes($0.count)) }
-        session = SessionBox(
-            WebSocketSession(
+        let session = UnsafeMutablePointer<WebSocketSession>.allocate(capacity: 1)
+        session.initialize(
+            to: WebSocketSession(
                 configuration: plan.configuration, deflate: outcome.deflate, keys: keys,
                 now: world.now))
+        self.session = session
         guardian.opened()
-        if isPaused { session?.value.setPaused(true, now: world.now) }
+        if isPaused { session.pointee.setPaused(true, now: world.now) }
         user.didOpen()
     }
 
@@ -97,24 +96,24 @@ final class Client: EndpointOwner {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
         let limit = plan.configuration.sendLimit
-        let waiting = session.value.outgoing.count
+        let waiting = session.pointee.outgoing.count
         if limit > 0, waiting > 0, bytes.count > limit - waiting {
             throw RealtimeError(.bufferFull, "\(waiting) bytes wait")
         }
         if bytes.count > plan.configuration.sendHighWater - waiting { owesDrained = true }
         try bytes.span.withUnsafeBytes { (bytes) throws(RealtimeError) in
-            try session.value.send(kind, bytes, compression: choice)
+            try session.pointee.send(kind, bytes, compression: choice)
         }
         guardian.sent(bytes.count)
         queued()
-        if session.value.outgoing.count > plan.configuration.sendHighWater { owesDrained = true }
+        if session.pointee.outgoing.count > plan.configuration.sendHighWater { owesDrained = true }
     }
 
     func begin(_ kind: MessageKind, _ choice: CompressionChoice) throws(RealtimeError) {
         guard life.stage == .open, !isClosing, let session else {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
-        try session.value.begin(kind, compression: choice)
+        try session.pointee.begin(kind, compression: choice)
     }
 
     func write(_ piece: [UInt8], endsMessage: Bool) throws(RealtimeError) {
@@ -122,16 +121,16 @@ final class Client: EndpointOwner {
             throw RealtimeError(.closed, "the connection is closing or closed")
         }
         try piece.span.withUnsafeBytes { (bytes) throws(RealtimeError) in
-            try session.value.write(bytes, endsMessage: endsMessage)
+            try session.pointee.write(bytes, endsMessage: endsMessage)
         }
-        guardian.sent(session.value.outgoing.count)
+        guardian.sent(session.pointee.outgoing.count)
         queued()
     }
 
     func ping(_ payload: [UInt8]) {
         guard life.stage == .open, !isClosing else { return }
         let number = payload.withUnsafeBytes {
-            try? session?.value.ping($0, now: world.now)
+            try? session?.pointee.ping($0, now: world.now)
         }
         if number != nil { guardian.pinged(byHeartbeat: false) }
         queued()
@@ -139,7 +138,7 @@ final class Client: EndpointOwner {
 
     func setPaused(_ paused: Bool) {
         isPaused = paused
-        session?.value.setPaused(waits, now: world.now)
+        session?.pointee.setPaused(waits, now: world.now)
         guardian.paused(waits)
         if !waits { wantsRead = true }
         scheduleTurn()
@@ -154,16 +153,16 @@ final class Client: EndpointOwner {
             scheduleTurn()
         case .handshake:
             if let session {
-                guardian.closes(session.value.state, hasPendingEnd: session.value.hasPendingEnd)
+                guardian.closes(session.pointee.state, hasPendingEnd: session.pointee.hasPendingEnd)
             }
-            session?.value.close(code, reason: reason, now: world.now)
+            session?.pointee.close(code, reason: reason, now: world.now)
             wantsRead = true
             queued()
         }
     }
 
     /// The peer's close frame or violation was told of, or it is over.
-    var knowsItsEnd: Bool { session?.value.state != .open || life.stage != .open }
+    var knowsItsEnd: Bool { session?.pointee.state != .open || life.stage != .open }
 
     /// Messages wait: closing overrides a pause.
     var waits: Bool { isPaused && !isClosing }
@@ -171,24 +170,24 @@ final class Client: EndpointOwner {
     // MARK: Writing
 
     func queued() {
-        if let waiting = session?.value.outgoing.count, waiting >= 64 << 10 { flush() }
+        if let waiting = session?.pointee.outgoing.count, waiting >= 64 << 10 { flush() }
         scheduleTurn()
     }
 
     private func flush() {
         guard life.stage == .open, let session else { return }
         var share = plan.bytesPerTurn
-        while !isWriteBlocked, !session.value.outgoing.isEmpty {
+        while !isWriteBlocked, !session.pointee.outgoing.isEmpty {
             guard share > 0 else { return scheduleTurn() }
-            let waiting = session.value.outgoing.readable
+            let waiting = session.pointee.outgoing.readable
             switch endpoint.write(UnsafeRawBufferPointer(rebasing: waiting.prefix(share))) {
             case .bytes(let count):
-                session.value.didWrite(count)
+                session.pointee.didWrite(count)
                 if count > 0 { guardian.wrote() }
                 share -= count
             case .wouldBlock: isWriteBlocked = true
             case .failed:
-                session.value.outgoing.removeAll(keeping: 0)
+                session.pointee.outgoing.removeAll(keeping: 0)
                 guardian.writeFailed()
                 wantsRead = true
                 scheduleTurn()
@@ -226,7 +225,7 @@ final class Client: EndpointOwner {
     }
 
     private func dropTransport() {
-        if counts == nil { counts = session?.value.takeCounts() }
+        if counts == nil { counts = session?.pointee.takeCounts() }
         timer?.alarm.cancel()
         timer = nil
         endpoint.close()
@@ -252,8 +251,14 @@ final class Client: EndpointOwner {
             return settle()
         }
         if life.owesEnd { finish(life.ending) }
-        session = nil
+        dropSession()
         held.removeAll(keeping: 0)
+    }
+
+    private func dropSession() {
+        session?.deinitialize(count: 1)
+        session?.deallocate()
+        session = nil
     }
 
     func ready(_ events: Endpoint.Events) {
@@ -267,8 +272,8 @@ final class Client: EndpointOwner {
 
     private func settle() {
         flush()
-        if let session, session.value.outgoing.isEmpty {
-            session.value.outgoing.removeAll(keeping: 0)
+        if let session, session.pointee.outgoing.isEmpty {
+            session.pointee.outgoing.removeAll(keeping: 0)
             if owesDrained, life.stage == .open {
                 owesDrained = false
                 user.drained()
@@ -283,7 +288,7 @@ final class Client: EndpointOwner {
     }
 
     private func updateTimer() {
-        guard let wanted = life.wakeUp(session: session?.value.wakeUp) else {
+        guard let wanted = life.wakeUp(session: session?.pointee.wakeUp) else {
             timer?.alarm.cancel()
             timer = nil
             return
@@ -309,8 +314,8 @@ final class Client: EndpointOwner {
 
     private func sessionTimeReached() {
         guard let session else { return }
-        let waiting = session.value.outgoing.count
-        switch session.value.timeReached(world.now) {
+        let waiting = session.pointee.outgoing.count
+        switch session.pointee.timeReached(world.now) {
         case .nothing: break
         case .pinged:
             guardian.pinged(byHeartbeat: true)
@@ -324,7 +329,7 @@ final class Client: EndpointOwner {
             guardian.closeTimedOut()
             return finish(life.ending)
         }
-        if let wakeUp = session.value.wakeUp {
+        if let wakeUp = session.pointee.wakeUp {
             world.require(wakeUp > world.now, "wakeUp stays in the past: it would spin")
         }
     }

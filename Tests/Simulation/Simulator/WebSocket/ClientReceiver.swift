@@ -3,13 +3,13 @@ import Session
 import Wire
 
 // The byte path: what the session finds in what was read.
-extension Client {
+extension Client: WebSocketWalker {
     func receive() {
         var share = plan.bytesPerTurn
-        session?.value.allow(inflating: plan.bytesPerTurn)
+        session?.pointee.allow(inflating: plan.bytesPerTurn)
         while share > 0 {
             guard isReading else { return }
-            if !held.isEmpty || session?.value.hasPendingEnd == true {
+            if !held.isEmpty || session?.pointee.hasPendingEnd == true {
                 held.consume(take(held.readable))
                 if !held.isEmpty { return }
                 continue
@@ -19,12 +19,12 @@ extension Client {
                 share -= count
                 continue
             }
-            let limit = session?.value.takeReadLimit() ?? .max
+            let limit = session?.pointee.takeReadLimit() ?? .max
             let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(limit))
             switch endpoint.read(into: buffer) {
             case .bytes(let count):
                 share -= count
-                if life.stage == .open, session?.value.state == .finished,
+                if life.stage == .open, session?.pointee.state == .finished,
                     let ending = life.ignored(count)
                 {
                     return finish(ending)
@@ -55,15 +55,16 @@ extension Client {
 
     /// Reads the rest of a large frame into its place.
     private func receiveDirectly() -> Int? {
-        guard life.stage == .open, let session, let space = session.value.directSpace() else {
+        guard life.stage == .open, let session, let space = session.pointee.directSpace() else {
             return nil
         }
         switch endpoint.read(into: space) {
         case .bytes(let count):
             world.count("read directly")
             guardian.read(UnsafeRawBufferPointer(rebasing: space[..<count]))
-            messagesCame()
-            took(session.value.direct(count, now: world.now))
+            session.pointee.received(messagesAt: world.now)
+            guardian.messagesCame()
+            took(session.pointee.direct(count, now: world.now))
             return count < space.count ? 0 : count
         case .wouldBlock: return 0
         case .end, .reset: ended()
@@ -73,12 +74,12 @@ extension Client {
 
     /// What a step beside the walk over a read found.
     private func took(_ step: WebSocketSession.Step) {
-        guardian.step(session?.value.assembled.count ?? 0)
+        guardian.step(session?.pointee.assembled.count ?? 0)
         switch step {
         case .assembledMessage(let kind, let range):
             batch.append(rt_message(kind, range))
             deliverAssembled()
-            session?.value.exchangeStorage(&spareAssembly)
+            session?.pointee.exchangeStorage(&spareAssembly)
         case .failed, .deliverFirst: handle(step)
         case .needMoreBytes, .message, .piece, .nothing, .pong, .closed, .allowanceSpent: break
         }
@@ -103,72 +104,38 @@ extension Client {
 
     /// Walks the session over `input`, with storage of the loop's for what must be assembled.
     private func deliver(_ input: UnsafeRawBufferPointer, from start: Int) -> Int {
-        session?.value.exchangeStorage(&spareAssembly)
-        defer { session?.value.exchangeStorage(&spareAssembly) }
-        return walkSession(over: input, from: start)
+        session?.pointee.exchangeStorage(&spareAssembly)
+        defer { session?.pointee.exchangeStorage(&spareAssembly) }
+        idleSteps = 0
+        return walk(over: input, from: start, now: world.now, whole)
     }
 
-    private func walkSession(over input: UnsafeRawBufferPointer, from start: Int) -> Int {
-        var offset = start
-        var idleSteps = 0
-        while world.violation == nil {
-            if let used = stops(input, offset) {
-                deliverAssembled()
-                return used
-            }
-            guard let session else { return input.count }
-            let first = offset
-            let count = session.value.wholeMessages(input, &offset, into: whole)
-            if count > 0 {
-                messagesCame()
-                deliverAssembled()
-                let messages = UnsafeBufferPointer(rebasing: whole[..<count])
-                if let used = deliverWhole(messages, of: input, from: first) { return used }
-                continue
-            }
-            let step = session.value.next(input, &offset, now: world.now)
-            guardian.step(session.value.assembled.count)
-            idleSteps = offset == first ? idleSteps + 1 : 0
-            world.require(idleSteps < 4, "\(step) again and again, without using a byte")
-            switch step {
-            case .message(let kind, let range):
-                messagesCame()
-                whole[0] = rt_message(kind, range)
-                let message = UnsafeBufferPointer(rebasing: whole[..<1])
-                if let used = deliverWhole(message, of: input, from: first) { return used }
-            case .assembledMessage(let kind, let range):
-                messagesCame()
-                batch.append(rt_message(kind, range))
-                if !plan.usesBatches || range.upperBound >= plan.receiveBytes {
-                    deliverAssembled()
-                }
-            case .piece(let kind, let range, let isFirst, let isLast):
-                messagesCame()
-                deliverPiece(kind, range, isFirst, isLast)
-            case .needMoreBytes:
-                deliverAssembled()
-                return input.count
-            case .allowanceSpent:
-                world.count("inflated a turn's share")
-                deliverAssembled()
-                wantsRead = true
-                scheduleTurn()
-                return offset
-            case .nothing: break
-            case .deliverFirst:
-                world.count("deliver first")
-                deliverAssembled()
-            case .pong, .closed, .failed:
-                deliverAssembled()
-                handle(step)
-            }
-        }
-        return input.count
+    /// One user takes everything.
+    var taker: Void { () }
+
+    var isOpen: Bool { !waits && world.violation == nil }
+
+    func stops(_ input: UnsafeRawBufferPointer, _ offset: Int, _ taker: inout Void) -> Int? {
+        world.violation == nil ? offset : input.count
     }
 
-    private func messagesCame() {
-        session?.value.received(messagesAt: world.now)
+    func found(_ step: WebSocketSession.Step, using bytes: Int) {
+        guardian.step(session?.pointee.assembled.count ?? 0)
+        idleSteps = bytes == 0 ? idleSteps + 1 : 0
+        world.require(idleSteps < 4, "\(step) again and again, without using a byte")
+        if case .deliverFirst = step { world.count("deliver first") }
+    }
+
+    func take(assembled kind: MessageKind, _ range: Range<Int>, for taker: Void) {
         guardian.messagesCame()
+        batch.append(rt_message(kind, range))
+        if !plan.usesBatches || range.upperBound >= plan.receiveBytes { deliverAssembled() }
+    }
+
+    func allowanceSpent() {
+        world.count("inflated a turn's share")
+        wantsRead = true
+        scheduleTurn()
     }
 
     private enum Verdict {
@@ -177,20 +144,17 @@ extension Client {
 
     private var verdict: Verdict { isClosing ? .drop : isPaused ? .wait : .deliver }
 
-    private func stops(_ input: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
-        waits ? offset : nil
-    }
-
-    private func deliverWhole(
+    func deliverWhole(
         _ messages: UnsafeBufferPointer<rt_message>, of input: UnsafeRawBufferPointer,
-        from start: Int
+        from start: Int, to taker: Void
     ) -> Int? {
+        guardian.messagesCame()
         guard let base = input.baseAddress else { return nil }
         if plan.usesBatches {
             switch verdict {
             case .deliver: tell(messages, at: base)
             case .wait:
-                session?.value.giveBack(messages)
+                session?.pointee.giveBack(messages)
                 return start
             case .drop: break
             }
@@ -201,7 +165,7 @@ extension Client {
             switch verdict {
             case .deliver: tell(UnsafeBufferPointer(rebasing: messages[index...index]), at: base)
             case .wait:
-                session?.value.giveBack(UnsafeBufferPointer(rebasing: messages[index...]))
+                session?.pointee.giveBack(UnsafeBufferPointer(rebasing: messages[index...]))
                 return used
             case .drop: return nil
             }
@@ -210,25 +174,26 @@ extension Client {
         return nil
     }
 
-    private func deliverPiece(
+    func deliverPiece(
         _ kind: MessageKind, _ range: Range<Int>, _ isFirst: Bool, _ isLast: Bool
     ) {
+        guardian.messagesCame()
         world.require(plan.configuration.deliversPieces, "a piece, where messages are wanted")
-        if verdict != .drop, let assembled = session?.value.assembled {
+        if verdict != .drop, let assembled = session?.pointee.assembled {
             user.piece(kind, Array(assembled[range]), isFirst: isFirst, isLast: isLast)
         }
-        session?.value.discardDelivered()
+        session?.pointee.discardDelivered()
     }
 
-    private func deliverAssembled() {
+    func deliverAssembled() {
         guard !batch.isEmpty else { return }
         let empty = UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped
-        let base = session?.value.assembled.baseAddress ?? empty
+        let base = session?.pointee.assembled.baseAddress ?? empty
         if verdict != .drop {
             batch.withUnsafeBufferPointer { tell($0, at: base) }
         }
         batch.removeAll(keepingCapacity: true)
-        session?.value.discardDelivered()
+        session?.pointee.discardDelivered()
     }
 
     /// A batch is one callback: what the user does in it counts for later ones.
@@ -241,7 +206,7 @@ extension Client {
             })
     }
 
-    private func handle(_ step: WebSocketSession.Step) {
+    func handle(_ step: WebSocketSession.Step) {
         switch step {
         case .pong(let time, _):
             guardian.ponged()
@@ -261,19 +226,11 @@ extension Client {
 
     /// The peer ended the stream.
     private func ended() {
-        let isOpen = session?.value.state == .open
+        let isOpen = session?.pointee.state == .open
         switch life.lost(nil, isOpen: isOpen, plan.configuration) {
         case .nothing: break
         case .failed(let error): fail(error)
         case .ended(let ending): finish(ending)
         }
-    }
-}
-
-extension rt_message {
-    fileprivate init(_ kind: MessageKind, _ range: Range<Int>) {
-        self.init(
-            offset: UInt64(range.lowerBound), length: UInt64(range.count), kind: kind.rawValue,
-            reserved: 0)
     }
 }

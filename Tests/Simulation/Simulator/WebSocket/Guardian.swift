@@ -163,18 +163,18 @@ final class Guardian {
         world.require(client.batch.isEmpty, "assembled messages wait from one turn to the next")
         world.require(client.held.count <= plan.receiveBytes, "more than one read is held")
         let limit = options.deliversPieces ? 3 : plan.messageLimit == 0 ? .max : plan.messageLimit
-        let assembled = session.value.assembled.count
+        let assembled = session.pointee.assembled.count
         // What a violation was found in stays until the connection ends.
-        let isOpen = session.value.state == .open
+        let isOpen = session.pointee.state == .open
         world.require(
             !isOpen || assembled <= limit, "\(assembled) bytes wait from one turn to the next")
-        checkOutgoing(session.value.outgoing.count)
-        if session.value.state == .open, client.user.close == nil {
+        checkOutgoing(session.pointee.outgoing.count)
+        if session.pointee.state == .open, client.user.close == nil {
             let used = stream.count - headBytes - client.held.count
             let delivered = client.user.delivered.count
             if checkpoints.last?.used != used { checkpoints.append((used, delivered)) }
         }
-        checkTimer(session.value.wakeUp, session.value.state)
+        checkTimer(session.pointee.wakeUp, session.pointee.state)
     }
 
     private func checkOutgoing(_ count: Int) {
