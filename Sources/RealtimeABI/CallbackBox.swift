@@ -31,7 +31,7 @@ func websocketOptions(
 }
 
 /// Runs a call on a WebSocket.
-func connection(
+func websocketCall(
     _ websocket: rt_websocket?, _ body: (WebSocketConnection) throws -> Void
 ) -> rt_status {
     border { try WebSocketConnection.borrowing(websocket, body) }

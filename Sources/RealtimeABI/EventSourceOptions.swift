@@ -13,7 +13,7 @@ import Wire
 public func rt_eventsource_set_url(
     _ eventsource: rt_eventsource?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    source(eventsource) { try $0.setURL(text(url, "url")) }
+    eventsourceCall(eventsource) { try $0.setURL(text(url, "url")) }
 }
 
 /// The request's method. Default GET. Before start. Since 0.1.
@@ -127,7 +127,7 @@ public func rt_eventsource_set_network(
 public func rt_eventsource_set_reachability(
     _ eventsource: rt_eventsource?, _ reachability: rt_reachability?
 ) -> rt_status {
-    source(eventsource) {
+    eventsourceCall(eventsource) {
         try $0.setReachability(reachability.map { try Reachability.borrow($0) })
     }
 }
@@ -207,5 +207,5 @@ func eventsourceOptions(
     _ eventsource: rt_eventsource?, once: Bool = false,
     _ body: (inout EventSourceConfiguration) throws -> Void
 ) -> rt_status {
-    source(eventsource) { try $0.configure(once: once, body) }
+    eventsourceCall(eventsource) { try $0.configure(once: once, body) }
 }

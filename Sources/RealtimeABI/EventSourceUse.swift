@@ -8,7 +8,7 @@ import Wire
 /// - Returns: RT_OK; RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_start")
 public func rt_eventsource_start(_ eventsource: rt_eventsource?) -> rt_status {
-    source(eventsource) { try $0.start() }
+    eventsourceCall(eventsource) { try $0.start() }
 }
 
 /// Drops the connection and connects again at once, which counts as no attempt. While credentials
@@ -17,7 +17,7 @@ public func rt_eventsource_start(_ eventsource: rt_eventsource?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_eventsource_restart")
 public func rt_eventsource_restart(_ eventsource: rt_eventsource?) -> rt_status {
-    source(eventsource) { try $0.restart() }
+    eventsourceCall(eventsource) { try $0.restart() }
 }
 
 /// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
@@ -28,7 +28,7 @@ public func rt_eventsource_restart(_ eventsource: rt_eventsource?) -> rt_status 
 public func rt_eventsource_credentials_ready(
     _ eventsource: rt_eventsource?, _ fresh: Bool
 ) -> rt_status {
-    source(eventsource) { try $0.credentialsAreReady(fresh) }
+    eventsourceCall(eventsource) { try $0.credentialsAreReady(fresh) }
 }
 
 /// Ends it for good. There is no callback for it, and none begins after this returned, except on
@@ -36,7 +36,7 @@ public func rt_eventsource_credentials_ready(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_close")
 public func rt_eventsource_close(_ eventsource: rt_eventsource?) -> rt_status {
-    source(eventsource) { $0.close() }
+    eventsourceCall(eventsource) { $0.close() }
 }
 
 /// Stops delivering; TCP slows the server down, nothing is lost. On an HTTP/2 connection that
@@ -46,14 +46,14 @@ public func rt_eventsource_close(_ eventsource: rt_eventsource?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_pause")
 public func rt_eventsource_pause(_ eventsource: rt_eventsource?) -> rt_status {
-    source(eventsource) { try $0.pause() }
+    eventsourceCall(eventsource) { try $0.pause() }
 }
 
 /// Goes on delivering. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_eventsource_resume")
 public func rt_eventsource_resume(_ eventsource: rt_eventsource?) -> rt_status {
-    source(eventsource) { try $0.resume() }
+    eventsourceCall(eventsource) { try $0.resume() }
 }
 
 /// Where it stands. Any thread. Since 0.1.
@@ -74,7 +74,7 @@ public func rt_eventsource_get_url(
     _ eventsource: rt_eventsource?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    source(eventsource) { try copy(text: $0.url, to: buffer, size, out_length) }
+    eventsourceCall(eventsource) { try copy(text: $0.url, to: buffer, size, out_length) }
 }
 
 /// The last event id, as the next attempt sends it; "" for none. Any thread. Since 0.1.
@@ -87,7 +87,7 @@ public func rt_eventsource_get_last_event_id(
     _ eventsource: rt_eventsource?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    source(eventsource) { try copy(text: $0.lastEventID, to: buffer, size, out_length) }
+    eventsourceCall(eventsource) { try copy(text: $0.lastEventID, to: buffer, size, out_length) }
 }
 
 /// Where the events come from, after redirects: scheme, host and port. Any thread. Since 0.1.
@@ -100,7 +100,7 @@ public func rt_eventsource_get_origin(
     _ eventsource: rt_eventsource?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    source(eventsource) { try copy(text: $0.origin, to: buffer, size, out_length) }
+    eventsourceCall(eventsource) { try copy(text: $0.origin, to: buffer, size, out_length) }
 }
 
 /// The time before an attempt that follows a stable connection: the server's last `retry`, raised
@@ -109,7 +109,7 @@ public func rt_eventsource_get_origin(
 @_cdecl("rt_eventsource_get_reconnection_time_ms")
 public func rt_eventsource_get_reconnection_time_ms(_ eventsource: rt_eventsource?) -> Int64 {
     var time: Int64 = -1
-    _ = source(eventsource) { time = $0.reconnectionTime }
+    _ = eventsourceCall(eventsource) { time = $0.reconnectionTime }
     return time
 }
 
@@ -121,7 +121,7 @@ public func rt_eventsource_get_reconnection_time_ms(_ eventsource: rt_eventsourc
 public func rt_eventsource_set_confirms_ids(
     _ eventsource: rt_eventsource?, _ enabled: Bool
 ) -> rt_status {
-    source(eventsource) { $0.confirmsIDs = enabled }
+    eventsourceCall(eventsource) { $0.confirmsIDs = enabled }
 }
 
 /// Says that the event with this id is done with, and all before it: the id may be kept, at most
@@ -132,7 +132,7 @@ public func rt_eventsource_set_confirms_ids(
 public func rt_eventsource_confirm_id(
     _ eventsource: rt_eventsource?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    source(eventsource) { try $0.confirm(id: text(id, "id")) }
+    eventsourceCall(eventsource) { try $0.confirm(id: text(id, "id")) }
 }
 
 /// Forgets the id that is stored for this source in its id file, and in a callback that of its
@@ -141,11 +141,11 @@ public func rt_eventsource_confirm_id(
 /// - Returns: RT_OK; RT_ERROR_STATE without an id file; RT_ERROR_STORE.
 @_cdecl("rt_eventsource_reset_stored_id")
 public func rt_eventsource_reset_stored_id(_ eventsource: rt_eventsource?) -> rt_status {
-    source(eventsource) { try $0.resetStoredID() }
+    eventsourceCall(eventsource) { try $0.resetStoredID() }
 }
 
 /// Runs a call on an event source.
-func source(
+func eventsourceCall(
     _ eventsource: rt_eventsource?, _ body: (EventSourceConnection) throws -> Void
 ) -> rt_status {
     border { try EventSourceConnection.borrowing(eventsource, body) }

@@ -13,7 +13,7 @@ import Wire
 public func rt_longpoll_set_url(
     _ longpoll: rt_longpoll?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    poll(longpoll) { try $0.setURL(text(url, "url")) }
+    longpollCall(longpoll) { try $0.setURL(text(url, "url")) }
 }
 
 /// Sets a request header in the place of all of its name. Unless it is set, Accept takes anything.
@@ -80,7 +80,7 @@ public func rt_longpoll_set_bearer_token(
 public func rt_longpoll_set_backoff(
     _ longpoll: rt_longpoll?, _ backoff: rt_backoff?
 ) -> rt_status {
-    poll(longpoll) {
+    longpollCall(longpoll) {
         try $0.configure(once: true) { $0.backoff = try backoffConfiguration(backoff) }
     }
 }
@@ -103,7 +103,7 @@ public func rt_longpoll_set_network(
 public func rt_longpoll_set_reachability(
     _ longpoll: rt_longpoll?, _ reachability: rt_reachability?
 ) -> rt_status {
-    poll(longpoll) {
+    longpollCall(longpoll) {
         try $0.setReachability(reachability.map { try Reachability.borrow($0) })
     }
 }
@@ -132,7 +132,7 @@ public func rt_longpoll_set_cursor(
 public func rt_longpoll_set_last_event_id(
     _ longpoll: rt_longpoll?, _ id: UnsafePointer<CChar>?
 ) -> rt_status {
-    poll(longpoll) {
+    longpollCall(longpoll) {
         try $0.configure(once: true) { try $0.setLastEventID(text(id, "id")) }
     }
 }
@@ -152,5 +152,5 @@ func longpollOptions(
     _ longpoll: rt_longpoll?, once: Bool = false,
     _ body: (inout LongPollConfiguration) throws -> Void
 ) -> rt_status {
-    poll(longpoll) { try $0.configure(once: once, body) }
+    longpollCall(longpoll) { try $0.configure(once: once, body) }
 }

@@ -9,7 +9,7 @@ import Wire
 ///   RT_ERROR_STATE when it was started before; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_start")
 public func rt_longpoll_start(_ longpoll: rt_longpoll?) -> rt_status {
-    poll(longpoll) { try $0.start() }
+    longpollCall(longpoll) { try $0.start() }
 }
 
 /// Drops the poll in flight and polls again at once. An answer that is being delivered, or waits in
@@ -18,7 +18,7 @@ public func rt_longpoll_start(_ longpoll: rt_longpoll?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_STATE before start; RT_ERROR_CLOSED.
 @_cdecl("rt_longpoll_restart")
 public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {
-    poll(longpoll) { try $0.restart() }
+    longpollCall(longpoll) { try $0.restart() }
 }
 
 /// Answers what RT_CREDENTIALS_LATER had left open. Any thread. Since 0.1.
@@ -29,7 +29,7 @@ public func rt_longpoll_restart(_ longpoll: rt_longpoll?) -> rt_status {
 public func rt_longpoll_credentials_ready(
     _ longpoll: rt_longpoll?, _ fresh: Bool
 ) -> rt_status {
-    poll(longpoll) { try $0.credentialsAreReady(fresh) }
+    longpollCall(longpoll) { try $0.credentialsAreReady(fresh) }
 }
 
 /// Ends it for good and aborts the request in flight. There is no callback for it, and none begins
@@ -38,7 +38,7 @@ public func rt_longpoll_credentials_ready(
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_close")
 public func rt_longpoll_close(_ longpoll: rt_longpoll?) -> rt_status {
-    poll(longpoll) { $0.close() }
+    longpollCall(longpoll) { $0.close() }
 }
 
 /// Stops delivering; what comes waits, at most one answer, and no further poll is made before it is
@@ -46,14 +46,14 @@ public func rt_longpoll_close(_ longpoll: rt_longpoll?) -> rt_status {
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_pause")
 public func rt_longpoll_pause(_ longpoll: rt_longpoll?) -> rt_status {
-    poll(longpoll) { try $0.pause() }
+    longpollCall(longpoll) { try $0.pause() }
 }
 
 /// Goes on delivering. Any thread. Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for NULL.
 @_cdecl("rt_longpoll_resume")
 public func rt_longpoll_resume(_ longpoll: rt_longpoll?) -> rt_status {
-    poll(longpoll) { try $0.resume() }
+    longpollCall(longpoll) { try $0.resume() }
 }
 
 /// Where it stands. Any thread. Since 0.1.
@@ -74,7 +74,7 @@ public func rt_longpoll_get_url(
     _ longpoll: rt_longpoll?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    poll(longpoll) { try copy(text: $0.url, to: buffer, size, out_length) }
+    longpollCall(longpoll) { try copy(text: $0.url, to: buffer, size, out_length) }
 }
 
 /// How far the messages have come, as the next poll says it; "" for the beginning. It moves when
@@ -89,11 +89,11 @@ public func rt_longpoll_get_last_event_id(
     _ longpoll: rt_longpoll?, _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int,
     _ out_length: UnsafeMutablePointer<Int>?
 ) -> rt_status {
-    poll(longpoll) { try copy(text: $0.lastEventID, to: buffer, size, out_length) }
+    longpollCall(longpoll) { try copy(text: $0.lastEventID, to: buffer, size, out_length) }
 }
 
 /// Runs a call on a long poll.
-func poll(
+func longpollCall(
     _ longpoll: rt_longpoll?, _ body: (LongPollConnection) throws -> Void
 ) -> rt_status {
     border { try LongPollConnection.borrowing(longpoll, body) }

@@ -41,6 +41,6 @@ public func rt_rest_new(
 public func rt_rest_free(_ rest: rt_rest?) { RESTClient.release(rest) { $0.close() } }
 
 /// Runs a call on a client.
-func client(_ rest: rt_rest?, _ body: (RESTClient) throws -> Void) -> rt_status {
+func restCall(_ rest: rt_rest?, _ body: (RESTClient) throws -> Void) -> rt_status {
     border { try body(RESTClient.borrow(rest)) }
 }

@@ -123,11 +123,11 @@ public func rt_rest_set_network(
 public func rt_rest_set_reachability(
     _ rest: rt_rest?, _ reachability: rt_reachability?
 ) -> rt_status {
-    client(rest) { try $0.setReachability(reachability.map { try Reachability.borrow($0) }) }
+    restCall(rest) { try $0.setReachability(reachability.map { try Reachability.borrow($0) }) }
 }
 
 func restOptions(
     _ rest: rt_rest?, once: Bool = false, _ body: (inout RESTConfiguration) throws -> Void
 ) -> rt_status {
-    client(rest) { try $0.configure(once: once, body) }
+    restCall(rest) { try $0.configure(once: once, body) }
 }

@@ -101,7 +101,7 @@ public func rt_websocket_add_subprotocol(
 public func rt_websocket_set_url(
     _ websocket: rt_websocket?, _ url: UnsafePointer<CChar>?
 ) -> rt_status {
-    connection(websocket) { try $0.setURL(text(url, "url")) }
+    websocketCall(websocket) { try $0.setURL(text(url, "url")) }
 }
 
 /// Takes away every header that was added or set, those of the other setters too. Before start.
@@ -147,7 +147,7 @@ public func rt_websocket_set_reconnect(
 public func rt_websocket_set_reachability(
     _ websocket: rt_websocket?, _ reachability: rt_reachability?
 ) -> rt_status {
-    connection(websocket) {
+    websocketCall(websocket) {
         try $0.setReachability(reachability.map { try Reachability.borrow($0) })
     }
 }
