@@ -1120,23 +1120,6 @@ void rt_websocket_free(rt_websocket *websocket);
  */
 
 /**
- * Adds a request header to the handshake; a name may be added more than once. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER for a name that is no token, a value with CR, LF or NUL,
- *   or a header of the handshake itself; RT_ERROR_STATE after start.
- * Since 0.1.
- */
-rt_status rt_websocket_add_header(rt_websocket *websocket, const char *name, const char *value);
-
-/**
- * Sets a request header of the handshake in the place of all of its name. Before start.
- *
- * Returns: as `rt_websocket_add_header`.
- * Since 0.1.
- */
-rt_status rt_websocket_set_header(rt_websocket *websocket, const char *name, const char *value);
-
-/**
  * Sets the Origin header (RFC 6454 §7), which servers may ask of browsers: "https://example.org".
  * Before start.
  *
@@ -1162,86 +1145,12 @@ rt_status rt_websocket_set_cookie(rt_websocket *websocket, const char *cookie);
 rt_status rt_websocket_set_user_agent(rt_websocket *websocket, const char *user_agent);
 
 /**
- * Sets a basic Authorization header (RFC 7617), in the place of the URL's user and password. Before
- * start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_basic_auth(
-    rt_websocket *websocket, const char *user_name, const char *password);
-
-/**
- * Sets an Authorization header with a bearer token (RFC 6750). Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_bearer_token(rt_websocket *websocket, const char *token);
-
-/**
- * Offers a subprotocol; first added, first preferred. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for no token or one offered already; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_add_subprotocol(rt_websocket *websocket, const char *name);
-
-/**
  * Connects to another URL from the next attempt on; for the reconnect callback. Before start.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_URL; RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_websocket_set_url(rt_websocket *websocket, const char *url);
-
-/**
- * Takes away every header that was added or set, those of the other setters too. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_clear_headers(rt_websocket *websocket);
-
-/**
- * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_add_safe_header(rt_websocket *websocket, const char *name);
-
-/**
- * Makes the connection again when it is lost or cannot be made, by a copy of this backoff; NULL,
- * the default, does not. It ends after a close of ours, after the peer's close codes 1000 (unless
- * `rt_websocket_set_reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a 4xx
- * answer other than 408, 425 and 429, after a redirect or message that is refused, and when no
- * attempt is left. Retry-After, in seconds or as a date, is waited for up to five minutes. Before
- * start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_reconnect(rt_websocket *websocket, rt_backoff *backoff);
-
-/**
- * Who says whether an attempt to come back makes sense: while there is no network none is made and
- * none is counted, and when there is one again it follows within a second. It is kept alive, and
- * not copied. NULL is the default: RT_REACHABILITY_AUTO, one for all connections of the loop that
- * come back. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_reachability(rt_websocket *websocket, rt_reachability *reachability);
-
-/**
- * Sets how connections are made, by a copy. NULL is the default. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_websocket_set_network(rt_websocket *websocket, rt_network *network);
 
 /**
  * Trusts the certificates of this PEM file instead of the system's; `rt_network_set_ca_file` for
@@ -1252,6 +1161,79 @@ rt_status rt_websocket_set_network(rt_websocket *websocket, rt_network *network)
  * Since 0.1.
  */
 rt_status rt_websocket_set_ca_file(rt_websocket *websocket, const char *path);
+
+/**
+ * Adds a header, beside others of its name. Sent with the handshake. Names that begin with
+ * Sec-WebSocket- are the handshake's own, and refused. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_add_header(rt_websocket *websocket, const char *name, const char *value);
+
+/**
+ * Sets a header in place of all of its name; NULL removes them. See `rt_websocket_add_header`.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_header(rt_websocket *websocket, const char *name, const char *value);
+
+/**
+ * Removes all headers that were added or set, those of the other setters too. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_clear_headers(rt_websocket *websocket);
+
+/**
+ * Sets a basic Authorization header (RFC 7617), in place of the URL's user and password. A NULL
+ * user removes it. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_basic_auth(
+    rt_websocket *websocket, const char *user_name, const char *password);
+
+/**
+ * Sets an Authorization header with a bearer token (RFC 6750). NULL removes it. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_bearer_token(rt_websocket *websocket, const char *token);
+
+/**
+ * Subprotocols that are offered, the preferred one first. This adds one. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_SUBPROTOCOL for what is not a token or is offered twice;
+ *   RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_add_subprotocol(rt_websocket *websocket, const char *name);
+
+/**
+ * How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
+ * one with all defaults. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_network(rt_websocket *websocket, rt_network *network);
+
+/**
+ * Says whether there is a network. While there is none, no attempt is made or counted; when there
+ * is one again, the next attempt follows within a second. The first connection is attempted in any
+ * case. The object is retained, not copied. Default NULL: RT_REACHABILITY_AUTO, one for all objects
+ * of the loop. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_reachability(rt_websocket *websocket, rt_reachability *reachability);
 
 /**
  * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
@@ -1271,6 +1253,28 @@ rt_status rt_websocket_set_max_redirects(rt_websocket *websocket, uint32_t count
  * Since 0.1.
  */
 rt_status rt_websocket_set_allow_insecure_redirects(rt_websocket *websocket, bool enabled);
+
+/**
+ * Names of headers that also go along when a redirect leads to another origin. This adds one.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_add_safe_header(rt_websocket *websocket, const char *name);
+
+/**
+ * Makes the connection again when it is lost or cannot be made, after the delays of a backoff;
+ * without one it does not. It ends after a close of ours, after the peer's close codes 1000 (unless
+ * `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a 4xx answer other
+ * than 408, 425 and 429, after a redirect or message that is refused, and when no attempt is left.
+ * Retry-After, in seconds or as a date, is waited for up to five minutes. The backoff is copied.
+ * Default NULL. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_websocket_set_reconnect(rt_websocket *websocket, rt_backoff *backoff);
 
 /**
  * Whether a connection that reconnects also does so after the peer closed it with code 1000. Some
@@ -1935,81 +1939,6 @@ rt_status rt_eventsource_set_method(rt_eventsource *eventsource, const char *met
 rt_status rt_eventsource_set_body(rt_eventsource *eventsource, const uint8_t *data, size_t length);
 
 /**
- * Adds a header to the requests. Accept is kept when it names text/event-stream; Cache-Control and
- * Last-Event-ID are the source's own. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_add_header(
-    rt_eventsource *eventsource, const char *name, const char *value);
-
-/**
- * Sets a header in the place of all of its name. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_header(
-    rt_eventsource *eventsource, const char *name, const char *value);
-
-/**
- * Takes away every header that was added or set, those of the other setters too. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_clear_headers(rt_eventsource *eventsource);
-
-/**
- * Sends a basic Authorization header (RFC 7617). Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_basic_auth(
-    rt_eventsource *eventsource, const char *user_name, const char *password);
-
-/**
- * Sends a bearer Authorization header (RFC 6750). Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_bearer_token(rt_eventsource *eventsource, const char *token);
-
-/**
- * Delays attempts, and limits them, by a copy of this backoff, in the place of
- * `rt_eventsource_set_reconnection_time_ms`, `rt_eventsource_set_max_delay_ms`,
- * `rt_eventsource_set_max_reconnects` and `rt_eventsource_set_stable_time_ms`. A `retry` field of
- * the server still sets the initial delay. NULL, the default, leaves it to those. Before start
- * alone.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_backoff(rt_eventsource *eventsource, rt_backoff *backoff);
-
-/**
- * Sets how connections are made, by a copy. NULL is the default. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_network(rt_eventsource *eventsource, rt_network *network);
-
-/**
- * Who says whether an attempt makes sense: while there is no network none is made and none is
- * counted, and when there is one again it follows within a second. It is kept alive, and not
- * copied. NULL is the default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_eventsource_set_reachability(
-    rt_eventsource *eventsource, rt_reachability *reachability);
-
-/**
  * The id that the first request sends, whatever an id file says; "" for none. Before start alone.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.
@@ -2062,12 +1991,70 @@ rt_status rt_eventsource_add_retry_status(rt_eventsource *eventsource, int32_t h
 rt_status rt_eventsource_set_resilient(rt_eventsource *eventsource);
 
 /**
- * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
+ * Adds a header, beside others of its name. Sent with each request. Accept is kept when it names
+ * text/event-stream; Cache-Control and Last-Event-ID are the source's own. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_eventsource_add_safe_header(rt_eventsource *eventsource, const char *name);
+rt_status rt_eventsource_add_header(
+    rt_eventsource *eventsource, const char *name, const char *value);
+
+/**
+ * Sets a header in place of all of its name; NULL removes them. See `rt_eventsource_add_header`.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_header(
+    rt_eventsource *eventsource, const char *name, const char *value);
+
+/**
+ * Removes all headers that were added or set, those of the other setters too. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_clear_headers(rt_eventsource *eventsource);
+
+/**
+ * Sets a basic Authorization header (RFC 7617), in place of the URL's user and password. A NULL
+ * user removes it. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_basic_auth(
+    rt_eventsource *eventsource, const char *user_name, const char *password);
+
+/**
+ * Sets an Authorization header with a bearer token (RFC 6750). NULL removes it. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_bearer_token(rt_eventsource *eventsource, const char *token);
+
+/**
+ * How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
+ * one with all defaults. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_network(rt_eventsource *eventsource, rt_network *network);
+
+/**
+ * Says whether there is a network. While there is none, no attempt is made or counted; when there
+ * is one again, the next attempt follows within a second. The object is retained, not copied.
+ * Default NULL: RT_REACHABILITY_AUTO, one for all objects of the loop. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_reachability(
+    rt_eventsource *eventsource, rt_reachability *reachability);
 
 /**
  * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
@@ -2087,6 +2074,15 @@ rt_status rt_eventsource_set_max_redirects(rt_eventsource *eventsource, uint32_t
  * Since 0.1.
  */
 rt_status rt_eventsource_set_allow_insecure_redirects(rt_eventsource *eventsource, bool enabled);
+
+/**
+ * Names of headers that also go along when a redirect leads to another origin. This adds one.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_add_safe_header(rt_eventsource *eventsource, const char *name);
 
 /**
  * A query parameter that carries the last event id, beside the header Last-Event-ID, for servers
@@ -2150,6 +2146,16 @@ rt_status rt_eventsource_set_max_delay_ms(rt_eventsource *eventsource, int64_t t
  * Since 0.1.
  */
 rt_status rt_eventsource_set_stable_time_ms(rt_eventsource *eventsource, int64_t time_ms);
+
+/**
+ * Delays attempts, and limits them, in place of `reconnection_time_ms`, `max_delay_ms`,
+ * `max_reconnects` and `stable_time_ms`. A `retry` field of the server still sets the initial
+ * delay. The backoff is copied. Default NULL. Before start alone.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_set_backoff(rt_eventsource *eventsource, rt_backoff *backoff);
 
 /**
  * The time from the request to the head of its answer. Default 30,000; 0 is no limit. Before start.
@@ -2726,78 +2732,6 @@ void rt_longpoll_free(rt_longpoll *longpoll);
 rt_status rt_longpoll_set_url(rt_longpoll *longpoll, const char *url);
 
 /**
- * Sets a request header in the place of all of its name. Unless it is set, Accept takes anything.
- * Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too, and an Accept that names
- *   text/event-stream; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_header(rt_longpoll *longpoll, const char *name, const char *value);
-
-/**
- * Adds a request header beside others of its name. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER, as `rt_longpoll_set_header`; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_add_header(rt_longpoll *longpoll, const char *name, const char *value);
-
-/**
- * Takes all headers away that were set. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_clear_headers(rt_longpoll *longpoll);
-
-/**
- * Sets an Authorization header with basic credentials (RFC 7617). Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_basic_auth(
-    rt_longpoll *longpoll, const char *user_name, const char *password);
-
-/**
- * Sets an Authorization header with a bearer token (RFC 6750). Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER, RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_bearer_token(rt_longpoll *longpoll, const char *token);
-
-/**
- * Delays attempts after one that failed by a copy of this backoff, in the place of
- * `rt_longpoll_set_max_delay_ms`. When it limits attempts and none is left, the long poll ends with
- * RT_ERROR_RECONNECTS_EXHAUSTED. Its stable time is not used: a good answer counts at once. NULL,
- * the default, leaves it to that option, with no limit. Before start alone.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_backoff(rt_longpoll *longpoll, rt_backoff *backoff);
-
-/**
- * Sets how connections are made, by a copy. NULL is the default. Before start.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_network(rt_longpoll *longpoll, rt_network *network);
-
-/**
- * Who says whether a poll makes sense: while there is no network none is made and none is counted,
- * and when there is one again it follows within a second. It is kept alive, and not copied. NULL is
- * the default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before start.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_longpoll_set_reachability(rt_longpoll *longpoll, rt_reachability *reachability);
-
-/**
  * How polls say what they have seen already. Default RT_LONGPOLL_CURSOR_VALIDATORS. Before start.
  *
  * query_parameter: the name of the id's, with RT_LONGPOLL_CURSOR_QUERY_ID; NULL for
@@ -2818,12 +2752,67 @@ rt_status rt_longpoll_set_cursor(
 rt_status rt_longpoll_set_last_event_id(rt_longpoll *longpoll, const char *id);
 
 /**
- * Lets this header of the caller's go along when a redirect leads to another origin. Before start.
+ * Adds a header, beside others of its name. Sent with each poll. Without one, Accept takes
+ * anything; one that names text/event-stream is refused. Before start.
  *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
  */
-rt_status rt_longpoll_add_safe_header(rt_longpoll *longpoll, const char *name);
+rt_status rt_longpoll_add_header(rt_longpoll *longpoll, const char *name, const char *value);
+
+/**
+ * Sets a header in place of all of its name; NULL removes them. See `rt_longpoll_add_header`.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_header(rt_longpoll *longpoll, const char *name, const char *value);
+
+/**
+ * Removes all headers that were added or set, those of the other setters too. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_clear_headers(rt_longpoll *longpoll);
+
+/**
+ * Sets a basic Authorization header (RFC 7617), in place of the URL's user and password. A NULL
+ * user removes it. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user with a colon; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_basic_auth(
+    rt_longpoll *longpoll, const char *user_name, const char *password);
+
+/**
+ * Sets an Authorization header with a bearer token (RFC 6750). NULL removes it. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_bearer_token(rt_longpoll *longpoll, const char *token);
+
+/**
+ * How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
+ * one with all defaults. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_network(rt_longpoll *longpoll, rt_network *network);
+
+/**
+ * Says whether there is a network. While there is none, no attempt is made or counted; when there
+ * is one again, the next attempt follows within a second. The object is retained, not copied.
+ * Default NULL: RT_REACHABILITY_AUTO, one for all objects of the loop. Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_reachability(rt_longpoll *longpoll, rt_reachability *reachability);
 
 /**
  * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
@@ -2843,6 +2832,15 @@ rt_status rt_longpoll_set_max_redirects(rt_longpoll *longpoll, uint32_t count);
  * Since 0.1.
  */
 rt_status rt_longpoll_set_allow_insecure_redirects(rt_longpoll *longpoll, bool enabled);
+
+/**
+ * Names of headers that also go along when a redirect leads to another origin. This adds one.
+ * Before start.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_add_safe_header(rt_longpoll *longpoll, const char *name);
 
 /**
  * The time between the starts of two polls that the server answers within `min_hold_ms`, with
@@ -2930,6 +2928,16 @@ rt_status rt_longpoll_set_http2(rt_longpoll *longpoll, bool enabled);
  * Since 0.1.
  */
 rt_status rt_longpoll_set_connect_timeout_ms(rt_longpoll *longpoll, int64_t time_ms);
+
+/**
+ * Delays attempts after one that failed, in place of `max_delay_ms`. If it limits attempts and none
+ * is left, the long poll ends with RT_ERROR_RECONNECTS_EXHAUSTED. The backoff's stable time is not
+ * used: a good answer counts at once. The backoff is copied. Default NULL. Before start alone.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_set_backoff(rt_longpoll *longpoll, rt_backoff *backoff);
 
 /*
  * Chapter: long poll callbacks. They may be set at any time, from any thread; NULL takes one away.
@@ -3145,10 +3153,9 @@ enum {
 };
 
 /**
- * Adds a header to every request; one of a request itself takes the place of all of its name.
- * Requests to origins other than the base URL's go without it, like those that are redirected
- * there; see `rt_rest_add_credential_origin` and `rt_rest_add_safe_header`. Before the first
- * request.
+ * Adds a header, beside others of its name. Sent with every request that has none of the same name
+ * itself. Requests to origins other than the base URL's go without, as do those that are redirected
+ * there; see `add_credential_origin` and `add_safe_header`. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
  * Since 0.1.
@@ -3156,7 +3163,7 @@ enum {
 rt_status rt_rest_add_header(rt_rest *rest, const char *name, const char *value);
 
 /**
- * As `rt_rest_add_header`, in the place of all headers of this name; NULL takes them away. Before
+ * Sets a header in place of all of its name; NULL removes them. See `rt_rest_add_header`. Before
  * the first request.
  *
  * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
@@ -3165,65 +3172,12 @@ rt_status rt_rest_add_header(rt_rest *rest, const char *name, const char *value)
 rt_status rt_rest_set_header(rt_rest *rest, const char *name, const char *value);
 
 /**
- * Takes all headers away that were set or added. Before the first request.
+ * Removes all headers that were added or set. Before the first request.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
  */
 rt_status rt_rest_clear_headers(rt_rest *rest);
-
-/**
- * Adds an origin that receives the client's own credential (basic, bearer token, Authorization) and
- * headers. The base URL's origin always does. A request may name any absolute URL, and other
- * origins receive only headers that reveal nothing: Accept, Accept-Encoding, Accept-Language,
- * Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `rt_rest_add_safe_header`.
- * Headers set on the request itself always go along. A redirect never takes a credential to another
- * origin, not even to one of these. Default: none; but a client without a base URL and without such
- * an origin sends everything to each URL that it is given. Before the first request.
- *
- * origin: scheme, host and port, such as "https://files.example.org"; "*" for all.
- * Returns: RT_OK; RT_ERROR_INVALID_URL, also with user, path or query; RT_ERROR_UNSUPPORTED_SCHEME;
- *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_add_credential_origin(rt_rest *rest, const char *origin);
-
-/**
- * Delays attempts by a copy of this backoff: what `rt_rest_set_base_delay_ms`,
- * `rt_rest_set_max_delay_ms`, `rt_rest_set_delay_factor` and `rt_rest_set_jitter` set, at once. Its
- * limit of attempts and its stable time are not used: `rt_rest_set_attempts` counts. NULL is the
- * default of each. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_backoff(rt_rest *rest, rt_backoff *backoff);
-
-/**
- * Names a header that another origin may see, too, when a redirect leads there. Before the first
- * request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
-
-/**
- * Sets how connections are made, by a copy. NULL is the default. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_network(rt_rest *rest, rt_network *network);
-
-/**
- * Asks this reachability whether there is a network. It is kept alive, and not copied. NULL is the
- * default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before the first request.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_rest_set_reachability(rt_rest *rest, rt_reachability *reachability);
 
 /**
  * How long one attempt may take, from name resolution to the last byte of its answer, redirects
@@ -3371,6 +3325,15 @@ rt_status rt_rest_set_max_redirects(rt_rest *rest, uint32_t count);
 rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
 
 /**
+ * Names of headers that also go along when a redirect leads to another origin. This adds one.
+ * Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_add_safe_header(rt_rest *rest, const char *name);
+
+/**
  * The largest answer that is kept whole, after decompression. A larger one is an
  * RT_ERROR_TOO_LARGE. Answers that are streamed have no such limit. Default 64 MiB; 0 is no limit.
  * Before the first request.
@@ -3379,6 +3342,35 @@ rt_status rt_rest_set_allow_insecure_redirects(rt_rest *rest, bool enabled);
  * Since 0.1.
  */
 rt_status rt_rest_set_max_body_bytes(rt_rest *rest, size_t bytes);
+
+/**
+ * Sets `base_delay_ms`, `max_delay_ms`, `delay_factor` and `jitter` at once; without a backoff each
+ * has its default. The backoff's limit of attempts and stable time are not used: `attempts` counts.
+ * The backoff is copied. Default NULL. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_backoff(rt_rest *rest, rt_backoff *backoff);
+
+/**
+ * How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
+ * one with all defaults. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_network(rt_rest *rest, rt_network *network);
+
+/**
+ * Says whether there is a network. While there is none, no attempt is made or counted; when there
+ * is one again, the next attempt follows within a second. The object is retained, not copied.
+ * Default NULL: RT_REACHABILITY_AUTO, one for all objects of the loop. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_set_reachability(rt_rest *rest, rt_reachability *reachability);
 
 /**
  * How many requests may wait for the network, or after an ordered one; further ones end with
@@ -3409,6 +3401,22 @@ rt_status rt_rest_set_queue_overflow(rt_rest *rest, rt_rest_overflow queue_overf
  * Since 0.1.
  */
 rt_status rt_rest_set_max_per_host(rt_rest *rest, uint32_t count);
+
+/**
+ * Origins that receive the client's own credential (basic, bearer token, Authorization) and
+ * headers, beside the base URL's, which always does: scheme, host and port, such as
+ * "https://files.example.org", or "*" for all. A request may name any absolute URL, and other
+ * origins receive only headers that reveal nothing: Accept, Accept-Encoding, Accept-Language,
+ * Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `add_safe_header`. Headers
+ * set on the request itself always go along. A redirect never takes a credential to another origin,
+ * not even to one of these. A client without a base URL and without such an origin sends everything
+ * to each URL that it is given. This adds one. Before the first request.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_URL for what is not an origin; RT_ERROR_UNSUPPORTED_SCHEME;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_rest_add_credential_origin(rt_rest *rest, const char *origin);
 
 /**
  * Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
@@ -4073,67 +4081,6 @@ rt_status rt_spreadbot_set_auth(
 rt_status rt_spreadbot_set_last_event_id(rt_spreadbot *spreadbot, const char *id);
 
 /**
- * Adds a header to every request and handshake.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Authorization, Accept and Last-Event-ID are too:
- *   they are the connection's own; and Expect, by which each would wait; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_add_header(rt_spreadbot *spreadbot, const char *name, const char *value);
-
-/**
- * Sets a header in the place of all of its name.
- *
- * Returns: as `rt_spreadbot_add_header`.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_header(rt_spreadbot *spreadbot, const char *name, const char *value);
-
-/**
- * Takes all headers away that were set or added.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_clear_headers(rt_spreadbot *spreadbot);
-
-/**
- * Lets this header of the caller's go along when a redirect leads to another origin.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_add_safe_header(rt_spreadbot *spreadbot, const char *name);
-
-/**
- * Delays attempts on one transport, and rounds over all of them, by a copy of this backoff, in the
- * place of `rt_spreadbot_set_max_delay_ms`. Its limit of attempts and its stable time are not used:
- * `rt_spreadbot_set_max_reconnects`, `rt_spreadbot_set_max_rounds` and
- * `rt_spreadbot_set_stable_time_ms` say these. NULL, the default, leaves the delays to the option.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_backoff(rt_spreadbot *spreadbot, rt_backoff *backoff);
-
-/**
- * Sets how connections are made, by a copy. NULL is the default.
- *
- * Returns: RT_OK; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_network(rt_spreadbot *spreadbot, rt_network *network);
-
-/**
- * Who says whether there is a network. It is kept alive, and not copied. NULL is the default:
- * RT_REACHABILITY_AUTO, one for all objects of the loop.
- *
- * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
- * Since 0.1.
- */
-rt_status rt_spreadbot_set_reachability(rt_spreadbot *spreadbot, rt_reachability *reachability);
-
-/**
  * Keeps sends in a file until the server has them: a message or request whose call has returned
  * RT_OK is on the disk, and is sent after a crash of the process, too, by the next connection with
  * this outbox, once it is used. It is sent as often as it takes, and never ends with
@@ -4172,6 +4119,50 @@ rt_status rt_spreadbot_set_token_query_parameter(rt_spreadbot *spreadbot, const 
 rt_status rt_spreadbot_set_id_query_parameter(rt_spreadbot *spreadbot, const char *name);
 
 /**
+ * Adds a header, beside others of its name. Sent with every request and handshake. Authorization,
+ * Accept and Last-Event-ID are the connection's own, and refused.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_add_header(rt_spreadbot *spreadbot, const char *name, const char *value);
+
+/**
+ * Sets a header in place of all of its name; NULL removes them. See `rt_spreadbot_add_header`.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_header(rt_spreadbot *spreadbot, const char *name, const char *value);
+
+/**
+ * Removes all headers that were added or set.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_clear_headers(rt_spreadbot *spreadbot);
+
+/**
+ * How connections are made: TLS, proxies, addresses, sockets. The network is copied. Default NULL:
+ * one with all defaults.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_network(rt_spreadbot *spreadbot, rt_network *network);
+
+/**
+ * Says whether there is a network. While there is none, no attempt is made or counted; when there
+ * is one again, the next attempt follows within a second. The object is retained, not copied.
+ * Default NULL: RT_REACHABILITY_AUTO, one for all objects of the loop.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_reachability(rt_spreadbot *spreadbot, rt_reachability *reachability);
+
+/**
  * How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an answer like
  * any other. On the way to another origin only these headers go along: Accept, Accept-Encoding,
  * Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent, and those that the
@@ -4189,6 +4180,14 @@ rt_status rt_spreadbot_set_max_redirects(rt_spreadbot *spreadbot, uint32_t count
  * Since 0.1.
  */
 rt_status rt_spreadbot_set_allow_insecure_redirects(rt_spreadbot *spreadbot, bool enabled);
+
+/**
+ * Names of headers that also go along when a redirect leads to another origin. This adds one.
+ *
+ * Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is not a token; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_add_safe_header(rt_spreadbot *spreadbot, const char *name);
 
 /**
  * Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd where
@@ -4338,6 +4337,16 @@ rt_status rt_spreadbot_set_queue_overflow(rt_spreadbot *spreadbot, rt_rest_overf
  * Since 0.1.
  */
 rt_status rt_spreadbot_set_max_message_bytes(rt_spreadbot *spreadbot, size_t bytes);
+
+/**
+ * Delays attempts on one transport, and rounds over all of them, in place of `max_delay_ms`. The
+ * backoff's limit of attempts and stable time are not used: `max_reconnects`, `max_rounds` and
+ * `stable_time_ms` say these. The backoff is copied. Default NULL.
+ *
+ * Returns: RT_OK; RT_ERROR_STATE.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_set_backoff(rt_spreadbot *spreadbot, rt_backoff *backoff);
 
 /*
  * Chapter: spreadbot callbacks. They may be set at any time, from any thread; NULL takes one away.

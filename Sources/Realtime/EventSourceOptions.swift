@@ -10,7 +10,6 @@ extension EventSource {
         public var method = "GET"
         /// Sent with each attempt; with it the method is usually POST.
         public var body: [UInt8]?
-        public var headers: [Header] = []
         /// Called on the loop's thread before each attempt, whose number counts from 1 since the
         /// last that was stable; what it returns is laid over `headers` for this attempt.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
@@ -22,9 +21,6 @@ extension EventSource {
         /// it again with (Proxy-Authorization for the proxy), or nil when there are none, which is
         /// fatal, as what it throws is.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
-        public var network = Network()
-        /// Who says whether an attempt makes sense; nil asks the loop's own.
-        public var reachability: Reachability?
 
         /// The id that the first request sends, whatever the id file says; nil for the file's.
         public var lastEventID: String?
@@ -42,15 +38,8 @@ extension EventSource {
         /// to forget one; the next run is given it as `lastEventID`.
         public var onStore: (@Sendable (_ key: String, _ id: String) -> Void)?
 
-        /// Delays attempts, and limits them, in the place of `reconnectionTime`, `maxDelay`,
-        /// `maxReconnects` and `stableTime`. A `retry` field of the server still sets the initial
-        /// delay. nil leaves it to those.
-        public var backoff: Backoff?
         /// Statuses that are come back from; `resilient` has those that pass.
         public var retryStatuses: Set<Int> = []
-
-        /// Names of headers that go along when a redirect leads to another origin.
-        public var safeHeaders: [String] = []
 
         /// Events that may wait for who iterates; then the server is slowed down. On an HTTP/2
         /// connection that others use, up to 32 MiB wait in libcurl first, its window (`http2`).
@@ -59,6 +48,15 @@ extension EventSource {
         public var maxBufferedBytes = 8 << 20
 
         // abigen: the options of EventSourceConfiguration
+        /// Sent with each request. Accept is kept when it names text/event-stream; Cache-Control
+        /// and Last-Event-ID are the source's own.
+        public var headers: [(name: String, value: String)] = []
+        /// How connections are made: TLS, proxies, addresses, sockets.
+        public var network = Network()
+        /// Says whether there is a network. While there is none, no attempt is made or counted;
+        /// when there is one again, the next attempt follows within a second. It belongs to the
+        /// same loop. nil is `.auto`, one for all objects of the loop.
+        public var reachability: Reachability?
         /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
         /// answer like any other. On the way to another origin only these headers go along: Accept,
         /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
@@ -66,6 +64,8 @@ extension EventSource {
         public var maxRedirects = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
+        /// Names of headers that also go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
         /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
         /// servers and proxies that ignore the header.
         public var idQueryParameter: String?
@@ -85,6 +85,10 @@ extension EventSource {
         /// How long a stream must last before failures are counted anew. A stream that brought an
         /// event and was then ended by the server does not count as a failure either.
         public var stableTime = Duration.seconds(10)
+        /// Delays attempts, and limits them, in place of `reconnectionTime`, `maxDelay`,
+        /// `maxReconnects` and `stableTime`. A `retry` field of the server still sets the initial
+        /// delay.
+        public var backoff: Backoff?
         /// The time from the request to the head of its answer. nil is no limit.
         public var responseTimeout: Duration? = .seconds(30)
         /// How long the server may send nothing, comments included, before the event source
@@ -119,9 +123,6 @@ extension EventSource {
         func apply(to target: inout EventSourceConfiguration) throws(RealtimeError) {
             try target.setMethod(method)
             target.body = body
-            for header in headers { try target.addHeader(name: header.name, value: header.value) }
-            target.network = try network.configuration()
-            target.backoff = try backoff?.configuration()
             if let lastEventID { try target.setLastEventID(lastEventID) }
             guard storeKey == nil || idFile != nil || onStore != nil else {
                 throw RealtimeError(.invalidArgument, "storeKey needs an idFile or onStore")
@@ -129,8 +130,6 @@ extension EventSource {
             try target.setIDFile(idFile, key: storeKey)
             for status in retryStatuses { try target.addRetryStatus(status) }
             try applyPlain(to: &target)
-            for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
-            target.redirects.safeNames = safeHeaders
             _ = try OptionCheck.atLeast(1, maxBufferedEvents, "maxBufferedEvents")
             _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }

@@ -19,8 +19,6 @@ extension LongPoll {
     public struct Options: SourceOptions, Sendable {
         public typealias Header = (name: String, value: String)
 
-        /// Accept takes anything unless it is set here.
-        public var headers: [Header] = []
         /// Called on the loop's thread before each poll, whose number is 1 unless the last one
         /// failed; what it returns is laid over `headers` for this poll.
         public var headerProvider: (@Sendable (_ attempt: Int) throws -> [Header])?
@@ -32,21 +30,10 @@ extension LongPoll {
         /// again with (Proxy-Authorization for the proxy), or nil when there are none, which is
         /// fatal, as what it throws is.
         public var credentials: (@Sendable (HTTPResponse) async throws -> [Header]?)?
-        public var network = Network()
-        /// Delays attempts after one that failed, in the place of `maxDelay`. When it limits
-        /// attempts and none is left, the long poll ends with `.reconnectsExhausted`. Its
-        /// `stableTime` is not used: a good answer counts at once. nil leaves it to that option,
-        /// with no limit.
-        public var backoff: Backoff?
-        /// Who says whether a poll makes sense; nil asks the loop's own.
-        public var reachability: Reachability?
 
         public var cursor = Cursor.validators
         /// Begins behind this message. With validators it must be an id that a message had.
         public var lastEventID = ""
-
-        /// Names of headers that go along when a redirect leads to another origin.
-        public var safeHeaders: [String] = []
 
         /// Messages that may wait for who iterates.
         public var maxBufferedMessages = 1024
@@ -54,6 +41,15 @@ extension LongPoll {
         public var maxBufferedBytes = 8 << 20
 
         // abigen: the options of LongPollConfiguration
+        /// Sent with each poll. Without one, Accept takes anything; one that names
+        /// text/event-stream is refused.
+        public var headers: [(name: String, value: String)] = []
+        /// How connections are made: TLS, proxies, addresses, sockets.
+        public var network = Network()
+        /// Says whether there is a network. While there is none, no attempt is made or counted;
+        /// when there is one again, the next attempt follows within a second. It belongs to the
+        /// same loop. nil is `.auto`, one for all objects of the loop.
+        public var reachability: Reachability?
         /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
         /// answer like any other. On the way to another origin only these headers go along: Accept,
         /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
@@ -61,6 +57,8 @@ extension LongPoll {
         public var maxRedirects = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
+        /// Names of headers that also go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
         /// The time between the starts of two polls that the server answers within `minHold`, with
         /// nothing or with a message whose cursor one of the last eight polls had. Without a cursor
         /// (the server names none, or none is used) the next poll starts at once after up to 20
@@ -92,14 +90,15 @@ extension LongPoll {
         public var http2 = true
         /// The time until a connection is ready: name resolution, TCP and TLS. nil is no limit.
         public var connectTimeout: Duration? = .seconds(15)
+        /// Delays attempts after one that failed, in place of `maxDelay`. If it limits attempts and
+        /// none is left, the long poll ends with `.reconnectsExhausted`. The backoff's stable time
+        /// is not used: a good answer counts at once.
+        public var backoff: Backoff?
         // abigen: end
 
         public init() {}
 
         func apply(to target: inout LongPollConfiguration) throws(RealtimeError) {
-            for header in headers { try target.addHeader(name: header.name, value: header.value) }
-            target.network = try network.configuration()
-            target.backoff = try backoff?.configuration()
             switch cursor {
             case .validators: try target.setCursor(.validators)
             case .headerID: try target.setCursor(.headerID)
@@ -108,8 +107,6 @@ extension LongPoll {
             }
             try target.setLastEventID(lastEventID)
             try applyPlain(to: &target)
-            for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
-            target.redirects.safeNames = safeHeaders
             _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
             _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
         }

@@ -4,7 +4,7 @@ internal import Session
 internal import Wire
 
 extension Backoff {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout BackoffConfiguration
     ) throws(RealtimeError) {
@@ -24,12 +24,15 @@ extension Backoff {
 }
 
 extension EventSource.Options {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout EventSourceConfiguration
     ) throws(RealtimeError) {
+        for one in headers { try target.addHeader(name: one.name, value: one.value) }
+        target.network = try network.configuration()
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
+        for one in safeHeaders { try target.redirects.addSafeName(one) }
         target.idQueryParameter = idQueryParameter.flatMap { $0.isEmpty ? nil : $0 }
         target.reconnects = reconnect
         target.maxReconnects = try OptionCheck.atLeast(0, maxReconnects, "maxReconnects")
@@ -38,6 +41,7 @@ extension EventSource.Options {
             try OptionCheck.delay(minReconnectionTime, "minReconnectionTime")
         target.maxDelay = try OptionCheck.delay(maxDelay, "maxDelay")
         target.stableTime = try OptionCheck.delay(stableTime, "stableTime")
+        target.backoff = try backoff?.configuration()
         target.responseTimeout = try OptionCheck.limit(responseTimeout, "responseTimeout")
         target.idleTimeout = try OptionCheck.limit(idleTimeout, "idleTimeout")
         target.http.compression = compression
@@ -50,7 +54,7 @@ extension EventSource.Options {
 }
 
 extension EventStreamParser.Limits {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout Wire.EventStreamParser.Limits
     ) throws(RealtimeError) {
@@ -61,12 +65,15 @@ extension EventStreamParser.Limits {
 }
 
 extension LongPoll.Options {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout LongPollConfiguration
     ) throws(RealtimeError) {
+        for one in headers { try target.addHeader(name: one.name, value: one.value) }
+        target.network = try network.configuration()
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
+        for one in safeHeaders { try target.redirects.addSafeName(one) }
         target.interval = try OptionCheck.delay(interval, "interval")
         target.pollTimeout = try OptionCheck.limit(pollTimeout, "pollTimeout")
         target.minHold = try OptionCheck.delay(minHold, "minHold")
@@ -76,11 +83,12 @@ extension LongPoll.Options {
         target.http.compression = compression
         target.http.http2 = http2
         target.http.connectTimeout = try OptionCheck.limit(connectTimeout, "connectTimeout")
+        target.backoff = try backoff?.configuration()
     }
 }
 
 extension Network {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout NetworkConfiguration
     ) throws(RealtimeError) {
@@ -108,10 +116,11 @@ extension Network {
 }
 
 extension REST.Options {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout RESTConfiguration
     ) throws(RealtimeError) {
+        for one in headers { try target.addHeader(name: one.name, value: one.value) }
         target.policy.attemptTimeout = try OptionCheck.limit(attemptTimeout, "attemptTimeout")
         target.policy.connectTimeout = try OptionCheck.limit(connectTimeout, "connectTimeout")
         target.policy.attempts = try OptionCheck.within(1...1000, attempts, "attempts")
@@ -129,7 +138,9 @@ extension REST.Options {
         target.policy.redirects.maximum =
             try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.policy.redirects.allowsInsecure = allowInsecureRedirects
+        for one in safeHeaders { try target.policy.redirects.addSafeName(one) }
         target.policy.bodyLimit = try OptionCheck.atLeast(0, maxBodyBytes, "maxBodyBytes")
+        target.network = try network.configuration()
         target.queueCapacity = try OptionCheck.atLeast(0, queueCapacity, "queueCapacity")
         target.overflow =
             switch queueOverflow {
@@ -137,13 +148,14 @@ extension REST.Options {
             case .dropOldest: .dropOldest
             }
         target.perHost = try OptionCheck.within(1...1000, maxPerHost, "maxPerHost")
+        for one in credentialOrigins { try target.addCredentialOrigin(one) }
         target.http.compression = compression
         target.http.http2 = http2
     }
 }
 
 extension REST.Request {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout RESTPolicy
     ) throws(RealtimeError) {
@@ -180,14 +192,17 @@ extension REST.Request {
 }
 
 extension Spreadbot.Configuration {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout SpreadbotConfiguration
     ) throws(RealtimeError) {
         target.tokenQueryParameter = tokenQueryParameter.flatMap { $0.isEmpty ? nil : $0 }
         target.idQueryParameter = idQueryParameter.flatMap { $0.isEmpty ? nil : $0 }
+        for one in headers { try target.addHeader(name: one.name, value: one.value) }
+        target.network = try network.configuration()
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
+        for one in safeHeaders { try target.redirects.addSafeName(one) }
         target.http.compression = compression
         target.http.http2 = http2
         target.http.connectTimeout = try OptionCheck.limit(connectTimeout, "connectTimeout")
@@ -208,16 +223,22 @@ extension Spreadbot.Configuration {
             case .dropOldest: .dropOldest
             }
         target.maxMessageBytes = try OptionCheck.atLeast(0, maxMessageBytes, "maxMessageBytes")
+        target.backoff = try backoff?.configuration()
     }
 }
 
 extension WebSocket.Options {
-    /// Checks and copies the options that are plain values.
+    /// Checks and copies these options.
     func applyPlain(
         to target: inout WebSocketConfiguration
     ) throws(RealtimeError) {
+        for one in headers { try target.addHeader(name: one.name, value: one.value) }
+        for one in subprotocols { try target.addSubprotocol(one) }
+        target.network = try network.configuration()
         target.redirects.maximum = try OptionCheck.within(0...20, maxRedirects, "maxRedirects")
         target.redirects.allowsInsecure = allowInsecureRedirects
+        for one in safeHeaders { try target.redirects.addSafeName(one) }
+        target.reconnect = try reconnect?.configuration()
         target.reconnectsAfterNormalClose = reconnectAfterNormalClose
         target.offlineQueueLimit = try OptionCheck.atLeast(0, offlineQueue, "offlineQueue")
         target.openTimeout = try OptionCheck.limit(openTimeout, "openTimeout")

@@ -22,9 +22,6 @@ extension REST {
     /// What holds for all requests of a client, with the defaults of the C ABI's `rt_rest_set_*`. A
     /// time limit of nil means no limit.
     public struct Options: Sendable {
-        /// Sent with every request that has none of the name itself, to the base URL's origin and
-        /// those of `credentialOrigins`.
-        public var headers: [(name: String, value: String)] = []
         /// A token to begin with (RFC 6750).
         public var bearerToken: String?
         /// Asked once for a fresh bearer token when the credentials were refused with 401, however
@@ -33,22 +30,15 @@ extension REST {
         /// an ordered one that was refused. Refused itself, it waits as the others do, until its
         /// deadline.
         public var freshToken: (@Sendable () async throws -> String?)?
-        /// Origins beside the base URL's that receive the client's own credential and headers, such
-        /// as "https://files.example.org"; "*" for all. Other origins receive only headers that
-        /// reveal nothing (`safeHeaders`) and those of the request itself. Without a base URL and
-        /// without any of these, all origins receive them.
-        public var credentialOrigins: [String] = []
-        public var network = Network()
-        /// Who says whether there is a network; nil is the loop's, by the kernel's word.
-        public var reachability: Reachability?
 
         /// The delays between attempts; its `maxAttempts` and `stableTime` are not used.
         public var backoff = Backoff()
 
-        /// Names of headers that another origin may see, too.
-        public var safeHeaders: [String] = []
-
         // abigen: the options of RESTConfiguration
+        /// Sent with every request that has none of the same name itself. Requests to origins other
+        /// than the base URL's go without, as do those that are redirected there; see
+        /// `credentialOrigins` and `safeHeaders`.
+        public var headers: [(name: String, value: String)] = []
         /// How long one attempt may take, from name resolution to the last byte of its answer,
         /// redirects included. While the body of the request is sent, and while the answer is
         /// streamed to the caller, it limits the time without a byte instead: each byte starts it
@@ -89,9 +79,17 @@ extension REST {
         public var maxRedirects = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
+        /// Names of headers that also go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
         /// The largest answer that is kept whole, after decompression. A larger one is a
         /// `.tooLarge`. Answers that are streamed have no such limit. 0 is no limit.
         public var maxBodyBytes = 64 << 20
+        /// How connections are made: TLS, proxies, addresses, sockets.
+        public var network = Network()
+        /// Says whether there is a network. While there is none, no attempt is made or counted;
+        /// when there is one again, the next attempt follows within a second. It belongs to the
+        /// same loop. nil is `.auto`, one for all objects of the loop.
+        public var reachability: Reachability?
         /// How many requests may wait for the network, or after an ordered one; further ones end
         /// with `.queueFull`. Requests that wait for a connection to their host do not count. At
         /// most 65,536 requests of a client may be under way in all.
@@ -104,6 +102,15 @@ extension REST {
         /// are under way, or this number if it is larger. The server says how many of them one
         /// connection may carry (SETTINGS_MAX_CONCURRENT_STREAMS).
         public var maxPerHost = 6
+        /// Origins that receive the client's own credential (basic, bearer token, Authorization)
+        /// and headers, beside the base URL's, which always does: scheme, host and port, such as
+        /// "https://files.example.org", or "*" for all. A request may name any absolute URL, and
+        /// other origins receive only headers that reveal nothing: Accept, Accept-Encoding,
+        /// Accept-Language, Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of
+        /// `safeHeaders`. Headers set on the request itself always go along. A redirect never takes
+        /// a credential to another origin, not even to one of these. A client without a base URL
+        /// and without such an origin sends everything to each URL that it is given.
+        public var credentialOrigins: [String] = []
         /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
         /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
         /// `.protocolViolation`.
@@ -140,14 +147,8 @@ extension REST {
         }
 
         private func apply(to target: inout RESTConfiguration) throws {
-            for header in headers { try target.addHeader(name: header.name, value: header.value) }
-            for origin in credentialOrigins { try target.addCredentialOrigin(origin) }
-            target.network = try network.configuration()
             try applyPlain(to: &target)
-            target.policy.backoff = try backoff.configuration()
-            target.policy.backoff.attemptLimit = 0
-            for name in safeHeaders { try HeaderField.validate(name: name, value: "") }
-            target.policy.redirects.safeNames = safeHeaders
+            target.backoff = try backoff.configuration()
         }
     }
 }

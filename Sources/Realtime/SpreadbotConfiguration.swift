@@ -62,18 +62,6 @@ extension Spreadbot {
         public var sendURL: String?
         /// Begins behind the message with this id.
         public var lastEventID = ""
-        /// Of every request and handshake; not Authorization, Accept, Last-Event-ID and
-        /// Expect.
-        public var headers: [(name: String, value: String)] = []
-        /// Names of headers that go along when a redirect leads to another origin.
-        public var safeHeaders: [String] = []
-        public var network = Network()
-        /// Delays attempts on one transport, and rounds over all of them, in the place of
-        /// `maxDelay`. Its `maxAttempts` and `stableTime` are not used. nil leaves the delays to
-        /// that option.
-        public var backoff: Backoff?
-        /// Who says whether there is a network; nil asks the loop's own.
-        public var reachability: Reachability?
 
         /// A file that keeps what is sent until the server has it, over the end of the process: a
         /// call that has returned is on the disk, and is sent by the next connection with this
@@ -93,6 +81,15 @@ extension Spreadbot {
         /// A query parameter that carries the last event id, beside the header Last-Event-ID, for
         /// servers and proxies that ignore the header.
         public var idQueryParameter: String?
+        /// Sent with every request and handshake. Authorization, Accept and Last-Event-ID are the
+        /// connection's own, and refused.
+        public var headers: [(name: String, value: String)] = []
+        /// How connections are made: TLS, proxies, addresses, sockets.
+        public var network = Network()
+        /// Says whether there is a network. While there is none, no attempt is made or counted;
+        /// when there is one again, the next attempt follows within a second. It belongs to the
+        /// same loop. nil is `.auto`, one for all objects of the loop.
+        public var reachability: Reachability?
         /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
         /// answer like any other. On the way to another origin only these headers go along: Accept,
         /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
@@ -100,6 +97,8 @@ extension Spreadbot {
         public var maxRedirects = 20
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
+        /// Names of headers that also go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
         /// Whether compressed answers are requested, and decoded: gzip, deflate, and br and zstd
         /// where libbrotlidec and libzstd are installed. An answer that cannot be decoded is a
         /// `.protocolViolation`.
@@ -152,6 +151,10 @@ extension Spreadbot {
         /// may have 16 MiB, whatever this says. A transport on which more comes is left for the
         /// next one. 0 is no limit.
         public var maxMessageBytes = 64 << 20
+        /// Delays attempts on one transport, and rounds over all of them, in place of `maxDelay`.
+        /// The backoff's limit of attempts and stable time are not used: `maxReconnects`,
+        /// `maxRounds` and `stableTime` say these.
+        public var backoff: Backoff?
         // abigen: end
 
         public init(baseURL: String) { self.baseURL = baseURL }
@@ -212,12 +215,6 @@ extension Spreadbot {
             }
             if let sendURL { try target.setSendURL(sendURL) }
             try target.setLastEventID(lastEventID)
-            for header in headers {
-                try target.addHeader(name: header.name, value: header.value)
-            }
-            for name in safeHeaders { try target.redirects.addSafeName(name) }
-            target.network = try network.configuration()
-            target.backoff = try backoff?.configuration()
             try applyPlain(to: &target)
             _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
             _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")

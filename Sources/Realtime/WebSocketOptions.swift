@@ -5,14 +5,6 @@ extension WebSocket {
     /// What can be set before a WebSocket starts, with the defaults of the C ABI's
     /// `rt_websocket_set_*`. A time limit of nil means no limit.
     public struct Options: Sendable {
-        /// Request headers of the handshake, added in this order.
-        public var headers: [(name: String, value: String)] = []
-        /// Names of headers that go along when a redirect leads to another origin.
-        public var safeHeaders: [String] = []
-        /// Subprotocols to offer, the preferred one first.
-        public var subprotocols: [String] = []
-        /// How the connection is made: TLS, proxies, addresses, the socket.
-        public var network = Network()
         /// `network.caFile`: a PEM file of certificates to trust instead of the system's.
         public var caFile: String? {
             get { network.caFile }
@@ -27,17 +19,19 @@ extension WebSocket {
         /// Bytes that wait for `messages` before receiving pauses.
         public var maxBufferedBytes = 1 << 20
 
-        /// Makes the connection again when it is lost or cannot be made; `messages` go on with the
-        /// next connection. It ends after a close of ours, after the peer's close codes 1000, 1002,
-        /// 1003 and 1007 to 1010, after a 4xx answer other than 408, 425 and 429, after a redirect
-        /// or message that is refused, and when no attempt is left.
-        public var reconnect: Backoff?
-        /// Who says whether an attempt to come back makes sense: while there is no network none is
-        /// made and none is counted, and when there is one again it follows within a second. It
-        /// belongs to the connection's loop. Nil is `.auto`, one for all connections of a loop.
-        public var reachability: Reachability?
-
         // abigen: the options of WebSocketConfiguration
+        /// Sent with the handshake. Names that begin with Sec-WebSocket- are the handshake's own,
+        /// and refused.
+        public var headers: [(name: String, value: String)] = []
+        /// Subprotocols that are offered, the preferred one first.
+        public var subprotocols: [String] = []
+        /// How connections are made: TLS, proxies, addresses, sockets.
+        public var network = Network()
+        /// Says whether there is a network. While there is none, no attempt is made or counted;
+        /// when there is one again, the next attempt follows within a second. The first connection
+        /// is attempted in any case. It belongs to the same loop. nil is `.auto`, one for all
+        /// objects of the loop.
+        public var reachability: Reachability?
         /// How many redirects are followed (301, 302, 303, 307 and 308). With 0 a redirect is an
         /// answer like any other. On the way to another origin only these headers go along: Accept,
         /// Accept-Encoding, Accept-Language, Cache-Control, Content-Type, Last-Event-ID,
@@ -45,6 +39,15 @@ extension WebSocket {
         public var maxRedirects = 5
         /// Whether a redirect may lead from https to http, or from wss to ws.
         public var allowInsecureRedirects = false
+        /// Names of headers that also go along when a redirect leads to another origin.
+        public var safeHeaders: [String] = []
+        /// Makes the connection again when it is lost or cannot be made, after the delays of a
+        /// backoff; without one it does not. It ends after a close of ours, after the peer's close
+        /// codes 1000 (unless `reconnectAfterNormalClose` is set), 1002, 1003 and 1007 to 1010,
+        /// after a 4xx answer other than 408, 425 and 429, after a redirect or message that is
+        /// refused, and when no attempt is left. Retry-After, in seconds or as a date, is waited
+        /// for up to five minutes.
+        public var reconnect: Backoff?
         /// Whether a connection that reconnects also does so after the peer closed it with code
         /// 1000. Some servers send that code when they restart. A close by this side always ends
         /// the connection for good.
@@ -145,14 +148,9 @@ extension WebSocket {
         }
 
         func apply(to target: inout WebSocketConfiguration) throws(RealtimeError) {
-            for header in headers { try target.addHeader(name: header.name, value: header.value) }
-            for name in safeHeaders { try target.redirects.addSafeName(name) }
-            for name in subprotocols { try target.addSubprotocol(name) }
-            target.network = try network.configuration()
             try applyPlain(to: &target)
             _ = try OptionCheck.atLeast(1, maxBufferedMessages, "maxBufferedMessages")
             _ = try OptionCheck.atLeast(1, maxBufferedBytes, "maxBufferedBytes")
-            target.reconnect = try reconnect?.configuration()
         }
     }
 }

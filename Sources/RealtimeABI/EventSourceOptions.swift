@@ -40,98 +40,6 @@ public func rt_eventsource_set_body(
     }
 }
 
-/// Adds a header to the requests. Accept is kept when it names text/event-stream; Cache-Control and
-/// Last-Event-ID are the source's own. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_add_header")
-public func rt_eventsource_add_header(
-    _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
-) -> rt_status {
-    eventsourceOptions(eventsource) {
-        try $0.addHeader(name: text(name, "name"), value: text(value, "value"))
-    }
-}
-
-/// Sets a header in the place of all of its name. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER, which Expect is, too; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_header")
-public func rt_eventsource_set_header(
-    _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
-) -> rt_status {
-    eventsourceOptions(eventsource) {
-        try $0.setHeader(name: text(name, "name"), value: optionalText(value, "value"))
-    }
-}
-
-/// Takes away every header that was added or set, those of the other setters too. Before start.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_clear_headers")
-public func rt_eventsource_clear_headers(
-    _ eventsource: rt_eventsource?
-) -> rt_status {
-    eventsourceOptions(eventsource) { $0.clearHeaders() }
-}
-
-/// Sends a basic Authorization header (RFC 7617). Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for a user name with a colon; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_basic_auth")
-public func rt_eventsource_set_basic_auth(
-    _ eventsource: rt_eventsource?, _ user_name: UnsafePointer<CChar>?,
-    _ password: UnsafePointer<CChar>?
-) -> rt_status {
-    eventsourceOptions(eventsource) {
-        try $0.setBasicAuthorization(credentials(user_name, password))
-    }
-}
-
-/// Sends a bearer Authorization header (RFC 6750). Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for ""; RT_ERROR_INVALID_HEADER; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_bearer_token")
-public func rt_eventsource_set_bearer_token(
-    _ eventsource: rt_eventsource?, _ token: UnsafePointer<CChar>?
-) -> rt_status {
-    eventsourceOptions(eventsource) {
-        try $0.setBearerToken(optionalText(token, "token"))
-    }
-}
-
-/// Delays attempts, and limits them, by a copy of this backoff, in the place of
-/// `rt_eventsource_set_reconnection_time_ms`, `rt_eventsource_set_max_delay_ms`,
-/// `rt_eventsource_set_max_reconnects` and `rt_eventsource_set_stable_time_ms`. A `retry` field of
-/// the server still sets the initial delay. NULL, the default, leaves it to those. Before start
-/// alone. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_backoff")
-public func rt_eventsource_set_backoff(
-    _ eventsource: rt_eventsource?, _ backoff: rt_backoff?
-) -> rt_status {
-    eventsourceOptions(eventsource, once: true) { $0.backoff = try backoffConfiguration(backoff) }
-}
-
-/// Sets how connections are made, by a copy. NULL is the default. Before start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_network")
-public func rt_eventsource_set_network(
-    _ eventsource: rt_eventsource?, _ network: rt_network?
-) -> rt_status {
-    eventsourceOptions(eventsource) { $0.network = try networkConfiguration(network) }
-}
-
-/// Who says whether an attempt makes sense: while there is no network none is made and none is
-/// counted, and when there is one again it follows within a second. It is kept alive, and not
-/// copied. NULL is the default: RT_REACHABILITY_AUTO, one for all objects of the loop. Before
-/// start. Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for one of another loop; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_set_reachability")
-public func rt_eventsource_set_reachability(
-    _ eventsource: rt_eventsource?, _ reachability: rt_reachability?
-) -> rt_status {
-    eventsourceCall(eventsource) {
-        try $0.setReachability(reachability.map { try Reachability.borrow($0) })
-    }
-}
-
 /// The id that the first request sends, whatever an id file says; "" for none. Before start alone.
 /// Since 0.1.
 /// - Returns: RT_OK; RT_ERROR_INVALID_ARGUMENT for an id with CR or LF; RT_ERROR_STATE.
@@ -190,16 +98,6 @@ public func rt_eventsource_set_resilient(
     eventsourceOptions(eventsource) {
         for status in EventSourceConfiguration.resilientStatuses { try $0.addRetryStatus(status) }
     }
-}
-
-/// Lets this header of the caller's go along when a redirect leads to another origin. Before start.
-/// Since 0.1.
-/// - Returns: RT_OK; RT_ERROR_INVALID_HEADER for what is no token; RT_ERROR_STATE.
-@_cdecl("rt_eventsource_add_safe_header")
-public func rt_eventsource_add_safe_header(
-    _ eventsource: rt_eventsource?, _ name: UnsafePointer<CChar>?
-) -> rt_status {
-    eventsourceOptions(eventsource) { try $0.redirects.addSafeName(text(name, "name")) }
 }
 
 /// Runs a change of an event source's options.

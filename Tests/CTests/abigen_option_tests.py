@@ -97,6 +97,18 @@ REFUSED_OPTIONS = [
         annotated("Option: wait, delay, once").replace("before start", "value"),
         "Thing.swift:2: error: 'wait' cannot be 'once'",
     ),
+    ("headers", annotated("Option: headers, headers cookies"), "'headers cookies' is no kind"),
+    ("list", annotated("Option: names, list"), "'list' is no kind of an option"),
+    (
+        "plural",
+        annotated("Option: name, list INVALID_HEADER"),
+        "Thing.swift:5: error: 'name' is no plural",
+    ),
+    (
+        "override",
+        annotated("Option: network, network").replace("before start", "override"),
+        "Thing.swift:2: error: 'network' cannot be overridden",
+    ),
 ]
 
 
@@ -326,3 +338,74 @@ def test_abigen_prints_an_override() -> None:
     expect(applied in found["PlainOptions.swift"], found["PlainOptions.swift"])
     expect("Default" not in found["ThingOptions+Plain.swift"], "an override has no default")
     expect('"more"' not in found["option_tables.py"], found["option_tables.py"])
+
+
+#: Function, its parameters after the handle, what it changes.
+SHARED = [
+    ("add_header", "name: UnsafePointer<CChar>?, _ value", "addHeader(name: text(name, "),
+    ("set_header", "name: UnsafePointer<CChar>?, _ value", "setHeader(name: text(name, "),
+    ("clear_headers", "", "clearHeaders()"),
+    ("set_basic_auth", "user_name: UnsafePointer<CChar>?, _ password", "setBasicAuthorization("),
+    ("set_bearer_token", "token", "setBearerToken(optionalText(token, "),
+    ("add_safe_header", "name", 'addSafeName(text(name, "name"))'),
+    ("set_network", "network: rt_network?", "mine = try networkConfiguration(network)"),
+    ("set_reachability", "reachability: rt_reachability?", "setReachability(reachability.map"),
+    ("set_again", "backoff: rt_backoff?", "again = try backoffConfiguration(backoff)"),
+]
+
+
+def test_abigen_prints_what_most_objects_have() -> None:
+    options = (
+        option("headers, headers credentials", "headers = HeaderFields()")
+        + option("safe_headers, list INVALID_HEADER for no token", "safeNames: [String] = []")
+        + option("again, backoff, once, python retry", "again: BackoffConfiguration?")
+        + option("network, network", "mine = NetworkConfiguration()")
+    )
+    found = printed("shared", annotated("Option: wait, delay", options=options))
+    setters = found["ThingOptions+Plain.swift"]
+    for name, parameters, change in SHARED:
+        _, _, start = setters.partition(f"public func rt_thing_{name}(")
+        head, _, body = start.partition("-> rt_status {")
+        expect(f"_ {parameters}" in head, f"{name} has {head}")
+        expect(change in body.partition("\n}\n")[0], f"{name} does {body[:200]}")
+    for text in (
+        "Adds a header, beside others of its name. Says how. Before start. Since",
+        "follows within a second. Says how. The object is retained",
+        "sockets. The network is copied.",
+        "RT_OK; RT_ERROR_INVALID_HEADER for no token; RT_ERROR_STATE.",
+        "Removes all headers that were added or set, those of the other setters too.",
+        "The backoff is copied. Default NULL. Before start alone.",
+        "    thingOptions(thing, once: true) { $0.again",
+        "    thingCall(thing) { try $0.setReachability",
+    ):
+        expect(text in setters.replace("\n/// ", " "), f"'{text}' is not in:\n{setters}")
+    for text in (
+        "public var headers: [(name: String, value: String)] = []",
+        "public var safeHeaders: [String] = []",
+        "public var mine",
+        "public var network = Network()",
+        "public var reachability: Reachability?",
+        "public var again: Backoff?",
+    ):
+        expect((text in found["Thing.swift"]) == ("mine" not in text), found["Thing.swift"])
+    for text in (
+        "for one in safeHeaders { try target.addSafeName(one) }",
+        "target.mine = try network.configuration()",
+        "target.again = try again?.configuration()",
+    ):
+        expect(text in found["PlainOptions.swift"], found["PlainOptions.swift"])
+    for row in (
+        "| `header` | `headers` | `headers` | none | Says how. |",
+        "| `basic_auth` |  | `auth` | none |",
+        "| `rt_thing_add_safe_header` | `safeHeaders` | `safe_headers` | none |",
+        "| `again` | `again` | `retry` | none |",
+    ):
+        expect(row in found["options.md"], found["options.md"])
+    expect("network" not in found["option_tables.py"], found["option_tables.py"])
+
+
+def test_headers_need_not_bring_credentials() -> None:
+    found = printed("headers", annotated(options=option("headers, headers", "headers = Fields()")))
+    setters = found["ThingOptions+Plain.swift"]
+    expect("set_basic_auth" not in setters and "import Engine" not in setters, setters)
+    expect("that were added or set. Before start." in setters, setters)

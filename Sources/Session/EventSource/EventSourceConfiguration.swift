@@ -7,8 +7,12 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     package private(set) var method = "GET"
     /// Sent with each attempt as it is.
     package var body: [UInt8]?
+    /// Sent with each request. Accept is kept when it names text/event-stream; Cache-Control and
+    /// Last-Event-ID are the source's own.
+    /// - Option: headers, headers credentials
     package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
+    /// - Option: network, network
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
@@ -45,7 +49,10 @@ package struct EventSourceConfiguration: HTTPSourceConfiguration {
     /// - Option: stable_time, delay
     package var stableTime: Duration = .seconds(10)
 
-    /// In the place of the four above, where it is set.
+    /// Delays attempts, and limits them, in place of `reconnection_time`, `max_delay`,
+    /// `max_reconnects` and `stable_time`. A `retry` field of the server still sets the initial
+    /// delay.
+    /// - Option: backoff, backoff, once
     package var backoff: BackoffConfiguration?
 
     /// The time from the request to the head of its answer.

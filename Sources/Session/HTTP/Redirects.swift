@@ -13,7 +13,8 @@ package struct Redirects: Sendable {
         /// Whether a redirect may lead from https to http, or from wss to ws.
         /// - Option: allow_insecure_redirects, flag
         package var allowsInsecure = false
-        /// Names of headers that another origin may see too, beside the harmless ones.
+        /// Names of headers that also go along when a redirect leads to another origin.
+        /// - Option: safe_headers, list INVALID_HEADER for what is not a token
         package var safeNames: [String] = []
 
         package init(maximum: Int = 20) { self.maximum = maximum }

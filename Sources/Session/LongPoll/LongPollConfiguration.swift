@@ -15,8 +15,12 @@ package enum LongPollCursorMode: Int32, Sendable {
 /// - Object: longpoll, LongPoll.Options, before start
 package struct LongPollConfiguration: HTTPSourceConfiguration {
     package var url: HTTPURL
+    /// Sent with each poll. Without one, Accept takes anything; one that names text/event-stream is
+    /// refused.
+    /// - Option: headers, headers credentials
     package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
+    /// - Option: network, network
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
@@ -64,7 +68,10 @@ package struct LongPollConfiguration: HTTPSourceConfiguration {
     /// - Options: HTTPOptions
     package var http = HTTPOptions()
 
-    /// In the place of `maxDelay`, where it is set; only this can limit attempts.
+    /// Delays attempts after one that failed, in place of `max_delay`. If it limits attempts and
+    /// none is left, the long poll ends with RT_ERROR_RECONNECTS_EXHAUSTED. The backoff's stable
+    /// time is not used: a good answer counts at once.
+    /// - Option: backoff, backoff, once
     package var backoff: BackoffConfiguration?
 
     /// L6.

@@ -12,12 +12,27 @@ package struct RESTConfiguration: Sendable {
 
     /// What the paths of requests are resolved against.
     package private(set) var base = RESTBase()
-    /// Headers of every request, unless it has those of the name itself.
-    private var headers = HeaderFields()
+    /// Sent with every request that has none of the same name itself. Requests to origins other
+    /// than the base URL's go without, as do those that are redirected there; see
+    /// `credential_origins` and `safe_headers`.
+    /// - Option: headers, headers
+    package private(set) var headers = HeaderFields()
     /// The Authorization among them, which is the session's to set, and to replace.
     package private(set) var authorization: String?
     /// - Options: RESTPolicy
     package var policy = RESTPolicy()
+    /// Sets `base_delay`, `max_delay`, `delay_factor` and `jitter` at once; without a backoff each
+    /// has its default. The backoff's limit of attempts and stable time are not used: `attempts`
+    /// counts.
+    /// - Option: backoff, backoff, swift elsewhere
+    package var backoff: BackoffConfiguration? {
+        get { policy.backoff }
+        set {
+            policy.backoff = newValue ?? BackoffConfiguration()
+            policy.backoff.attemptLimit = 0
+        }
+    }
+    /// - Option: network, network
     package var network = NetworkConfiguration()
     /// How many requests may wait for the network, or after an ordered one; further ones end with
     /// RT_ERROR_QUEUE_FULL. Requests that wait for a connection to their host do not count. At most
@@ -34,7 +49,16 @@ package struct RESTConfiguration: Sendable {
     /// may carry (SETTINGS_MAX_CONCURRENT_STREAMS).
     /// - Option: max_per_host, count 1...1000
     package var perHost = 6
-    /// Where the client's credential and headers may go beside the base's origin.
+    /// Origins that receive the client's own credential (basic, bearer token, Authorization) and
+    /// headers, beside the base URL's, which always does: scheme, host and port, such as
+    /// "https://files.example.org", or "*" for all. A request may name any absolute URL, and other
+    /// origins receive only headers that reveal nothing: Accept, Accept-Encoding, Accept-Language,
+    /// Cache-Control, Content-Type, Last-Event-ID, User-Agent and those of `safe_headers`. Headers
+    /// set on the request itself always go along. A redirect never takes a credential to another
+    /// origin, not even to one of these. A client without a base URL and without such an origin
+    /// sends everything to each URL that it is given.
+    /// - Option: credential_origins, list INVALID_URL for what is not an origin;
+    ///   RT_ERROR_UNSUPPORTED_SCHEME; RT_ERROR_INVALID_ARGUMENT, parameter origin
     package private(set) var credentialOrigins: [HTTPURL] = []
     /// They may go anywhere.
     private var trustsAllOrigins = false

@@ -10,7 +10,7 @@ package enum RESTOrder: Int32, Sendable {
 
 /// How often, how soon and how long a request is tried, and what it may bring.
 /// - Object: rest_request, REST.Request, override,
-///   without base_delay max_delay delay_factor jitter,
+///   without base_delay max_delay delay_factor jitter safe_headers,
 ///   python elsewhere idempotency_keys=idempotency_key max_retry_after
 package struct RESTPolicy: Sendable, Equatable {
     /// How long one attempt may take, from name resolution to the last byte of its answer,

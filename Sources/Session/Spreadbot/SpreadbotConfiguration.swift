@@ -41,9 +41,12 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     package var idQueryParameter: String?
     package private(set) var lastEventID = ""
 
-    /// Of every request and handshake.
     package var fields: [HeaderField] { headers.all }
+    /// Sent with every request and handshake. Authorization, Accept and Last-Event-ID are the
+    /// connection's own, and refused.
+    /// - Option: headers, headers
     package var headers = HeaderFields()
+    /// - Option: network, network
     package var network = NetworkConfiguration()
     /// - Options: Redirects.Rules
     package var redirects = Redirects.Rules()
@@ -109,7 +112,10 @@ package struct SpreadbotConfiguration: RequestHeaders, Sendable {
     /// - Option: max_message_bytes, bytes, python max_size = 16 << 20
     package var maxMessageBytes = 64 << 20
 
-    /// Its delays, in the place of `maxDelay`, where it is set.
+    /// Delays attempts on one transport, and rounds over all of them, in place of `max_delay`. The
+    /// backoff's limit of attempts and stable time are not used: `max_reconnects`, `max_rounds` and
+    /// `stable_time` say these.
+    /// - Option: backoff, backoff
     package var backoff: BackoffConfiguration?
 
     /// B10.

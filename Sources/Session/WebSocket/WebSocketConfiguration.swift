@@ -4,18 +4,30 @@ package import Wire
 /// - Object: websocket, WebSocket.Options, before start
 package struct WebSocketConfiguration: RequestHeaders, Sendable, Equatable {
     package var url: HTTPURL
+    /// Sent with the handshake. Names that begin with Sec-WebSocket- are the handshake's own, and
+    /// refused.
+    /// - Option: headers, headers credentials, python additional_headers
     package var headers = HeaderFields()
     package var fields: [HeaderField] { headers.all }
+    /// Subprotocols that are offered, the preferred one first.
+    /// - Option: subprotocols, list INVALID_SUBPROTOCOL for what is not a token or is offered twice
     package var subprotocols: [String] = []
-    /// Boxed, as most connections have none of their own.
-    private var networkBox: Box<NetworkConfiguration>?
+    /// The first connection is attempted in any case.
+    /// - Option: network, network
     package var network: NetworkConfiguration {
         get { networkBox?.value ?? NetworkConfiguration() }
         set { networkBox = Box(newValue) }
     }
+    /// Boxed, as most connections have none of their own.
+    private var networkBox: Box<NetworkConfiguration>?
     /// - Options: Redirects.Rules, max_redirects = 5
     package var redirects = Redirects.Rules(maximum: 5)
-    /// Nil ends with the first connection.
+    /// Makes the connection again when it is lost or cannot be made, after the delays of a backoff;
+    /// without one it does not. It ends after a close of ours, after the peer's close codes 1000
+    /// (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a 4xx
+    /// answer other than 408, 425 and 429, after a redirect or message that is refused, and when no
+    /// attempt is left. Retry-After, in seconds or as a date, is waited for up to five minutes.
+    /// - Option: reconnect, backoff
     package var reconnect: BackoffConfiguration? {
         get { reconnectBox?.value }
         set { reconnectBox = newValue.map { Box($0) } }

@@ -140,6 +140,10 @@ struct OptionSource {
             {
                 throw refusal(found.place, "there are two options '\(twice.key)'")
             }
+            if object.isOverride, let shared = options.first(where: { !$0.kind.isPlain }) {
+                throw refusal(
+                    found.place, "'\(shared.name)' cannot be overridden: leave it out by 'without'")
+            }
             if object.isSetAtAnyTime, let once = options.first(where: \.isOnce) {
                 throw refusal(
                     found.place, "'\(once.name)' cannot be 'once': it is set at any time here")
@@ -210,8 +214,9 @@ struct OptionSource {
                 nesting.removeLast()
             } else if !nesting.isEmpty {
                 let type = nesting.map(\.name).joined(separator: ".")
-                if let entry = try entry(comment, text, place) {
-                    types[type, default: Found(place: place)].entries.append(entry)
+                let entries = try entries(comment, text, place)
+                if !entries.isEmpty {
+                    types[type, default: Found(place: place)].entries += entries
                 }
             }
         }
@@ -231,19 +236,19 @@ struct OptionSource {
         return text.components(separatedBy: ",").map { $0.trimmingCharacters(in: .whitespaces) }
     }
 
-    private func entry(_ comment: [String], _ text: String, _ place: Place) throws -> Entry? {
+    private func entries(_ comment: [String], _ text: String, _ place: Place) throws -> [Entry] {
         let option = OptionSource.annotation("Option", in: comment)
         let group = OptionSource.annotation("Options", in: comment)
-        guard option != nil || group != nil else { return nil }
+        guard option != nil || group != nil else { return [] }
         guard let match = text.firstMatch(of: OptionSource.storedProperty) else {
             throw refusal(place, "an option is a stored property of one line")
         }
         do {
-            if let group { return .group(try self.group(String(match.1), group, place)) }
+            if let group { return [.group(try self.group(String(match.1), group, place))] }
             let prose = comment.prefix { !$0.hasPrefix("- ") }.joined(separator: " ")
-            return .option(
-                try self.option(
-                    option ?? [], String(match.1), prose, match.3.map { String($0) } ?? "nil"))
+            return try self.option(
+                option ?? [], String(match.1), prose, match.3.map { String($0) } ?? "nil"
+            ).expanded.map { .option($0) }
         } catch let error as Unreadable {
             throw refusal(place, error.message)
         }
@@ -278,14 +283,20 @@ struct OptionSource {
         guard words[0].wholeMatch(of: /[a-z][a-z0-9]*(_[a-z0-9]+)*/) != nil else {
             throw Unreadable("'\(words[0])' is no name of an option, such as max_delay")
         }
-        guard !prose.isEmpty else { throw Unreadable("'\(words[0])' says nothing about itself") }
-        let initial = try OptionDefault(source)
+        let kind = try OptionKind(words[1].components(separatedBy: " "))
+        guard !prose.isEmpty || kind == .network else {
+            throw Unreadable("'\(words[0])' says nothing about itself")
+        }
+        let initial = kind.isPlain ? try OptionDefault(source) : .none
         var option = Option(
-            name: words[0], kind: try OptionKind(words[1].components(separatedBy: " ")),
-            path: property, prose: prose.trimmingCharacters(in: .whitespaces), initial: initial,
-            swiftName: words[0].camelCased, pythonName: words[0], pythonInitial: initial)
+            name: words[0], kind: kind, path: property,
+            prose: prose.trimmingCharacters(in: .whitespaces), initial: initial,
+            swiftName: words[0].camelCased, pythonName: kind.isPlain ? words[0] : nil,
+            pythonPlace: kind.isPlain ? nil : words[0], pythonInitial: initial)
         switch option.kind {
         case .bytes(nil, _), .limit: option.isUnlimitedByZero = true
+        case .list where !words[0].hasSuffix("s"):
+            throw Unreadable("'\(words[0])' is no plural, such as safe_headers")
         case .choice(let choice):
             guard case .named(let name) = initial, choice.find(name) != nil else {
                 throw Unreadable("the default '\(source)' is none of the choices")
@@ -314,6 +325,10 @@ struct OptionSource {
             case ("python", 2): option.pythonName = parts[1]
             default: throw Unreadable("'\(word)' is no word for an option")
             }
+        }
+        // Python has them in groups that are written by hand.
+        if !kind.isPlain, let place = option.pythonName {
+            (option.pythonName, option.pythonPlace) = (nil, place)
         }
         return option
     }

@@ -19,6 +19,19 @@ enum OptionKind: Equatable {
     case path(most: Int?)
     /// One of several values that have names.
     case choice(OptionChoice)
+    /// Headers of requests, with setters for credentials or without.
+    case headers(credentials: Bool)
+    /// Texts that are added one by one, and what C says of one that is refused. The configuration
+    /// has a function `addSafeName` for a property `safeNames`.
+    case list(refusal: String)
+    /// How connections are made.
+    case network
+    /// Delays between attempts.
+    case backoff
+    // Made of those above.
+    case basicAuth
+    case bearerToken
+    case reachability
 
     init(_ words: [String]) throws {
         switch (words.first, words.count) {
@@ -34,6 +47,11 @@ enum OptionKind: Equatable {
             guard let range = OptionKind.range(words[1]), range.least == 0 else { fallthrough }
             self = .path(most: range.most)
         case ("choice", 4...): self = .choice(OptionChoice(words))
+        case ("headers", 1): self = .headers(credentials: false)
+        case ("headers", 2) where words[1] == "credentials": self = .headers(credentials: true)
+        case ("list", 2...): self = .list(refusal: words.dropFirst().joined(separator: " "))
+        case ("network", 1): self = .network
+        case ("backoff", 1): self = .backoff
         case ("real", 2):
             guard let range = OptionKind.range(words[1]), let most = range.most else { fallthrough }
             self = .real(least: range.least, most: most)
@@ -55,6 +73,14 @@ enum OptionKind: Equatable {
         if parts[1].isEmpty { return (least, nil) }
         guard let most = Int(parts[1]) else { return nil }
         return (least, most)
+    }
+
+    /// Whether it is one value, which all printers know what to do with.
+    var isPlain: Bool {
+        switch self {
+        case .headers, .list, .network, .backoff, .basicAuth, .bearerToken, .reachability: false
+        default: true
+        }
     }
 
     var isTime: Bool {

@@ -51,6 +51,7 @@ enum OptionWords {
             case .python: "None"
             }
         let zero = option.zeroWords
+        if let words = option.kind.words(in: language) { return words }
         switch language {
         case .c where isOverride: return option.isUnlimitedByZero ? "\(none) \(zero)." : ""
         case .c:
@@ -92,10 +93,19 @@ enum OptionWords {
             case .path(let most?): "for \"\", and above \(most) bytes"
             case .path: "for \"\""
             case .choice: "for one that is not listed"
+            case .basicAuth: "for a user with a colon"
+            case .bearerToken: "for \"\""
+            case .reachability: "for one of another loop"
+            case .headers, .list, .network, .backoff: nil
             }
         var results = ["RT_OK"]
         if let what { results.append("RT_ERROR_INVALID_ARGUMENT \(what)") }
-        if option.kind == .text { results.append("RT_ERROR_INVALID_UTF8") }
+        switch option.kind {
+        case .text: results.append("RT_ERROR_INVALID_UTF8")
+        case .bearerToken, .headers: results.append("RT_ERROR_INVALID_HEADER")
+        case .list(let refusal): results.append("RT_ERROR_\(refusal)")
+        default: break
+        }
         if object.isSetAtAnyTime {
             if what == nil { results.append("RT_ERROR_INVALID_ARGUMENT for NULL") }
         } else {
@@ -144,7 +154,20 @@ extension Option {
     var swiftZero: String { kind.isTime ? "nil" : "0" }
 
     /// With the unit of a time; sizes have it in their names.
-    var cName: String { kind.isTime ? "\(name)_ms" : name }
+    var cName: String {
+        switch kind {
+        case .delay, .limit: "\(name)_ms"
+        case .headers: "header"
+        case .list: "add_\(name.dropLast())"
+        default: name
+        }
+    }
+
+    /// C's function, behind the chapter.
+    var cFunction: String {
+        if case .list = kind { return cName }
+        return "set_\(cName)"
+    }
 
     /// C's parameter, with its type as Swift spells it.
     var cParameter: (name: String, type: String) {
@@ -158,6 +181,12 @@ extension Option {
             case .text: ("text", "UnsafePointer<CChar>?")
             case .path: (name, "UnsafePointer<CChar>?")
             case .choice(let choice): (name, choice.cType)
+            case .network: ("network", "rt_network?")
+            case .backoff: ("backoff", "rt_backoff?")
+            case .reachability: ("reachability", "rt_reachability?")
+            case .bearerToken: ("token", "UnsafePointer<CChar>?")
+            case .basicAuth: ("user_name", "UnsafePointer<CChar>?")
+            case .headers, .list: ("name", "UnsafePointer<CChar>?")
             }
         return (parameter ?? name, type)
     }

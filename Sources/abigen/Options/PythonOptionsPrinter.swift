@@ -96,6 +96,7 @@ enum PythonOptionsPrinter {
             case .path: "StrPath"
             case .choice(let choice):
                 "Literal[\(choice.cases.map(\.python).joined(separator: ", "))]"
+            default: "object"
             }
         let isOptional = option.isUnlimitedByZero || option.pythonInitial == .none
         return isOptional ? "\(plain) | None" : plain
@@ -111,7 +112,7 @@ enum PythonOptionsPrinter {
         case .limit: "Limit"
         case .text: "Text"
         case .path: "Path"
-        case .choice: "Choice"
+        default: "Choice"
         }
     }
 
@@ -122,7 +123,6 @@ enum PythonOptionsPrinter {
         let name = option.pythonName ?? ""
         var arguments = ["\"\(name)\"", "\"\(option.cName)\"", initial(option)]
         switch option.kind {
-        case .flag, .delay, .text, .path, .real, .limit: break
         case .choice(let choice):
             let values = choice.cases.map { "\($0.python): \(choice.cType).\($0.constant)" }
             arguments.append("values={")
@@ -133,6 +133,7 @@ enum PythonOptionsPrinter {
         case .count(let least, let most):
             if !option.isUnlimitedByZero { arguments.append("least=\(least)") }
             if let most { arguments.append("most=\(most)") }
+        default: break
         }
         if option.pythonInitial != option.initial { arguments.append("differs=True") }
         let text = [

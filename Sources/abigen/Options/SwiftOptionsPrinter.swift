@@ -27,12 +27,17 @@ enum SwiftOptionsPrinter {
     /// What stands after the name.
     private static func declaration(_ option: Option) -> String {
         switch option.kind {
+        case .network: " = Network()"
+        case .backoff: ": Backoff?"
+        case .reachability: ": Reachability?"
+        case .headers: ": [(name: String, value: String)] = []"
+        case .list: ": [String] = []"
         case .limit where option.initial.isZero: ": Duration?"
         case .limit: ": Duration? = \(option.initial.swift)"
         case .delay: " = Duration\(option.initial.swift)"
         case .text, .path: ": String?"
         case .choice(let choice): " = \(choice.swiftType).\(option.initial.swift)"
-        case .flag, .count, .bytes, .real: " = \(option.initial.swift)"
+        default: " = \(option.initial.swift)"
         }
     }
 
@@ -44,6 +49,7 @@ enum SwiftOptionsPrinter {
         case .delay, .limit: "Duration"
         case .text, .path: "String"
         case .choice(let choice): choice.swiftType
+        default: "Never"
         }
     }
 
@@ -59,7 +65,7 @@ enum SwiftOptionsPrinter {
             lines += [
                 "",
                 "extension \(object.swiftType) {",
-                "    /// Checks and copies the options that are plain values.",
+                "    /// Checks and copies these options.",
                 "    func applyPlain(",
                 "        to target: inout \(qualified(object))",
                 "    ) throws(RealtimeError) {",
@@ -78,6 +84,7 @@ enum SwiftOptionsPrinter {
 
     private static func statement(_ option: Option, _ isOverride: Bool) -> [String] {
         guard let name = option.swiftName else { return [] }
+        if let shared = shared(option, name) { return shared.map { "        \($0)" } }
         guard isOverride else { return assignment(option, name) }
         let inner = assignment(option, name, isOverride: true)
         if inner.count == 1 {
@@ -85,6 +92,20 @@ enum SwiftOptionsPrinter {
             if line.count <= Wrap.width { return [line] }
         }
         return ["        if let \(name) {"] + inner.map { "    \($0)" } + ["        }"]
+    }
+
+    /// Of one that is not a plain value. Reachability is set on the object itself.
+    private static func shared(_ option: Option, _ name: String) -> [String]? {
+        let target = "target.\(option.path)"
+        return switch option.kind {
+        case .network: ["\(target) = try \(name).configuration()"]
+        case .backoff: ["\(target) = try \(name)?.configuration()"]
+        case .headers:
+            ["for one in \(name) { try target.addHeader(name: one.name, value: one.value) }"]
+        case .list: ["for one in \(name) { try target.\(option.addition)(one) }"]
+        case .reachability: []
+        default: nil
+        }
     }
 
     private static func assignment(
@@ -95,7 +116,6 @@ enum SwiftOptionsPrinter {
         }
         let call: String? =
             switch option.kind {
-            case .flag, .text, .choice: nil
             case .real(let least, let most): "within(\(least)...\(most), \(name), \"\(name)\")"
             case .path(let most):
                 "path(\(name), \"\(name)\"\(most.map { ", atMost: \($0)" } ?? ""))"
@@ -108,6 +128,7 @@ enum SwiftOptionsPrinter {
             case .limit where isOverride: "delay(\(name), \"\(name)\")"
             case .limit(let most):
                 "limit(\(name), \"\(name)\"\(most.map { ", atMost: .milliseconds(\($0))" } ?? ""))"
+            default: nil
             }
         let indent = "        "
         let target = "\(indent)target.\(option.path) = "

@@ -743,6 +743,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_websocket_free": ((ctypes.c_void_p,), None),
+    "rt_websocket_set_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_set_cookie": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_set_user_agent": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_websocket_add_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -751,9 +756,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_websocket_set_origin": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_websocket_set_cookie": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_websocket_set_user_agent": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
+    "rt_websocket_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_websocket_set_basic_auth": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -766,19 +769,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_websocket_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_websocket_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_websocket_add_safe_header": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_websocket_set_reconnect": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_websocket_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_websocket_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
         ctypes.c_int32,
     ),
-    "rt_websocket_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_websocket_set_ca_file": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_websocket_set_max_redirects": (
         (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
@@ -787,6 +782,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
     ),
+    "rt_websocket_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_websocket_set_reconnect": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_websocket_set_reconnect_after_normal_close": (
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
@@ -966,6 +966,19 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
+    "rt_eventsource_set_last_event_id": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_id_file": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_retry_status": (
+        (ctypes.c_void_p, ctypes.c_int32),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_set_resilient": ((ctypes.c_void_p,), ctypes.c_int32),
     "rt_eventsource_add_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
@@ -983,27 +996,9 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_eventsource_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_eventsource_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_eventsource_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_set_last_event_id": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_set_id_file": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_add_retry_status": (
-        (ctypes.c_void_p, ctypes.c_int32),
-        ctypes.c_int32,
-    ),
-    "rt_eventsource_set_resilient": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_eventsource_add_safe_header": (
-        (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
     "rt_eventsource_set_max_redirects": (
@@ -1012,6 +1007,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_eventsource_set_allow_insecure_redirects": (
         (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_eventsource_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
     "rt_eventsource_set_id_query_parameter": (
@@ -1039,6 +1038,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
+    "rt_eventsource_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_eventsource_set_response_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -1226,11 +1226,19 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_longpoll_free": ((ctypes.c_void_p,), None),
     "rt_longpoll_set_url": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_longpoll_set_header": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+    "rt_longpoll_set_cursor": (
+        (ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_last_event_id": (
+        (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
     "rt_longpoll_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_set_header": (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
@@ -1243,21 +1251,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_longpoll_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_longpoll_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_longpoll_set_reachability": (
         (ctypes.c_void_p, ctypes.c_void_p),
         ctypes.c_int32,
     ),
-    "rt_longpoll_set_cursor": (
-        (ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_set_last_event_id": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_longpoll_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_longpoll_set_max_redirects": (
         (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
@@ -1266,6 +1264,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
     ),
+    "rt_longpoll_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_longpoll_set_interval_ms": ((ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32),
     "rt_longpoll_set_poll_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
@@ -1287,6 +1286,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
     ),
+    "rt_longpoll_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_longpoll_on_open": (
         (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -1346,14 +1346,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ctypes.c_int32,
     ),
     "rt_rest_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_rest_add_credential_origin": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_rest_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
-    "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_rest_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_set_attempt_timeout_ms": (
         (ctypes.c_void_p, ctypes.c_int64),
         ctypes.c_int32,
@@ -1381,10 +1373,18 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_bool),
         ctypes.c_int32,
     ),
+    "rt_rest_add_safe_header": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_rest_set_max_body_bytes": ((ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int32),
+    "rt_rest_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_rest_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_rest_set_reachability": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_rest_set_queue_capacity": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
     "rt_rest_set_queue_overflow": ((ctypes.c_void_p, ctypes.c_int32), ctypes.c_int32),
     "rt_rest_set_max_per_host": ((ctypes.c_void_p, ctypes.c_uint32), ctypes.c_int32),
+    "rt_rest_add_credential_origin": (
+        (ctypes.c_void_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
     "rt_rest_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_rest_set_http2": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
     "rt_rest_on_credentials": (
@@ -1548,25 +1548,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
-    "rt_spreadbot_add_header": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_set_header": (
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
-    "rt_spreadbot_add_safe_header": (
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ctypes.c_int32,
-    ),
-    "rt_spreadbot_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_spreadbot_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
-    "rt_spreadbot_set_reachability": (
-        (ctypes.c_void_p, ctypes.c_void_p),
-        ctypes.c_int32,
-    ),
     "rt_spreadbot_set_outbox": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_spreadbot_set_token_query_parameter": (
         (ctypes.c_void_p, ctypes.c_char_p),
@@ -1576,12 +1557,30 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_add_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_set_header": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_clear_headers": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_spreadbot_set_network": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
+    "rt_spreadbot_set_reachability": (
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ctypes.c_int32,
+    ),
     "rt_spreadbot_set_max_redirects": (
         (ctypes.c_void_p, ctypes.c_uint32),
         ctypes.c_int32,
     ),
     "rt_spreadbot_set_allow_insecure_redirects": (
         (ctypes.c_void_p, ctypes.c_bool),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_add_safe_header": (
+        (ctypes.c_void_p, ctypes.c_char_p),
         ctypes.c_int32,
     ),
     "rt_spreadbot_set_compression": ((ctypes.c_void_p, ctypes.c_bool), ctypes.c_int32),
@@ -1639,6 +1638,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         (ctypes.c_void_p, ctypes.c_size_t),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_set_backoff": ((ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int32),
     "rt_spreadbot_on_open": (
         (ctypes.c_void_p, rt_opened_fn, ctypes.c_void_p, rt_destroy_fn),
         ctypes.c_int32,
@@ -1850,40 +1850,40 @@ class Library:
     rt_websocket_new: Callable[[Any, bytes | None, Any], int]
     # (websocket)
     rt_websocket_free: Callable[[Any], None]
-    # (websocket, name, value)
-    rt_websocket_add_header: Callable[[Any, bytes | None, bytes | None], int]
-    # (websocket, name, value)
-    rt_websocket_set_header: Callable[[Any, bytes | None, bytes | None], int]
     # (websocket, origin)
     rt_websocket_set_origin: Callable[[Any, bytes | None], int]
     # (websocket, cookie)
     rt_websocket_set_cookie: Callable[[Any, bytes | None], int]
     # (websocket, user_agent)
     rt_websocket_set_user_agent: Callable[[Any, bytes | None], int]
+    # (websocket, url)
+    rt_websocket_set_url: Callable[[Any, bytes | None], int]
+    # (websocket, path)
+    rt_websocket_set_ca_file: Callable[[Any, bytes | None], int]
+    # (websocket, name, value)
+    rt_websocket_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (websocket, name, value)
+    rt_websocket_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (websocket)
+    rt_websocket_clear_headers: Callable[[Any], int]
     # (websocket, user_name, password)
     rt_websocket_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (websocket, token)
     rt_websocket_set_bearer_token: Callable[[Any, bytes | None], int]
     # (websocket, name)
     rt_websocket_add_subprotocol: Callable[[Any, bytes | None], int]
-    # (websocket, url)
-    rt_websocket_set_url: Callable[[Any, bytes | None], int]
-    # (websocket)
-    rt_websocket_clear_headers: Callable[[Any], int]
-    # (websocket, name)
-    rt_websocket_add_safe_header: Callable[[Any, bytes | None], int]
-    # (websocket, backoff)
-    rt_websocket_set_reconnect: Callable[[Any, Any], int]
-    # (websocket, reachability)
-    rt_websocket_set_reachability: Callable[[Any, Any], int]
     # (websocket, network)
     rt_websocket_set_network: Callable[[Any, Any], int]
-    # (websocket, path)
-    rt_websocket_set_ca_file: Callable[[Any, bytes | None], int]
+    # (websocket, reachability)
+    rt_websocket_set_reachability: Callable[[Any, Any], int]
     # (websocket, count)
     rt_websocket_set_max_redirects: Callable[[Any, int], int]
     # (websocket, enabled)
     rt_websocket_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (websocket, name)
+    rt_websocket_add_safe_header: Callable[[Any, bytes | None], int]
+    # (websocket, backoff)
+    rt_websocket_set_reconnect: Callable[[Any, Any], int]
     # (websocket, enabled)
     rt_websocket_set_reconnect_after_normal_close: Callable[[Any, bool], int]
     # (websocket, max_messages)
@@ -1990,6 +1990,14 @@ class Library:
     rt_eventsource_set_method: Callable[[Any, bytes | None], int]
     # (eventsource, data, length)
     rt_eventsource_set_body: Callable[[Any, Any, int], int]
+    # (eventsource, id)
+    rt_eventsource_set_last_event_id: Callable[[Any, bytes | None], int]
+    # (eventsource, path, key)
+    rt_eventsource_set_id_file: Callable[[Any, bytes | None, bytes | None], int]
+    # (eventsource, http_status)
+    rt_eventsource_add_retry_status: Callable[[Any, int], int]
+    # (eventsource)
+    rt_eventsource_set_resilient: Callable[[Any], int]
     # (eventsource, name, value)
     rt_eventsource_add_header: Callable[[Any, bytes | None, bytes | None], int]
     # (eventsource, name, value)
@@ -2000,26 +2008,16 @@ class Library:
     rt_eventsource_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (eventsource, token)
     rt_eventsource_set_bearer_token: Callable[[Any, bytes | None], int]
-    # (eventsource, backoff)
-    rt_eventsource_set_backoff: Callable[[Any, Any], int]
     # (eventsource, network)
     rt_eventsource_set_network: Callable[[Any, Any], int]
     # (eventsource, reachability)
     rt_eventsource_set_reachability: Callable[[Any, Any], int]
-    # (eventsource, id)
-    rt_eventsource_set_last_event_id: Callable[[Any, bytes | None], int]
-    # (eventsource, path, key)
-    rt_eventsource_set_id_file: Callable[[Any, bytes | None, bytes | None], int]
-    # (eventsource, http_status)
-    rt_eventsource_add_retry_status: Callable[[Any, int], int]
-    # (eventsource)
-    rt_eventsource_set_resilient: Callable[[Any], int]
-    # (eventsource, name)
-    rt_eventsource_add_safe_header: Callable[[Any, bytes | None], int]
     # (eventsource, count)
     rt_eventsource_set_max_redirects: Callable[[Any, int], int]
     # (eventsource, enabled)
     rt_eventsource_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (eventsource, name)
+    rt_eventsource_add_safe_header: Callable[[Any, bytes | None], int]
     # (eventsource, name)
     rt_eventsource_set_id_query_parameter: Callable[[Any, bytes | None], int]
     # (eventsource, enabled)
@@ -2034,6 +2032,8 @@ class Library:
     rt_eventsource_set_max_delay_ms: Callable[[Any, int], int]
     # (eventsource, time_ms)
     rt_eventsource_set_stable_time_ms: Callable[[Any, int], int]
+    # (eventsource, backoff)
+    rt_eventsource_set_backoff: Callable[[Any, Any], int]
     # (eventsource, time_ms)
     rt_eventsource_set_response_timeout_ms: Callable[[Any, int], int]
     # (eventsource, time_ms)
@@ -2138,32 +2138,30 @@ class Library:
     rt_longpoll_free: Callable[[Any], None]
     # (longpoll, url)
     rt_longpoll_set_url: Callable[[Any, bytes | None], int]
-    # (longpoll, name, value)
-    rt_longpoll_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (longpoll, cursor, query_parameter)
+    rt_longpoll_set_cursor: Callable[[Any, int, bytes | None], int]
+    # (longpoll, id)
+    rt_longpoll_set_last_event_id: Callable[[Any, bytes | None], int]
     # (longpoll, name, value)
     rt_longpoll_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (longpoll, name, value)
+    rt_longpoll_set_header: Callable[[Any, bytes | None, bytes | None], int]
     # (longpoll)
     rt_longpoll_clear_headers: Callable[[Any], int]
     # (longpoll, user_name, password)
     rt_longpoll_set_basic_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (longpoll, token)
     rt_longpoll_set_bearer_token: Callable[[Any, bytes | None], int]
-    # (longpoll, backoff)
-    rt_longpoll_set_backoff: Callable[[Any, Any], int]
     # (longpoll, network)
     rt_longpoll_set_network: Callable[[Any, Any], int]
     # (longpoll, reachability)
     rt_longpoll_set_reachability: Callable[[Any, Any], int]
-    # (longpoll, cursor, query_parameter)
-    rt_longpoll_set_cursor: Callable[[Any, int, bytes | None], int]
-    # (longpoll, id)
-    rt_longpoll_set_last_event_id: Callable[[Any, bytes | None], int]
-    # (longpoll, name)
-    rt_longpoll_add_safe_header: Callable[[Any, bytes | None], int]
     # (longpoll, count)
     rt_longpoll_set_max_redirects: Callable[[Any, int], int]
     # (longpoll, enabled)
     rt_longpoll_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (longpoll, name)
+    rt_longpoll_add_safe_header: Callable[[Any, bytes | None], int]
     # (longpoll, time_ms)
     rt_longpoll_set_interval_ms: Callable[[Any, int], int]
     # (longpoll, time_ms)
@@ -2182,6 +2180,8 @@ class Library:
     rt_longpoll_set_http2: Callable[[Any, bool], int]
     # (longpoll, time_ms)
     rt_longpoll_set_connect_timeout_ms: Callable[[Any, int], int]
+    # (longpoll, backoff)
+    rt_longpoll_set_backoff: Callable[[Any, Any], int]
     # (longpoll, fn, user, destroy)
     rt_longpoll_on_open: Callable[[Any, Any, Any, Any], int]
     # (longpoll, fn, user, destroy)
@@ -2220,16 +2220,6 @@ class Library:
     rt_rest_set_header: Callable[[Any, bytes | None, bytes | None], int]
     # (rest)
     rt_rest_clear_headers: Callable[[Any], int]
-    # (rest, origin)
-    rt_rest_add_credential_origin: Callable[[Any, bytes | None], int]
-    # (rest, backoff)
-    rt_rest_set_backoff: Callable[[Any, Any], int]
-    # (rest, name)
-    rt_rest_add_safe_header: Callable[[Any, bytes | None], int]
-    # (rest, network)
-    rt_rest_set_network: Callable[[Any, Any], int]
-    # (rest, reachability)
-    rt_rest_set_reachability: Callable[[Any, Any], int]
     # (rest, time_ms)
     rt_rest_set_attempt_timeout_ms: Callable[[Any, int], int]
     # (rest, time_ms)
@@ -2260,14 +2250,24 @@ class Library:
     rt_rest_set_max_redirects: Callable[[Any, int], int]
     # (rest, enabled)
     rt_rest_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (rest, name)
+    rt_rest_add_safe_header: Callable[[Any, bytes | None], int]
     # (rest, bytes)
     rt_rest_set_max_body_bytes: Callable[[Any, int], int]
+    # (rest, backoff)
+    rt_rest_set_backoff: Callable[[Any, Any], int]
+    # (rest, network)
+    rt_rest_set_network: Callable[[Any, Any], int]
+    # (rest, reachability)
+    rt_rest_set_reachability: Callable[[Any, Any], int]
     # (rest, count)
     rt_rest_set_queue_capacity: Callable[[Any, int], int]
     # (rest, queue_overflow)
     rt_rest_set_queue_overflow: Callable[[Any, int], int]
     # (rest, count)
     rt_rest_set_max_per_host: Callable[[Any, int], int]
+    # (rest, origin)
+    rt_rest_add_credential_origin: Callable[[Any, bytes | None], int]
     # (rest, enabled)
     rt_rest_set_compression: Callable[[Any, bool], int]
     # (rest, enabled)
@@ -2378,30 +2378,28 @@ class Library:
     rt_spreadbot_set_auth: Callable[[Any, bytes | None, bytes | None], int]
     # (spreadbot, id)
     rt_spreadbot_set_last_event_id: Callable[[Any, bytes | None], int]
-    # (spreadbot, name, value)
-    rt_spreadbot_add_header: Callable[[Any, bytes | None, bytes | None], int]
-    # (spreadbot, name, value)
-    rt_spreadbot_set_header: Callable[[Any, bytes | None, bytes | None], int]
-    # (spreadbot)
-    rt_spreadbot_clear_headers: Callable[[Any], int]
-    # (spreadbot, name)
-    rt_spreadbot_add_safe_header: Callable[[Any, bytes | None], int]
-    # (spreadbot, backoff)
-    rt_spreadbot_set_backoff: Callable[[Any, Any], int]
-    # (spreadbot, network)
-    rt_spreadbot_set_network: Callable[[Any, Any], int]
-    # (spreadbot, reachability)
-    rt_spreadbot_set_reachability: Callable[[Any, Any], int]
     # (spreadbot, path)
     rt_spreadbot_set_outbox: Callable[[Any, bytes | None], int]
     # (spreadbot, name)
     rt_spreadbot_set_token_query_parameter: Callable[[Any, bytes | None], int]
     # (spreadbot, name)
     rt_spreadbot_set_id_query_parameter: Callable[[Any, bytes | None], int]
+    # (spreadbot, name, value)
+    rt_spreadbot_add_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (spreadbot, name, value)
+    rt_spreadbot_set_header: Callable[[Any, bytes | None, bytes | None], int]
+    # (spreadbot)
+    rt_spreadbot_clear_headers: Callable[[Any], int]
+    # (spreadbot, network)
+    rt_spreadbot_set_network: Callable[[Any, Any], int]
+    # (spreadbot, reachability)
+    rt_spreadbot_set_reachability: Callable[[Any, Any], int]
     # (spreadbot, count)
     rt_spreadbot_set_max_redirects: Callable[[Any, int], int]
     # (spreadbot, enabled)
     rt_spreadbot_set_allow_insecure_redirects: Callable[[Any, bool], int]
+    # (spreadbot, name)
+    rt_spreadbot_add_safe_header: Callable[[Any, bytes | None], int]
     # (spreadbot, enabled)
     rt_spreadbot_set_compression: Callable[[Any, bool], int]
     # (spreadbot, enabled)
@@ -2434,6 +2432,8 @@ class Library:
     rt_spreadbot_set_queue_overflow: Callable[[Any, int], int]
     # (spreadbot, bytes)
     rt_spreadbot_set_max_message_bytes: Callable[[Any, int], int]
+    # (spreadbot, backoff)
+    rt_spreadbot_set_backoff: Callable[[Any, Any], int]
     # (spreadbot, fn, user, destroy)
     rt_spreadbot_on_open: Callable[[Any, Any, Any, Any], int]
     # (spreadbot, fn, user, destroy)
