@@ -50,7 +50,7 @@ public func rt_websocket_receive(
 /// Gives a received message back. NULL is accepted. Any thread. Since 0.1.
 @_cdecl("rt_received_free")
 public func rt_received_free(_ received: UnsafeMutablePointer<rt_received>?) {
-    WebSocketConnection.free(received)
+    Inbox.free(received)
 }
 
 /// How long a call may wait, nil for ever.

@@ -48,10 +48,10 @@ static void on_loss(const rt_failure *failure, void *user) {
   __atomic_store_n((bool *)user, true, __ATOMIC_SEQ_CST);
 }
 
-static rt_websocket *lost(const char *server, const char *path, int64_t delay_ms) {
+static rt_websocket *lost(rt_loop *loop, const char *server, const char *path, int64_t delay_ms) {
   static bool is_lost;
   rt_backoff *backoff;
-  rt_websocket *websocket = new_websocket(NULL, server, path);
+  rt_websocket *websocket = new_websocket(loop, server, path);
   CHECK_OK(rt_backoff_new(&backoff));
   CHECK_OK(rt_backoff_set_initial_delay_ms(backoff, delay_ms));
   CHECK_OK(rt_websocket_set_reconnect(websocket, backoff));
@@ -65,10 +65,10 @@ static rt_websocket *lost(const char *server, const char *path, int64_t delay_ms
 
 /* Once lost it is not open, until it is again. */
 static void waits_for_another(const char *server) {
-  rt_websocket *websocket = lost(server, "/flaky/one/1", 60000);
+  rt_websocket *websocket = lost(NULL, server, "/flaky/one/1", 60000);
   CHECK_STATUS(rt_websocket_connect(websocket, 10), RT_ERROR_TIMEOUT);
   rt_websocket_free(websocket);
-  websocket = lost(server, "/flaky/two/1", 1);
+  websocket = lost(NULL, server, "/flaky/two/1", 1);
   CHECK_OK(rt_websocket_connect(websocket, PATIENCE_MS));
   CHECK_OK(rt_websocket_send_text(websocket, "again", 5));
   expect_text(websocket, "again");
@@ -196,6 +196,24 @@ static void freed_while_one_waits(const char *server, bool frees_loop) {
   }
 }
 
+/* The end of the loop ends the wait, also while the connection waits for its next attempt. */
+static void loop_freed_between_attempts(const char *server) {
+  rt_loop *loop = new_loop();
+  rt_websocket *websocket;
+  struct receiver receiver;
+  CHECK_OK(rt_loop_start(loop));
+  websocket = lost(loop, server, "/flaky/three/1", 60000);
+  receiver = (struct receiver){.websocket = websocket};
+  CHECK(!pthread_create(&receiver.thread, NULL, receive_all, &receiver));
+  while (!__atomic_load_n(&receiver.number, __ATOMIC_SEQ_CST) || !sleeps(receiver.number)) {
+    usleep(1000);
+  }
+  rt_loop_free(loop);
+  CHECK(!pthread_join(receiver.thread, NULL));
+  CHECK(receiver.end == RT_ERROR_CLOSED);
+  rt_websocket_free(websocket);
+}
+
 struct callbacks {
   rt_websocket *websocket;
   rt_status connect, receive;
@@ -286,6 +304,7 @@ int main(int argc, char **argv) {
   nobody_takes(argv[1]);
   freed_while_one_waits(argv[1], false);
   freed_while_one_waits(argv[1], true);
+  loop_freed_between_attempts(argv[1]);
   beside_callbacks(argv[1]);
   callback_for_a_while(argv[1]);
   CHECK_OK(rt_loop_stop_and_wait(loop));

@@ -123,6 +123,17 @@ struct InboxTests {
         #expect(!inbox.shouldPause && !inbox.release())
         #expect(try take(from: inbox).0 == 1)
     }
+
+    @Test func theLoopsEndIsTheInboxs() throws {
+        let loop = try Loop()
+        let (early, gone) = (Inbox(on: loop), Inbox(on: loop))
+        _ = put(1, into: early)
+        _ = consume gone
+        loop.close()
+        #expect(try take(from: early).0 == 1)
+        #expect(code { _ = try take(from: early) } == .closed)
+        #expect(code { _ = try take(from: Inbox(on: loop)) } == .closed)
+    }
 }
 
 /// A thread that may block, which the cooperative pool's must not.

@@ -5,6 +5,12 @@ package import Wire
 /// The handlers of an endpoint; at first there are none.
 package protocol EndpointHandlers: Sendable {
     init()
+    /// Whether a handler takes every message, so that none waits in an inbox.
+    var takeMessages: Bool { get }
+}
+
+extension EndpointHandlers {
+    package var takeMessages: Bool { false }
 }
 
 /// The half of an object that any thread may call: its options, its handlers, and whether anything
@@ -27,6 +33,7 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     // Any thread.
     final let sharedHandlers: SharedHandlers<Handlers>
+    private final let lazyInbox = AtomicLazyReference<Inbox>()
 
     init(_ configuration: Configuration, on loop: Loop) {
         self.loop = loop
@@ -45,6 +52,12 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
 
     /// Options were changed before the start. Any thread.
     func optionsChanged(_ configuration: Configuration) {}
+
+    /// Stops delivering messages. Any thread.
+    package func pause() throws(RealtimeError) {}
+
+    /// Delivers messages again. Any thread.
+    package func resume() throws(RealtimeError) {}
 
     /// Options that say the same as these, in memory that others know; the loop's owner calls it.
     func same(_ options: Shared<Configuration>) -> Shared<Configuration> { options }
@@ -76,12 +89,28 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
         withExtendedLifetime(old) {}
     }
 
-    func handlersChanged() { takeHandlers() }
+    func handlersChanged() {
+        takeHandlers()
+        // Messages that wait for a thread must not hold up those for a handler.
+        if handlers.takeMessages, inbox?.release() == true { try? resume() }
+    }
 
-    /// Lets go of all handlers: nothing is reported any more.
+    /// Lets go of all handlers: nothing is reported any more. Messages that came before can still
+    /// be taken.
     func dropHandlers() {
         sharedHandlers.change { $0 = Handlers() }
         takeHandlers()
+        inbox?.finish(RealtimeError(.closed, "the \(Self.kind) or its loop was freed"))
+    }
+
+    // MARK: The blocking form
+
+    /// Where messages without a handler wait for threads; nil unless it was started for those. Any
+    /// thread.
+    final var inbox: Inbox? { lazyInbox.load() }
+
+    final func makeInbox() {
+        if inbox == nil { _ = lazyInbox.storeIfNil(Inbox(on: loop)) }
     }
 
     // MARK: What it is

@@ -135,13 +135,13 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
 
     /// Stops delivering; the server is slowed down, or not asked any more. From another thread than
     /// the loop's, one event or message may still come.
-    package final func pause() throws(RealtimeError) {
+    package final override func pause() throws(RealtimeError) {
         try loop.checkUsable()
         guard gate.pause(), hasPauseNews() else { return }
         loop.perform { [self] in notePause() }
     }
 
-    package final func resume() throws(RealtimeError) {
+    package final override func resume() throws(RealtimeError) {
         try loop.checkUsable()
         // In the next turn, as handlers are called by turns alone, and none inside another.
         guard gate.resume(), hasPauseNews() else { return }

@@ -1,7 +1,8 @@
 import Glibc
+import Synchronization
 package import Wire
 
-/// What was received and not taken yet, for threads that block until something comes: bounded,
+/// Messages that were received and not taken yet, for threads that block until one comes: bounded,
 /// first in, first out. The loop's thread fills it; any thread takes.
 ///
 /// Unchecked because everything below `mutex` is touched by its holder alone.
@@ -28,19 +29,25 @@ package final class Inbox: @unchecked Sendable {
     private var openings = 0
     private var end: RealtimeError?
     private var waiting = 0
+    private let loopInboxes: LoopInboxes?
 
-    package init(maxItems: Int = 1024, maxBytes: Int = 8 << 20) {
+    /// - Parameter loop: its end is the inbox's.
+    package init(on loop: Loop? = nil, maxItems: Int = 1024, maxBytes: Int = 8 << 20) {
         (self.maxItems, self.maxBytes) = (maxItems, maxBytes)
+        loopInboxes = loop.map { $0.local(LoopInboxes.self) { LoopInboxes() } }
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(changed, &attributes)
         pthread_condattr_destroy(&attributes)
+        loopInboxes?.add(self)
+        if loop?.isClosed.load(ordering: .acquiring) == true { finish(LoopInboxes.freed) }
     }
 
     deinit {
-        for item in items[head...] { free(item.memory) }
+        loopInboxes?.remove(self)
+        for item in items[head...] { Inbox.free(item.memory) }
         pthread_cond_destroy(changed)
         pthread_mutex_destroy(mutex)
         changed.deallocate()
@@ -53,7 +60,7 @@ package final class Inbox: @unchecked Sendable {
     package func put(_ memory: UnsafeMutableRawPointer, bytes count: Int) -> Bool {
         locked {
             if end != nil {
-                free(memory)
+                Inbox.free(memory)
                 return false
             }
             items.append(Item(memory: memory, bytes: count))
@@ -134,6 +141,9 @@ package final class Inbox: @unchecked Sendable {
         return try outcome.get()
     }
 
+    /// Frees what `take` has returned.
+    package static func free(_ memory: UnsafeMutableRawPointer?) { Glibc.free(memory) }
+
     private func takeFirst() -> (UnsafeMutableRawPointer, Bool) {
         let item = items[head]
         head += 1
@@ -176,5 +186,27 @@ package final class Inbox: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body()
+    }
+}
+
+/// The inboxes of a loop's objects. The loop's end ends them, whatever the objects wait for.
+private final class LoopInboxes: LoopLocal {
+    private struct Entry { weak var inbox: Inbox? }
+
+    static let freed = RealtimeError(.closed, "the loop was freed")
+
+    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+    func add(_ inbox: Inbox) {
+        entries.withLock { $0[ObjectIdentifier(inbox)] = Entry(inbox: inbox) }
+    }
+
+    func remove(_ inbox: Inbox) {
+        _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(inbox)) }
+    }
+
+    func loopClosed() {
+        let inboxes = entries.withLock { $0.values.compactMap(\.inbox) }
+        for inbox in inboxes { inbox.finish(LoopInboxes.freed) }
     }
 }

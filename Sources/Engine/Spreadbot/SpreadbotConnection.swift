@@ -268,12 +268,12 @@ package final class SpreadbotConnection:
 
     /// Stops delivering; the server is slowed down. Any thread; from another than the loop's one
     /// message may still come.
-    package func pause() throws(RealtimeError) {
+    package override func pause() throws(RealtimeError) {
         try checkOpen()
         if gate.pause() { onLoop { [self] in pauseNow() } }
     }
 
-    package func resume() throws(RealtimeError) {
+    package override func resume() throws(RealtimeError) {
         try checkOpen()
         if gate.resume() { onLoop { [self] in resumeNow() } }
     }

@@ -146,22 +146,10 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         gate.renew()
     }
 
-    /// What waits to be taken stays.
-    override func dropHandlers() {
-        sharedHandlers.change { handlers in
-            let inbox = handlers.inbox
-            handlers = WebSocketHandlers()
-            if let inbox { handlers.inbox = inbox }
-        }
-        takeHandlers()
-    }
-
     override func handlersChanged() {
         super.handlersChanged()
         // Nothing is told any more: the turn lets go of them.
         if life.stage == .ended { scheduleTurn() }
-        // What waits for `receive` does not hold up what goes elsewhere.
-        if handlers.delivery.isSomebody, handlers.inbox?.release() == true { try? resume() }
     }
 
     /// Changes where the next attempt goes; as `configure`.
@@ -214,13 +202,13 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
     }
 
     /// Stops receiving. Any thread; from another than the loop's one message may still come.
-    package func pause() throws(RealtimeError) {
+    package override func pause() throws(RealtimeError) {
         try loop.checkUsable()
         if gate.pause() { loop.perform { [self] in pauseChanged() } }
     }
 
     /// Goes on receiving. Any thread.
-    package func resume() throws(RealtimeError) {
+    package override func resume() throws(RealtimeError) {
         try loop.checkUsable()
         if gate.resume() { loop.perform { [self] in pauseChanged() } }
     }

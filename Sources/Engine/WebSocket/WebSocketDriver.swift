@@ -166,7 +166,6 @@ extension WebSocketConnection {
         held.removeAll(keeping: 0)
         _ = exchange(&awaitedPongs, with: [])
         dropKept()
-        handlers.inbox?.finish(RealtimeError(.closed, "the connection or its loop was freed"))
         dropHandlers()
     }
 

@@ -57,7 +57,7 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
         init(copying other: Rare? = nil) {
             guard let other else { return }
             (reconnect, drained, pong) = (other.reconnect, other.drained, other.pong)
-            (delivery, inbox) = (other.delivery, other.inbox)
+            delivery = other.delivery
         }
 
         var reconnect: ((_ attempt: Int) throws -> Bool)?
@@ -65,7 +65,6 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
         var pong: ((_ roundTrip: Duration) -> Void)?
         /// Other than one by one.
         var delivery = Delivery.nobody
-        var inbox: Inbox?
     }
 
     private var rare: Rare?
@@ -103,11 +102,7 @@ package struct WebSocketHandlers: EndpointHandlers, @unchecked Sendable {
         get { rare?.pong }
         set { own().pong = newValue }
     }
-    /// Where threads wait for what nobody else takes.
-    var inbox: Inbox? {
-        get { rare?.inbox }
-        set { own().inbox = newValue }
-    }
+    package var takeMessages: Bool { delivery.isSomebody }
 
     package init() {}
 }

@@ -90,7 +90,7 @@ extension WebSocketConnection {
             opened.extensions = outcome.extensions
             open(opened)
         }
-        handlers.inbox?.opened()
+        inbox?.opened()
         sendKept()
     }
 }

@@ -111,8 +111,10 @@ extension WebSocketConnection: WebSocketWalker {
     /// Who takes messages now: the user's handler, or threads that wait for them.
     package var taker: WebSocketHandlers.Delivery {
         let delivery = handlers.delivery
-        guard case .nobody = delivery, let inbox = handlers.inbox else { return delivery }
-        return .each { [unowned self] kind, bytes in put(kind, bytes, into: inbox) }
+        guard case .nobody = delivery, let inbox else { return delivery }
+        return .each { [unowned self] kind, bytes in
+            keep(ReceivedMemory(kind, bytes), in: inbox)
+        }
     }
 
     /// Hands on messages that lie in `input`.

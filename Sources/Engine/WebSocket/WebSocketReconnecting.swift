@@ -25,7 +25,7 @@ extension WebSocketConnection {
                 + (delay.map(\.fromNow) ?? "when there is a network again")
                 + (life.error == nil ? ", after a close with \(ending.code)" : ""))
         owesFailure = false
-        handlers.inbox?.lost()
+        inbox?.lost()
         if mayCall, let failed = handlers.failed {
             failed(
                 WebSocketFailure(
