@@ -991,7 +991,10 @@ typedef struct rt_event {
   const char *event;
   /** Its length in bytes. */
   size_t event_length;
-  /** The message; UTF-8 of an event source. Of a Spreadbot connection no NUL follows it. */
+  /**
+   * The message; UTF-8 of an event source. In a callback of a Spreadbot connection no NUL follows
+   * it.
+   */
   const char *data;
   /** Its length in bytes. */
   size_t data_length;
@@ -1873,8 +1876,9 @@ void rt_received_free(rt_received *received);
 /**
  * An event source: a request whose answer is a stream of events, made again when it ends. Life:
  * `rt_eventsource_new`, options and callbacks, `rt_eventsource_start`, events,
- * `rt_eventsource_close` or a fatal error, `rt_eventsource_free`. Callbacks and listeners may be
- * set at any time; an error that came before its callback is kept for it. Since 0.1.
+ * `rt_eventsource_close` or a fatal error, `rt_eventsource_free`. Without callbacks:
+ * `rt_eventsource_new`, options, `rt_eventsource_receive` for each event. Callbacks and listeners
+ * may be set at any time; an error that came before its callback is kept for it. Since 0.1.
  */
 typedef struct rt_eventsource rt_eventsource;
 
@@ -1892,12 +1896,15 @@ enum {
 };
 
 /**
- * Makes an event source on a loop; nothing is sent before `rt_eventsource_start`. Any thread.
+ * Makes an event source; nothing is sent before `rt_eventsource_start` or `rt_eventsource_receive`.
+ * Any thread.
  *
+ * loop: the loop it lives on, which it keeps alive. NULL is the library's own loop, as for
+ *   `rt_websocket_new`.
  * url: `http://` or `https://`, copied; user and password become a basic Authorization header.
  * out: receives it; to be freed with `rt_eventsource_free`.
  * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
- *   RT_ERROR_CLOSED for a freed loop.
+ *   RT_ERROR_FORKED, RT_ERROR_CLOSED for a freed loop.
  * Since 0.1.
  */
 rt_status rt_eventsource_new(rt_loop *loop, const char *url, rt_eventsource **out);
@@ -2520,6 +2527,37 @@ rt_status rt_eventsource_confirm_id(rt_eventsource *eventsource, const char *id)
 rt_status rt_eventsource_reset_stored_id(rt_eventsource *eventsource);
 
 /*
+ * Chapter: blocking eventsource. A call that waits, for programs without an event loop.
+ */
+
+/**
+ * Waits for the next event and returns it. The first call starts the event source. Events that have
+ * neither a callback nor a listener wait in a queue for this call; other callbacks are called as
+ * ever. The queue holds 1,024 events, or 8 MiB of them: then nothing more is read, which slows the
+ * server down, until half of them are taken. The event source reconnects by itself, and the call
+ * fails only once it has ended. When several threads wait, each event goes to one of them. Events
+ * that were queued before the end, or before a callback was set, can still be taken. An id is
+ * stored (`rt_eventsource_set_id_file`) when its event is queued, or, with
+ * `rt_eventsource_set_confirms_ids`, when it is confirmed. Another thread must drive the loop; with
+ * the loop NULL the library's own does. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 does not wait, -1 waits without limit.
+ * out: receives the event, to be freed with `rt_event_free`; unchanged on failure.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when no event came in time; RT_ERROR_CLOSED when the event
+ *   source was closed or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST in
+ *   the place of RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE
+ *   when `rt_eventsource_start` started it, or when `rt_eventsource_on_any` has set a callback;
+ *   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_eventsource_receive(rt_eventsource *eventsource, int64_t timeout_ms, rt_event **out);
+
+/**
+ * Frees an event or a message that a call has returned. NULL is accepted. Any thread. Since 0.1.
+ */
+void rt_event_free(rt_event *event);
+
+/*
  * Chapter: event stream parser. The parser of event streams on its own (HTML §9.2.6), for streams
  * that come from elsewhere.
  */
@@ -2703,12 +2741,15 @@ enum {
 };
 
 /**
- * Makes a long poll on a loop; nothing is sent before `rt_longpoll_start`. Any thread.
+ * Makes a long poll; nothing is sent before `rt_longpoll_start` or `rt_longpoll_receive`. Any
+ * thread.
  *
+ * loop: the loop it lives on, which it keeps alive. NULL is the library's own loop, as for
+ *   `rt_websocket_new`.
  * url: `http://` or `https://`, copied; user and password become a basic Authorization header.
  * out: receives it; to be freed with `rt_longpoll_free`.
  * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
- *   RT_ERROR_CLOSED for a freed loop.
+ *   RT_ERROR_FORKED, RT_ERROR_CLOSED for a freed loop.
  * Since 0.1.
  */
 rt_status rt_longpoll_new(rt_loop *loop, const char *url, rt_longpoll **out);
@@ -3085,6 +3126,30 @@ rt_status rt_longpoll_get_url(rt_longpoll *longpoll, char *buffer, size_t size, 
  */
 rt_status rt_longpoll_get_last_event_id(
     rt_longpoll *longpoll, char *buffer, size_t size, size_t *out_length);
+
+/*
+ * Chapter: blocking long poll. A call that waits, for programs without an event loop.
+ */
+
+/**
+ * Waits for the next message and returns it. The first call starts the long poll. Without a message
+ * callback, messages wait in a queue for this call; other callbacks are called as ever. The queue
+ * holds 1,024 messages, or 8 MiB of them: then no more are delivered until half of them are taken.
+ * The cursor counts a queued message as received. Failed polls are repeated, and the call fails
+ * only once the long poll has ended. When several threads wait, each message goes to one of them.
+ * Messages that were queued before the end, or before a callback was set, can still be taken.
+ * Another thread must drive the loop; with the loop NULL the library's own does. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 does not wait, -1 waits without limit.
+ * out: receives the message, to be freed with `rt_event_free`; unchanged on failure.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when no message came in time; RT_ERROR_CLOSED when the long poll
+ *   was closed or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST in the
+ *   place of RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE when
+ *   `rt_longpoll_start` started it, or when there is a message callback; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_longpoll_receive(rt_longpoll *longpoll, int64_t timeout_ms, rt_event **out);
 
 /*
  * Chapter: rest. HTTP requests that are tried again, wait for the network and keep their order.
@@ -4002,14 +4067,16 @@ enum {
 };
 
 /**
- * Makes a Spreadbot connection on a loop; nothing is sent before `rt_spreadbot_establish`. Any
- * thread.
+ * Makes a Spreadbot connection; nothing is sent before `rt_spreadbot_establish` or
+ * `rt_spreadbot_connect`. Any thread.
  *
+ * loop: the loop it lives on, which it keeps alive. NULL is the library's own loop, as for
+ *   `rt_websocket_new`.
  * base_url: `http://` or `https://`, without a query, copied; paths are appended to it with one
  *   slash between.
  * out: receives it; to be freed with `rt_spreadbot_free`.
  * Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
- *   RT_ERROR_CLOSED for a freed loop.
+ *   RT_ERROR_FORKED, RT_ERROR_CLOSED for a freed loop.
  * Since 0.1.
  */
 rt_status rt_spreadbot_new(rt_loop *loop, const char *base_url, rt_spreadbot **out);
@@ -4635,6 +4702,45 @@ rt_status rt_spreadbot_get_access_token(
  */
 rt_status rt_spreadbot_get_refresh_token(
     rt_spreadbot *spreadbot, char *buffer, size_t size, size_t *out_length);
+
+/*
+ * Chapter: blocking spreadbot. Calls that wait, for programs without an event loop.
+ */
+
+/**
+ * Connects to a path, as `rt_spreadbot_establish` does, and waits until it is connected. From the
+ * first call on, messages wait in a queue for `rt_spreadbot_receive`, unless there is a message
+ * callback; other callbacks are called as ever. Another thread must drive the loop; with the loop
+ * NULL the library's own does. Any thread.
+ *
+ * path: as in `rt_spreadbot_establish`.
+ * timeout_ms: how long to wait; -1 waits as long as the connection is tried.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when it is not connected in time, and goes on trying; the error
+ *   that ended it; RT_ERROR_CLOSED when it was disconnected or freed; RT_ERROR_REENTRANT in a
+ *   callback of its loop; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_connect(rt_spreadbot *spreadbot, const char *path, int64_t timeout_ms);
+
+/**
+ * Waits for the next message of a connection that `rt_spreadbot_connect` made, and returns it. The
+ * queue holds 1,024 messages, or 8 MiB of them: then delivery stops, as after `rt_spreadbot_pause`,
+ * until half of them are taken. The cursor counts a queued message as received. A transport that is
+ * lost is replaced, and the call fails only once the connection has ended. When several threads
+ * wait, each message goes to one of them. Messages that were queued before the end, before a
+ * callback was set, or of an earlier path, can still be taken. Any thread.
+ *
+ * timeout_ms: how long to wait; 0 does not wait, -1 waits without limit.
+ * out: receives the message, to be freed with `rt_event_free`; unchanged on failure.
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when no message came in time; RT_ERROR_CLOSED when it was
+ *   disconnected or freed; otherwise the error that ended it, with RT_ERROR_CONNECTION_LOST in the
+ *   place of RT_ERROR_TIMEOUT; RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE without
+ *   `rt_spreadbot_connect`, or when there is a message callback; RT_ERROR_INVALID_ARGUMENT;
+ *   RT_ERROR_FORKED.
+ * Since 0.1.
+ */
+rt_status rt_spreadbot_receive(rt_spreadbot *spreadbot, int64_t timeout_ms, rt_event **out);
 
 #ifdef __cplusplus
 }

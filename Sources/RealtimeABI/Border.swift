@@ -75,6 +75,16 @@ func milliseconds(
     return .milliseconds(value)
 }
 
+/// How long a call may wait, nil for ever.
+func patience(_ timeout: Int64) throws(RealtimeError) -> Duration? {
+    guard timeout != -1 else { return nil }
+    guard timeout >= 0 else {
+        throw RealtimeError(
+            .invalidArgument, "timeout_ms is \(timeout), -1 or more is expected")
+    }
+    return try milliseconds(timeout, "timeout_ms")
+}
+
 func real(
     _ value: Double, _ name: String, in range: ClosedRange<Double>
 ) throws(RealtimeError) -> Double {

@@ -39,26 +39,33 @@ public enum RT_LONGPOLL_CURSOR: Int32 {
     case NONE = 3
 }
 
-/// Makes a long poll on a loop; nothing is sent before `rt_longpoll_start`. Any thread. Since 0.1.
+/// Makes a long poll; nothing is sent before `rt_longpoll_start` or `rt_longpoll_receive`. Any
+/// thread. Since 0.1.
+/// - Parameter loop: the loop it lives on, which it keeps alive. NULL is the library's own loop, as
+///   for `rt_websocket_new`.
 /// - Parameter url: `http://` or `https://`, copied; user and password become a basic Authorization
 ///   header.
 /// - Parameter out: receives it; to be freed with `rt_longpoll_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
-///   RT_ERROR_CLOSED for a freed loop.
+///   RT_ERROR_FORKED, RT_ERROR_CLOSED for a freed loop.
 @_cdecl("rt_longpoll_new")
 public func rt_longpoll_new(
     _ loop: rt_loop?, _ url: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<rt_longpoll?>?
 ) -> rt_status {
     border {
-        let loop = try LoopHandle.borrow(loop).loop
+        let url = try text(url, "url")
         let out = try required(out, "out")
-        let poll = try LongPollConnection(url: text(url, "url"), on: loop)
-        out.pointee = LongPollConnection.export(poll)
+        out.pointee = try onLoop(loop) { loop throws(RealtimeError) in
+            LongPollConnection.export(try LongPollConnection(url: url, on: loop))
+        }
     }
 }
 
 /// Closes and gives back. NULL is accepted. Any thread; in a callback of its own too. Since 0.1.
 @_cdecl("rt_longpoll_free")
 public func rt_longpoll_free(_ longpoll: rt_longpoll?) {
-    LongPollConnection.release(longpoll) { $0.close() }
+    LongPollConnection.release(longpoll) {
+        $0.close()
+        OwnLoop.leave($0.loop)
+    }
 }

@@ -38,7 +38,12 @@ public func rt_rest_new(
 /// Gives the client back, after `rt_rest_close`. NULL is accepted. Any thread, also inside a
 /// callback of its own. Since 0.1.
 @_cdecl("rt_rest_free")
-public func rt_rest_free(_ rest: rt_rest?) { RESTClient.release(rest) { $0.close() } }
+public func rt_rest_free(_ rest: rt_rest?) {
+    RESTClient.release(rest) {
+        $0.close()
+        OwnLoop.leave($0.loop)
+    }
+}
 
 /// Runs a call on a client.
 func restCall(_ rest: rt_rest?, _ body: (RESTClient) throws -> Void) -> rt_status {

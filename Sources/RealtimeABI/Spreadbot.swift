@@ -60,23 +60,26 @@ public enum RT_SPREADBOT_TRANSPORT: Int32 {
     case POLL = 3
 }
 
-/// Makes a Spreadbot connection on a loop; nothing is sent before `rt_spreadbot_establish`. Any
-/// thread. Since 0.1.
+/// Makes a Spreadbot connection; nothing is sent before `rt_spreadbot_establish` or
+/// `rt_spreadbot_connect`. Any thread. Since 0.1.
+/// - Parameter loop: the loop it lives on, which it keeps alive. NULL is the library's own loop, as
+///   for `rt_websocket_new`.
 /// - Parameter base_url: `http://` or `https://`, without a query, copied; paths are appended to it
 ///   with one slash between.
 /// - Parameter out: receives it; to be freed with `rt_spreadbot_free`.
 /// - Returns: RT_OK; RT_ERROR_INVALID_URL, RT_ERROR_UNSUPPORTED_SCHEME, RT_ERROR_INVALID_ARGUMENT,
-///   RT_ERROR_CLOSED for a freed loop.
+///   RT_ERROR_FORKED, RT_ERROR_CLOSED for a freed loop.
 @_cdecl("rt_spreadbot_new")
 public func rt_spreadbot_new(
     _ loop: rt_loop?, _ base_url: UnsafePointer<CChar>?,
     _ out: UnsafeMutablePointer<rt_spreadbot?>?
 ) -> rt_status {
     border {
-        let loop = try LoopHandle.borrow(loop).loop
+        let base = try text(base_url, "base_url")
         let out = try required(out, "out")
-        let connection = try SpreadbotConnection(base: text(base_url, "base_url"), on: loop)
-        out.pointee = SpreadbotConnection.export(connection)
+        out.pointee = try onLoop(loop) { loop throws(RealtimeError) in
+            SpreadbotConnection.export(try SpreadbotConnection(base: base, on: loop))
+        }
     }
 }
 
@@ -84,5 +87,8 @@ public func rt_spreadbot_new(
 /// accepted. Any thread; in a callback of its own too. Since 0.1.
 @_cdecl("rt_spreadbot_free")
 public func rt_spreadbot_free(_ spreadbot: rt_spreadbot?) {
-    SpreadbotConnection.release(spreadbot) { $0.close() }
+    SpreadbotConnection.release(spreadbot) {
+        $0.close()
+        OwnLoop.leave($0.loop)
+    }
 }

@@ -126,6 +126,7 @@ public func rt_spreadbot_new_rest(
     spreadbotCall(spreadbot) {
         let out = try required(out, "out")
         out.pointee = RESTClient.export(try $0.makeClient())
+        OwnLoop.join($0.loop)
     }
 }
 

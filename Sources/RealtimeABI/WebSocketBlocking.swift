@@ -52,13 +52,3 @@ public func rt_websocket_receive(
 public func rt_received_free(_ received: UnsafeMutablePointer<rt_received>?) {
     Inbox.free(received)
 }
-
-/// How long a call may wait, nil for ever.
-private func patience(_ timeout: Int64) throws(RealtimeError) -> Duration? {
-    guard timeout != -1 else { return nil }
-    guard timeout >= 0 else {
-        throw RealtimeError(
-            .invalidArgument, "timeout_ms is \(timeout), -1 or more is expected")
-    }
-    return try milliseconds(timeout, "timeout_ms")
-}

@@ -179,7 +179,7 @@ static void arguments(rt_loop *loop) {
   rt_network *network;
   CHECK_STATUS(rt_eventsource_new(loop, "ws://host/", &source), RT_ERROR_UNSUPPORTED_SCHEME);
   CHECK_STATUS(rt_eventsource_new(loop, "http://", &source), RT_ERROR_INVALID_URL);
-  CHECK_STATUS(rt_eventsource_new(NULL, "http://host/", &source), bad);
+  CHECK_STATUS(rt_eventsource_new(loop, NULL, &source), bad);
   CHECK(source == NULL);
   source = make(loop, "/events/1", &s);
   CHECK_STATUS(rt_eventsource_set_url(source, "no url"), RT_ERROR_INVALID_URL);

@@ -69,16 +69,24 @@ static void echo_by_waiting(rt_websocket *websocket) {
 /* A child has a library's own loop of its own, too. */
 static void calls_that_wait(const char *server) {
   rt_websocket *websocket = new_websocket(NULL, server, "/echo"), *other;
+  rt_eventsource *source = NULL;
   rt_received *message = NULL;
+  rt_event *event = NULL;
+  char url[256];
   int status = -1;
   pid_t pid;
   echo_by_waiting(websocket);
+  snprintf(url, sizeof url, "http%s/events/2", server + 2);
+  CHECK_OK(rt_eventsource_new(NULL, url, &source));
+  CHECK_OK(rt_eventsource_receive(source, -1, &event));
+  rt_event_free(event);
   fflush(stdout);
   pid = fork();
   CHECK(pid >= 0);
   if (pid == 0) {
     CHECK_STATUS(rt_websocket_connect(websocket, -1), RT_ERROR_FORKED);
     CHECK_STATUS(rt_websocket_receive(websocket, -1, &message), RT_ERROR_FORKED);
+    CHECK_STATUS(rt_eventsource_receive(source, -1, &event), RT_ERROR_FORKED);
     other = new_websocket(NULL, server, "/echo");
     echo_by_waiting(other);
     rt_websocket_free(other);
@@ -87,6 +95,9 @@ static void calls_that_wait(const char *server) {
   }
   CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
   echo_by_waiting(websocket);
+  CHECK_OK(rt_eventsource_receive(source, -1, &event));
+  rt_event_free(event);
+  rt_eventsource_free(source);
   rt_websocket_free(websocket);
 }
 

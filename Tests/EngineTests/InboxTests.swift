@@ -124,6 +124,26 @@ struct InboxTests {
         #expect(try take(from: inbox).0 == 1)
     }
 
+    @Test func oneThatBeginsAnewForgetsTheEnd() throws {
+        let inbox = Inbox()
+        inbox.begin(epoch: 1)
+        inbox.opened(epoch: 1)
+        _ = put(1, into: inbox)
+        inbox.begin(epoch: 2)
+        // Of the one before: told too late.
+        inbox.opened(epoch: 1)
+        inbox.finish(RealtimeError(.connect, "refused"), epoch: 1)
+        #expect(code { try inbox.waitUntilOpen(.zero, isFirst: true) } == .timeout)
+        inbox.finish(RealtimeError(.closed, "in order"), epoch: 2)
+        #expect(code { try inbox.waitUntilOpen(.zero, isFirst: true) } == .closed)
+        inbox.begin(epoch: 3)
+        inbox.opened(epoch: 3)
+        #expect(code { try inbox.waitUntilOpen(.zero, isFirst: true) } == nil)
+        #expect(try take(from: inbox).0 == 1)
+        inbox.finish(RealtimeError(.closed, "for all"))
+        #expect(code { _ = try take(from: inbox) } == .closed)
+    }
+
     @Test func theLoopsEndIsTheInboxs() throws {
         let loop = try Loop()
         let (early, gone) = (Inbox(on: loop), Inbox(on: loop))

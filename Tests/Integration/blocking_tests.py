@@ -7,7 +7,26 @@ import threading
 import pytest
 from harness import PATIENCE_S, Build, expect
 from servers import Servers
+from streams import Exchange, StreamServer
 from websockets.asyncio.server import ServerConnection
+
+
+def wake(build: Build, url: str, count: int, may_wake: threading.Event, patience: float) -> str:
+    """What the program prints that sleeps until then."""
+    process = subprocess.Popen(
+        [build.helper("sleeper"), url, str(count)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=build.environment(valgrind=False),
+    )
+    try:
+        expect(may_wake.wait(patience), "the connection was lost")
+        output, _ = process.communicate("go on\n", PATIENCE_S)
+    finally:
+        process.kill()
+        process.wait()
+    return output
 
 
 @pytest.mark.parametrize(
@@ -29,18 +48,24 @@ def test_a_program_that_sleeps_stays_connected(
             await connection.send(message)
 
     url = servers.websockets(handle, ping_interval=interval, ping_timeout=2 * interval)
-    process = subprocess.Popen(
-        [build.helper("sleeper"), url, str(20 * count)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=build.environment(valgrind=False),
-    )
-    try:
-        expect(has_sent.wait(PATIENCE_S + 2 * interval * count), "the connection was lost")
-        output, _ = process.communicate("go on\n", PATIENCE_S)
-    finally:
-        process.kill()
-        process.wait()
+    output = wake(build, url, 20 * count, has_sent, PATIENCE_S + 2 * interval * count)
     expected = ["connected", *map(str, range(20 * count)), "still there"]
     expect(output.splitlines() == expected, f"it printed {output!r}")
+
+
+def test_a_program_that_sleeps_loses_no_event(build: Build) -> None:
+    """Each stream has 400 events and ends. While the program sleeps its event source reconnects,
+    until as many wait as may; the others follow when it has taken them."""
+    is_third = threading.Event()
+
+    def script(exchange: Exchange) -> None:
+        last = int(exchange.headers.get("last-event-id", "0"))
+        exchange.begin()
+        numbers = range(last + 1, last + 401)
+        exchange.send("retry: 1\n\n" + "".join(f"id: {n}\ndata: {n}\n\n" for n in numbers))
+        if last == 800:
+            is_third.set()
+
+    with StreamServer(script) as server:
+        output = wake(build, server.url("/events"), 3000, is_third, PATIENCE_S)
+    expect(output.split() == [str(number) for number in range(1, 3001)], f"it printed {output!r}")

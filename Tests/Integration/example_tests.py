@@ -11,6 +11,7 @@ from harness import ROOT, Build, also_under_valgrind, expect, swift, valgrind
 from nchan import Nchan
 from rest_server import RESTServer
 from servers import Servers
+from streams import Exchange, StreamServer
 from websockets.asyncio.server import ServerConnection
 
 COUNT = 50
@@ -94,6 +95,22 @@ def test_reads_events(build: Build, nchan: Nchan, grind: bool) -> None:
         expect(all(event == "message" for _, event, _ in lines), f"printed {result.stdout!r}")
         data += [text for _, _, text in lines]
     expect(data == [f"number {number}" for number in range(5)], f"received {data}")
+
+
+@also_under_valgrind
+def test_waits_for_events(build: Build, grind: bool) -> None:
+    """It reconnects behind the end of a stream, and ends when the server has no more."""
+
+    def script(exchange: Exchange) -> None:
+        if exchange.number == 2:
+            return exchange.answer("204 No Content")
+        exchange.begin()
+        exchange.send("retry: 1\n\ndata: a\ndata: b\n\nevent: named\ndata: c\n\n")
+
+    with StreamServer(script) as server:
+        result = build.run(build.example("read_events"), server.url(), valgrind=grind)
+    expect(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    expect(result.stdout == "message: a\nb\nnamed: c\n" * 2, f"printed {result.stdout!r}")
 
 
 @swift

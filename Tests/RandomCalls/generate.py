@@ -26,6 +26,8 @@ MODEL = ROOT / "include" / "realtime.abi.json"
 ONE_THREAD = "one thread at a time"
 #: Handles that callbacks receive; nobody makes or frees them.
 VIEWS = {"rt_rest_response"}
+#: Structs that calls return in memory of the caller's, which `STRUCT_free` frees.
+RECEIVED = {"rt_received", "rt_event"}
 #: Texts by a parameter's name; all others are drawn from `TEXTS`.
 TEXT_KINDS = {
     "url": "URLS",
@@ -161,7 +163,7 @@ class Generator:
             place, kind = f"{name}->{field['name']}", field["type"]
             if kind["base"] in VIEWS:
                 reads.append(f"if ({place}) read_response(c, {place});")
-            elif kind["pointers"] and following and following["name"].endswith("_length"):
+            elif kind["pointers"] and following and following["name"].endswith("length"):
                 reads.append(f"read_bytes({place}, {name}->{following['name']});")
             elif kind["pointers"]:
                 reads.append(f"read_text({place});")
@@ -244,13 +246,13 @@ class Generator:
             before.append(f"{base} *made = NULL;")
             after.append(f"keep(c, KIND_{base}, made);")
             return "draw_null(c) ? NULL : &made"
-        if base == "rt_received":
+        if base in RECEIVED:
             # Nobody keeps one.
-            if whole == "rt_received_free":
+            if whole == f"{base}_free":
                 return "NULL"
-            before.append("rt_received *received = NULL;")
-            after.append("if (received) read_bytes(received->data, received->length);")
-            after.append("rt_received_free(received);")
+            before.append(f"{base} *received = NULL;")
+            after.append(f"if (received) {{ {self._read_struct('received', base)} }}")
+            after.append(f"{base}_free(received);")
             return "draw_null(c) ? NULL : &received"
         if base in self.callbacks:
             if base == "rt_destroy_fn":

@@ -116,7 +116,8 @@ typedef struct rt_event {
   const char *event;
   /// Its length in bytes.
   size_t event_length;
-  /// The message; UTF-8 of an event source. Of a Spreadbot connection no NUL follows it.
+  /// The message; UTF-8 of an event source. In a callback of a Spreadbot connection no NUL follows
+  /// it.
   const char *data;
   /// Its length in bytes.
   size_t data_length;

@@ -100,7 +100,7 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     func dropHandlers() {
         sharedHandlers.change { $0 = Handlers() }
         takeHandlers()
-        inbox?.finish(RealtimeError(.closed, "the \(Self.kind) or its loop was freed"))
+        inbox?.finish(RealtimeError(.closed, "the \(Self.kind) was closed or freed"))
     }
 
     // MARK: The blocking form

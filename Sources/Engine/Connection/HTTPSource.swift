@@ -49,6 +49,9 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     /// Whether a server may end an answer inside of its content coding.
     class var mayEndInCoding: Bool { false }
 
+    /// Begins. Any thread; nothing is told inside this call.
+    package func start() throws(RealtimeError) {}
+
     /// The transfer has begun.
     func transferBegan() {}
 
@@ -353,6 +356,8 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         let line = isLeg ? failure.error.message : failure.line
         log(failure.isFatal ? .error : .warning, line)
         updateTimer()
+        // First, since a handler may close it.
+        if failure.isFatal { inbox?.finish(failure.error) }
         handlers.failed?(failure)
         guard !isClosed else { return }
         if let error = handlers.error {

@@ -27,6 +27,8 @@ package final class Inbox: @unchecked Sendable {
     private var isOpen = false
     /// How often there was a new connection.
     private var openings = 0
+    /// What `begin` was told last; 0 for an object that begins once.
+    private var epoch: UInt64 = 0
     private var end: RealtimeError?
     private var waiting = 0
     private let loopInboxes: LoopInboxes?
@@ -85,8 +87,10 @@ package final class Inbox: @unchecked Sendable {
     }
 
     /// There is a connection.
-    package func opened() {
+    /// - Parameter epoch: what it belongs to; one that was replaced changes nothing.
+    package func opened(epoch: UInt64 = 0) {
         locked {
+            guard epoch == self.epoch else { return }
             isOpen = true
             openings += 1
             pthread_cond_broadcast(changed)
@@ -97,14 +101,25 @@ package final class Inbox: @unchecked Sendable {
     package func lost() { locked { isOpen = false } }
 
     /// Nothing comes any more, for this reason. What has come can still be taken.
-    package func finish(_ error: RealtimeError) {
+    /// - Parameter epoch: what has ended, nil for all; one that was replaced changes nothing.
+    package func finish(_ error: RealtimeError, epoch: UInt64? = nil) {
         locked {
+            guard epoch ?? self.epoch == self.epoch else { return }
             if end == nil { end = error }
             pthread_cond_broadcast(changed)
         }
     }
 
     // MARK: Any thread
+
+    /// The object begins anew, maybe after an end.
+    package func begin(epoch: UInt64) {
+        locked {
+            guard epoch > self.epoch else { return }
+            self.epoch = epoch
+            (isOpen, openings, end) = (false, 0, nil)
+        }
+    }
 
     /// Waits while there is no connection. One that was lost before this thread woke up counts:
     /// what it brought can be taken.

@@ -10,6 +10,8 @@ struct ReceivedMemory {
     let textBytes: Int
     private var end: UnsafeMutableRawPointer
 
+    static var none: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+
     private init(header: Int, texts: Int, textBytes: Int) {
         start = shim_grow(nil, header + textBytes + texts)
         end = start + header
@@ -27,8 +29,8 @@ struct ReceivedMemory {
     }
 
     init(
-        id: UnsafeRawBufferPointer, hadID: Bool, event: UnsafeRawBufferPointer,
-        data: UnsafeRawBufferPointer, contentType: UnsafeRawBufferPointer
+        id: UnsafeRawBufferPointer, hadID: Bool, event: UnsafeRawBufferPointer = Self.none,
+        data: UnsafeRawBufferPointer, contentType: UnsafeRawBufferPointer = Self.none
     ) {
         let size = MemoryLayout<rt_event>.size
         self.init(

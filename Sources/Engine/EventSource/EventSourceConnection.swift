@@ -154,8 +154,7 @@ package final class EventSourceConnection: HTTPSource<EventSourceSession, EventS
 
     // MARK: Use; any thread
 
-    /// Begins to connect; nothing is told inside this call.
-    package func start() throws(RealtimeError) {
+    package override func start() throws(RealtimeError) {
         try checkOpen()
         try options.start(Self.begun) { options in publish { $0.idPlace = IDPlace(options) } }
         // In the next turn: what is told of an id file would be told inside this call.

@@ -82,7 +82,7 @@ extension EventSourceConnection {
     private func next(
         _ input: UnsafeRawBufferPointer, _ used: inout Int
     ) throws(RealtimeError) -> EventStreamParser.Step {
-        guard hasDispatched, onAny == nil, onEvent == nil else {
+        guard hasDispatched, onAny == nil, onEvent == nil, inbox == nil else {
             return try parser.pointee.next(input, &used)
         }
         if !listeners.isEmpty { return try nextOfTypes(input, &used) }
@@ -125,19 +125,33 @@ extension EventSourceConnection {
             hasDispatched = true
             session?.dispatched()
         }
-        if let onMessage, event.isMessage { onMessage(event) }
-        if !listeners.isEmpty { tellListeners(event) }
+        var isTaken = onAny != nil || onEvent != nil
+        if let onMessage, event.isMessage {
+            onMessage(event)
+            isTaken = true
+        }
+        if !listeners.isEmpty, tellListeners(event) { isTaken = true }
         if let onAny, !isClosed { onAny(event) }
         if let onEvent, !isClosed { onEvent(event) }
+        if let inbox, !isTaken, !isClosed {
+            keep(
+                ReceivedMemory(
+                    id: event.id, hadID: event.hadID, event: event.type, data: event.data),
+                in: inbox)
+        }
     }
 
-    private func tellListeners(_ event: StreamEvent) {
+    /// - Returns: whether there is a listener for it.
+    private func tellListeners(_ event: StreamEvent) -> Bool {
+        var isTaken = false
         for listener in recentListeners.of(event.type, in: listeners) {
-            guard !isClosed else { return }
+            guard !isClosed else { break }
             // One that was removed meanwhile, by itself or another, is not called.
             guard listeners.contains(listener.token) else { continue }
             listener.handle?(event)
+            isTaken = true
         }
+        return isTaken
     }
 
     /// What decodes to nothing has come, too: a compressed stream is kept alive by empty blocks.

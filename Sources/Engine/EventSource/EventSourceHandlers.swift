@@ -31,5 +31,7 @@ package struct EventSourceHandlers: HTTPSourceHandlers, @unchecked Sendable {
     /// An id is to be kept under a key; "" takes it away.
     package var storeID: ((_ key: String, _ id: String) -> Void)?
 
+    package var takeMessages: Bool { any != nil || sink != nil }
+
     package init() {}
 }

@@ -48,8 +48,7 @@ package final class LongPollConnection: HTTPSource<LongPollSession, LongPollHand
     /// In the message handler: the message is a batch without one.
     func foundNothing() { told -= 1 }
 
-    /// Begins to poll; nothing is told inside this call.
-    package func start() throws(RealtimeError) {
+    package override func start() throws(RealtimeError) {
         try checkOpen()
         let session = try options.start(Self.begun) { configuration throws(RealtimeError) in
             try LongPollSession(configuration)

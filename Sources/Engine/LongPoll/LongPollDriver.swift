@@ -80,7 +80,7 @@ extension LongPollConnection {
                 told += 1
                 current?.tell {
                     bytesLeft -= $0.data.count
-                    handlers.message?($0)
+                    tell($0)
                 }
             }
         } catch {
@@ -99,6 +99,18 @@ extension LongPollConnection {
         if let id = session?.lastEventID { publish(id: id) }
         updateTimer()
         restartIfAsked()
+    }
+
+    private func tell(_ message: LongPollMessage) {
+        if let handle = handlers.message {
+            handle(message)
+        } else if let inbox {
+            keep(
+                ReceivedMemory(
+                    id: message.id, hadID: message.hadID, data: message.data,
+                    contentType: message.contentType),
+                in: inbox)
+        }
     }
 
     /// Checks what has come. Once it is known to be whole, the server counts as open.

@@ -30,5 +30,7 @@ package struct LongPollHandlers: HTTPSourceHandlers, @unchecked Sendable {
     package var request: ((Int) throws -> Bool)?
     package var credentials: ((HTTPResponse) throws -> CredentialsAnswer)?
 
+    package var takeMessages: Bool { message != nil }
+
     package init() {}
 }

@@ -43,6 +43,11 @@ package enum OwnLoop {
         }
     }
 
+    /// For another object of this loop, if it is the library's own. That one calls `leave`, too.
+    package static func join(_ loop: Loop) {
+        state.withLock { if $0.loop === loop { $0.count += 1 } }
+    }
+
     /// An object of this loop, if it is the library's own, was freed. After the last one the loop
     /// ends with its thread. Nothing waits for that: this thread may hold another loop, for which a
     /// callback of this one waits.

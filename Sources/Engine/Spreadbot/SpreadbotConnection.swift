@@ -137,6 +137,7 @@ package final class SpreadbotConnection:
         publish { $0.path = path }
         let epoch = lastEpoch.add(1, ordering: .relaxed).newValue
         assigned(epoch)
+        inbox?.begin(epoch: epoch)
         onLoop { [self] in establishNow(path, epoch) }
     }
 

@@ -98,6 +98,7 @@ extension SpreadbotConnection: ReachabilityObserver {
             let opened = leg?.opened ?? Opened()
             leg?.opened = nil
             handlers.open?(transport, resumed, opened)
+            inbox?.opened(epoch: currentEpoch)
         case .transport(let transport): handlers.transport?(transport)
         case .failed(let failure):
             Log.write(failure.isFatal ? .error : .warning, failure.line)
@@ -112,8 +113,11 @@ extension SpreadbotConnection: ReachabilityObserver {
         case .disconnected(let error):
             Log.write(.info, "\(name): disconnected")
             if !epochs.isEmpty { endedEpoch = epochs.removeFirst() }
+            let ended = endedEpoch
             handlers.disconnected?(error)
             tellEnd()
+            inbox?.finish(
+                error ?? RealtimeError(.closed, "the connection was disconnected"), epoch: ended)
         default: break
         }
     }

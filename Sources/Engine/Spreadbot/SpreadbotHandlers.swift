@@ -39,5 +39,7 @@ package struct SpreadbotHandlers: EndpointHandlers, @unchecked Sendable {
     /// It is over: by an error that was told, or nil for the application's own wish.
     package var disconnected: ((RealtimeError?) -> Void)?
 
+    package var takeMessages: Bool { message != nil }
+
     package init() {}
 }

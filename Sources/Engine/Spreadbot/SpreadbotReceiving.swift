@@ -138,18 +138,30 @@ extension SpreadbotConnection {
             text.withUTF8 { set(&idText, UnsafeRawBufferPointer($0)) }
             publish { $0.lastEventID = cursor }
         }
-        guard let handle = handlers.message else { return }
+        guard handlers.message != nil || inbox != nil else { return }
         if let event { set(&eventText, event) }
         // Copies, by reference: the handler may establish another path.
         let id = idText
         let name = event == nil ? pathText : eventText
         id.withUnsafeBytes { id in
             name.withUnsafeBytes { name in
-                handle(
+                tell(
                     SpreadbotMessage(
                         id: UnsafeRawBufferPointer(rebasing: id.dropLast()), hadID: hadID,
                         event: UnsafeRawBufferPointer(rebasing: name.dropLast()), data: data))
             }
+        }
+    }
+
+    private func tell(_ message: SpreadbotMessage) {
+        if let handle = handlers.message {
+            handle(message)
+        } else if let inbox {
+            keep(
+                ReceivedMemory(
+                    id: message.id, hadID: message.hadID, event: message.event,
+                    data: message.data),
+                in: inbox)
         }
     }
 

@@ -1171,6 +1171,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rt_eventsource_confirm_id": ((ctypes.c_void_p, ctypes.c_char_p), ctypes.c_int32),
     "rt_eventsource_reset_stored_id": ((ctypes.c_void_p,), ctypes.c_int32),
+    "rt_eventsource_receive": (
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_event))),
+        ctypes.c_int32,
+    ),
+    "rt_event_free": ((ctypes.POINTER(rt_event),), None),
     "rt_eventstream_parser_new": ((ctypes.POINTER(ctypes.c_void_p),), ctypes.c_int32),
     "rt_eventstream_parser_free": ((ctypes.c_void_p,), None),
     "rt_eventstream_parser_on_event": (
@@ -1330,6 +1335,10 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
             ctypes.c_size_t,
             ctypes.POINTER(ctypes.c_size_t),
         ),
+        ctypes.c_int32,
+    ),
+    "rt_longpoll_receive": (
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_event))),
         ctypes.c_int32,
     ),
     "rt_rest_new": (
@@ -1739,6 +1748,14 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
         ),
         ctypes.c_int32,
     ),
+    "rt_spreadbot_connect": (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64),
+        ctypes.c_int32,
+    ),
+    "rt_spreadbot_receive": (
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.POINTER(rt_event))),
+        ctypes.c_int32,
+    ),
 }
 
 
@@ -2104,6 +2121,10 @@ class Library:
     rt_eventsource_confirm_id: Callable[[Any, bytes | None], int]
     # (eventsource)
     rt_eventsource_reset_stored_id: Callable[[Any], int]
+    # (eventsource, timeout_ms, out)
+    rt_eventsource_receive: Callable[[Any, int, Any], int]
+    # (event)
+    rt_event_free: Callable[[Any], None]
     # (out)
     rt_eventstream_parser_new: Callable[[Any], int]
     # (parser)
@@ -2210,6 +2231,8 @@ class Library:
     rt_longpoll_get_url: Callable[[Any, Any, int, Any], int]
     # (longpoll, buffer, size, out_length)
     rt_longpoll_get_last_event_id: Callable[[Any, Any, int, Any], int]
+    # (longpoll, timeout_ms, out)
+    rt_longpoll_receive: Callable[[Any, int, Any], int]
     # (loop, base_url, out)
     rt_rest_new: Callable[[Any, bytes | None, Any], int]
     # (rest)
@@ -2480,6 +2503,10 @@ class Library:
     rt_spreadbot_get_access_token: Callable[[Any, Any, int, Any], int]
     # (spreadbot, buffer, size, out_length)
     rt_spreadbot_get_refresh_token: Callable[[Any, Any, int, Any], int]
+    # (spreadbot, path, timeout_ms)
+    rt_spreadbot_connect: Callable[[Any, bytes | None, int], int]
+    # (spreadbot, timeout_ms, out)
+    rt_spreadbot_receive: Callable[[Any, int, Any], int]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (arguments, result) in FUNCTIONS.items():

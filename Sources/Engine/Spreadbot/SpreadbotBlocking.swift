@@ -1,0 +1,22 @@
+package import CShims
+package import Wire
+
+// The blocking form.
+extension SpreadbotConnection {
+    /// Connects to a path, as `establish` does, and waits until it is connected. From the first
+    /// call on, messages wait in an inbox.
+    /// - Parameter timeout: nil for no limit. When it is over, the connection goes on trying.
+    package func connect(path: String, timeout: Duration?) throws(RealtimeError) {
+        try checkMayWait()
+        try establish(path: path) { _ in makeInbox() }
+        try requiredInbox().waitUntilOpen(timeout, isFirst: true)
+    }
+
+    /// Takes the next message, waiting until there is one; `Inbox.free` frees it.
+    /// - Parameter timeout: nil for no limit.
+    package func receive(
+        timeout: Duration?
+    ) throws(RealtimeError) -> UnsafeMutablePointer<rt_event> {
+        try take(rt_event.self, timeout: timeout)
+    }
+}
