@@ -189,8 +189,13 @@ def test_prose_with_quotes_is_as_ruff_has_it() -> None:
         run([Path(sys.executable).with_name("ruff"), *mode, "--config", config, file])
 
 
-def test_tables_without_choices_import_what_they_name() -> None:
+def test_tables_import_what_they_name() -> None:
+    choices = "".join(
+        option(f"color_{index}, choice rt_color_of_{index} RT_COLOR Color red", "color = Color.red")
+        for index in range(9)
+    )
     for name, source in (
+        ("many", annotated(options=choices)),
         ("plain", annotated("Option: wait, delay")),
         ("value", annotated("Option: wait, delay").replace("before start", "value")),
         ("path", annotated(options=option("file, path", "file: String?"))),
@@ -198,7 +203,9 @@ def test_tables_without_choices_import_what_they_name() -> None:
         found = printed(f"imports-{name}", source)["option_tables.py"]
         file = SCRATCH / f"abigen-options/imports-{name}/tables.py"
         file.write_text(found)
-        run([Path(sys.executable).with_name("ruff"), "check", "--config", ROOT / "ruff.toml", file])
+        for mode in (["check"], ["format", "--diff"]):
+            ruff = Path(sys.executable).with_name("ruff")
+            run([ruff, *mode, "--config", ROOT / "ruff.toml", file])
 
 
 def printed(name: str, source: str) -> dict[str, str]:

@@ -32,8 +32,10 @@ enum PythonOptionsPrinter {
             (".values", kinds.contains("Path") ? ["StrPath"] : []),
         ]
         return [standard, own].flatMap { modules in
-            let lines = modules.filter { !$0.1.isEmpty }.map { module, names in
-                "from \(module) import \(names.joined(separator: ", "))"
+            let lines = modules.filter { !$0.1.isEmpty }.flatMap { module, names in
+                let line = "from \(module) import \(names.joined(separator: ", "))"
+                guard line.count > width else { return [line] }
+                return ["from \(module) import ("] + names.map { "    \($0)," } + [")"]
             }
             return lines.isEmpty ? [] : [""] + lines
         }
