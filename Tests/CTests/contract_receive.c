@@ -90,6 +90,26 @@ static void takes_slowly(const char *server) {
   rt_websocket_free(websocket);
 }
 
+/* A pause is the caller's: room in the inbox does not end it. */
+static void pauses_while_full(const char *server) {
+  rt_websocket *websocket = new_websocket(NULL, server, "/push/5000");
+  rt_received *message = NULL;
+  int taken = 0;
+  CHECK_OK(rt_websocket_connect(websocket, -1));
+  CHECK_OK(rt_websocket_receive(websocket, PATIENCE_MS, &message));
+  rt_received_free(message);
+  CHECK_OK(rt_websocket_pause(websocket));
+  for (taken = 1; rt_websocket_receive(websocket, 100, &message) == RT_OK; taken++)
+    rt_received_free(message);
+  CHECK(taken < 2000);
+  CHECK_OK(rt_websocket_resume(websocket));
+  for (; taken < 5000; taken++) {
+    CHECK_OK(rt_websocket_receive(websocket, PATIENCE_MS, &message));
+    rt_received_free(message);
+  }
+  rt_websocket_free(websocket);
+}
+
 /* Messages before the end are taken after it; then it says how it ended. */
 static void hears_the_end(const char *server) {
   rt_received *message = NULL;
@@ -299,6 +319,7 @@ int main(int argc, char **argv) {
   converses(argv[1], loop);
   waits_for_another(argv[1]);
   takes_slowly(argv[1]);
+  pauses_while_full(argv[1]);
   hears_the_end(argv[1]);
   several_receive(argv[1]);
   nobody_takes(argv[1]);

@@ -6,6 +6,7 @@ struct DeliveryGate: ~Copyable, Sendable {
     private let reasons = Atomic<UInt8>(0)
 
     private static let paused: UInt8 = 1
+    private static let full: UInt8 = 16
     private static let closed: UInt8 = 2
     private static let ending: UInt8 = 4
     private static let renewed: UInt8 = 8
@@ -16,7 +17,17 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     @inline(__always) var isOpen: Bool { now == 0 }
 
-    var isPaused: Bool { now & DeliveryGate.paused != 0 }
+    var isPaused: Bool { now & DeliveryGate.pauses != 0 }
+
+    private static let pauses = paused | full
+
+    /// What a pause is for. Delivery goes on when none is left.
+    enum Pause {
+        /// The caller wants nothing now.
+        case wanted
+        /// The inbox has no room.
+        case full
+    }
 
     /// For good: nothing more is reported.
     var isClosed: Bool { now & DeliveryGate.closed != 0 }
@@ -40,13 +51,18 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     // Each returns whether it changed anything.
 
-    @discardableResult func pause() -> Bool { add(DeliveryGate.paused) }
+    func pause(_ pause: Pause = .wanted) -> Bool {
+        change(adding: DeliveryGate.reason(of: pause)) & DeliveryGate.pauses == 0
+    }
 
     @discardableResult func close() -> Bool { add(DeliveryGate.closed) }
 
     func end() -> Bool { add(DeliveryGate.ending) }
 
-    func resume() -> Bool { remove(DeliveryGate.paused) }
+    func resume(_ pause: Pause = .wanted) -> Bool {
+        let reason = DeliveryGate.reason(of: pause)
+        return change(removing: reason) & DeliveryGate.pauses == reason
+    }
 
     /// Handlers have changed: a loop over several messages looks again before the next one.
     func renew() { _ = add(DeliveryGate.renewed) }
@@ -56,11 +72,23 @@ struct DeliveryGate: ~Copyable, Sendable {
         now & DeliveryGate.renewed != 0 && remove(DeliveryGate.renewed)
     }
 
-    private func add(_ reason: UInt8) -> Bool {
-        reasons.bitwiseOr(reason, ordering: .acquiringAndReleasing).oldValue & reason == 0
+    private static func reason(of pause: Pause) -> UInt8 {
+        switch pause {
+        case .wanted: paused
+        case .full: full
+        }
     }
 
-    private func remove(_ reason: UInt8) -> Bool {
-        reasons.bitwiseAnd(~reason, ordering: .acquiringAndReleasing).oldValue & reason != 0
+    private func add(_ reason: UInt8) -> Bool { change(adding: reason) & reason == 0 }
+
+    private func remove(_ reason: UInt8) -> Bool { change(removing: reason) & reason != 0 }
+
+    /// - Returns: the reasons before.
+    private func change(adding reason: UInt8) -> UInt8 {
+        reasons.bitwiseOr(reason, ordering: .acquiringAndReleasing).oldValue
+    }
+
+    private func change(removing reason: UInt8) -> UInt8 {
+        reasons.bitwiseAnd(~reason, ordering: .acquiringAndReleasing).oldValue
     }
 }

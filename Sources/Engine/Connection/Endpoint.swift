@@ -48,16 +48,21 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     /// What ends the time for options, for messages.
     class var begun: String { "the \(Self.kind) is started" }
 
+    /// Stops delivering messages; the server is slowed down, or not asked any more. Any thread.
+    /// Called on another than the loop's, one message may still come.
+    package final func pause() throws(RealtimeError) { try pause(.wanted) }
+
+    /// Delivers messages again. Any thread.
+    package final func resume() throws(RealtimeError) { try resume(.wanted) }
+
     // MARK: For subclasses
 
     /// Options were changed before the start. Any thread.
     func optionsChanged(_ configuration: Configuration) {}
 
-    /// Stops delivering messages. Any thread.
-    package func pause() throws(RealtimeError) {}
+    func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {}
 
-    /// Delivers messages again. Any thread.
-    package func resume() throws(RealtimeError) {}
+    func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {}
 
     /// Options that say the same as these, in memory that others know; the loop's owner calls it.
     func same(_ options: Shared<Configuration>) -> Shared<Configuration> { options }
@@ -92,7 +97,7 @@ package class Endpoint<Configuration: Sendable, Handlers: EndpointHandlers>: @un
     func handlersChanged() {
         takeHandlers()
         // Messages that wait for a thread must not hold up those for a handler.
-        if handlers.takeMessages, inbox?.release() == true { try? resume() }
+        if handlers.takeMessages, inbox?.release() == true { try? resume(.full) }
     }
 
     /// Lets go of all handlers: nothing is reported any more. Messages that came before can still

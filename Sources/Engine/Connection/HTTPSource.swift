@@ -136,18 +136,16 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         loop.enqueue { [self] in credentialsCame(fresh, because: cause) }
     }
 
-    /// Stops delivering; the server is slowed down, or not asked any more. From another thread than
-    /// the loop's, one event or message may still come.
-    package final override func pause() throws(RealtimeError) {
+    final override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try loop.checkUsable()
-        guard gate.pause(), hasPauseNews() else { return }
+        guard gate.pause(pause), hasPauseNews() else { return }
         loop.perform { [self] in notePause() }
     }
 
-    package final override func resume() throws(RealtimeError) {
+    final override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try loop.checkUsable()
         // In the next turn, as handlers are called by turns alone, and none inside another.
-        guard gate.resume(), hasPauseNews() else { return }
+        guard gate.resume(pause), hasPauseNews() else { return }
         loop.enqueue { [self] in notePause() }
     }
 

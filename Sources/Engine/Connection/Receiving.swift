@@ -51,14 +51,14 @@ extension Endpoint {
             throw RealtimeError(.state, "a callback receives the messages of this \(Self.kind)")
         }
         // Fails when the loop is over, and then nothing comes.
-        if resumes { try? resume() }
+        if resumes { try? resume(.full) }
         return memory.assumingMemoryBound(to: type)
     }
 
     /// Keeps a message for the threads that wait. The loop's owner only.
     func keep(_ message: ReceivedMemory, in inbox: Inbox) {
         guard inbox.put(message.start, bytes: message.textBytes) else { return }
-        try? pause()
-        if !inbox.shouldPause { try? resume() }
+        try? pause(.full)
+        if !inbox.shouldPause { try? resume(.full) }
     }
 }

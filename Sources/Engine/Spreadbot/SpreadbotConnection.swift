@@ -267,16 +267,14 @@ package final class SpreadbotConnection:
         }
     }
 
-    /// Stops delivering; the server is slowed down. Any thread; from another than the loop's one
-    /// message may still come.
-    package override func pause() throws(RealtimeError) {
+    override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try checkOpen()
-        if gate.pause() { onLoop { [self] in pauseNow() } }
+        if gate.pause(pause) { onLoop { [self] in pauseNow() } }
     }
 
-    package override func resume() throws(RealtimeError) {
+    override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try checkOpen()
-        if gate.resume() { onLoop { [self] in resumeNow() } }
+        if gate.resume(pause) { onLoop { [self] in resumeNow() } }
     }
 
     /// It is used: what is performed next begins.

@@ -201,16 +201,14 @@ package final class WebSocketConnection: Endpoint<WebSocketConfiguration, WebSoc
         }
     }
 
-    /// Stops receiving. Any thread; from another than the loop's one message may still come.
-    package override func pause() throws(RealtimeError) {
+    override func pause(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try loop.checkUsable()
-        if gate.pause() { loop.perform { [self] in pauseChanged() } }
+        if gate.pause(pause) { loop.perform { [self] in pauseChanged() } }
     }
 
-    /// Goes on receiving. Any thread.
-    package override func resume() throws(RealtimeError) {
+    override func resume(_ pause: DeliveryGate.Pause) throws(RealtimeError) {
         try loop.checkUsable()
-        if gate.resume() { loop.perform { [self] in pauseChanged() } }
+        if gate.resume(pause) { loop.perform { [self] in pauseChanged() } }
     }
 
     /// Drops the connection; no callback begins after this returned. Any thread.
