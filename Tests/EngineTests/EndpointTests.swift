@@ -184,3 +184,14 @@ private func holding(_ object: any AnyObject & Sendable) -> @Sendable () -> Void
     #expect(other.isClosed && !other.mayDeliver)
     #expect(error { try other.configure { $0.size = 2 } }?.code == .closed)
 }
+
+@Test func eachPauseEndsByItself() {
+    let gate = DeliveryGate()
+    // Whether each changes anything for the loop. An array, since #expect would copy the gate.
+    let changes = [
+        gate.pause(.full), gate.pause(.wanted), gate.pause(.full), gate.resume(.full),
+        gate.isPaused, gate.resume(.wanted), gate.isPaused, gate.resume(.wanted),
+        gate.resume(.full),
+    ]
+    #expect(changes == [true, false, false, false, true, true, false, false, false])
+}

@@ -51,7 +51,7 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     // Each returns whether it changed anything.
 
-    func pause(_ pause: Pause = .wanted) -> Bool {
+    @discardableResult func pause(_ pause: Pause = .wanted) -> Bool {
         change(adding: DeliveryGate.reason(of: pause)) & DeliveryGate.pauses == 0
     }
 
