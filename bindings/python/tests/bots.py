@@ -13,16 +13,16 @@ from servers import AsyncServer
 
 
 class BotServer(AsyncServer):
-    """What it does depends on the path asked for.
+    """What it does depends on the requested path.
 
-    A path that has no WebSocket answers its handshake with 404. `posts` has what was posted.
+    A path without WebSocket answers its handshake with 404. `posts` holds the posted bodies.
     """
 
     def __init__(self) -> None:
         super().__init__(self._serve)
         self.posts: queue.Queue[tuple[str, bytes, Any]] = queue.Queue()
         self.requests: queue.Queue[tuple[str, Any]] = queue.Queue()
-        #: The token that is accepted, how many were given, and what is answered to their refresh.
+        #: The accepted token, how many were issued, and the response to a refresh.
         self.token = "good"
         self.refreshes = 0
         self.refusal = 0
@@ -94,7 +94,7 @@ class BotServer(AsyncServer):
         return socket
 
     async def socket_deaf(self, request: web.Request) -> web.WebSocketResponse:
-        """Answers no ping, and drops the connection when it gets the text "go"."""
+        """Answers no pings, and drops the connection when it receives the text "go"."""
         socket = await self._socket(request, autoping=False)
         async for message in socket:
             if message.data == "go":
@@ -103,7 +103,7 @@ class BotServer(AsyncServer):
         return socket
 
     async def socket_flood(self, request: web.Request) -> web.WebSocketResponse:
-        """Fifty messages for each it is sent, and before the first."""
+        """Sends fifty messages at the start and for each message it receives."""
         socket = await self._socket(request)
         first = 0
         while True:
@@ -116,7 +116,7 @@ class BotServer(AsyncServer):
     # Event streams and polls
 
     async def do_events(self, request: web.Request) -> web.StreamResponse:
-        """Three events behind the id that was sent; then it holds."""
+        """Sends the three events after the id it received, then holds."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         last = int(request.headers.get("Last-Event-ID", "0"))
@@ -126,7 +126,7 @@ class BotServer(AsyncServer):
         return response
 
     async def do_poll(self, request: web.Request) -> web.Response:
-        """No event stream: five messages, one each; then it holds."""
+        """Not an event stream: five messages, one per response; then holds."""
         if "event-stream" in request.headers.get("Accept", ""):
             return web.Response(status=404)
         number = int(request.headers.get("Last-Event-ID", "0")) + 1
@@ -148,7 +148,7 @@ class BotServer(AsyncServer):
         return web.Response(status=403)
 
     async def do_auth(self, request: web.Request) -> web.Response:
-        """Tokens for the refresh token of the last time."""
+        """Issues tokens for the last refresh token."""
         form = await request.post()
         assert request.headers["Authorization"] == "Basic Y2xpZW50OnNlY3JldA=="
         assert form["grant_type"] == "refresh_token"

@@ -1,4 +1,4 @@
-"""What the tests share. The library is the one that LIBREALTIME_PATH names."""
+"""Shared by all tests. LIBREALTIME_PATH names the library to test."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from websockets.asyncio.server import ServerConnection
 from websockets.typing import Subprotocol
 from wire import Serve, WireServer
 
-# What is started in the background ignores Ctrl-C, and so does what it starts; tests press it.
+# Background processes and their children ignore Ctrl-C, which tests send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 T = TypeVar("T")
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
-# A guard against hanging; what a test waits for is told by an event.
+# A guard against hanging; tests wait for events, not for a time.
 PATIENCE_S = 60
 
 
@@ -49,7 +49,7 @@ def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 
 @pytest.fixture(autouse=True)
 def no_leaks() -> Iterator[None]:
-    """After each test the library holds no key of ours, and no descriptor is left open."""
+    """Checks after each test that the library holds no key and no descriptor is left open."""
     from librealtime._core import registry
 
     gc.collect()
@@ -67,7 +67,7 @@ def no_leaks() -> Iterator[None]:
 
 @pytest.fixture
 def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library's loop is given back at once, not a while after its last connection."""
+    """Releases the library's loop at once, not some time after its last connection."""
     from librealtime._core import reactor
 
     monkeypatch.setattr(reactor, "LINGER_S", 0)
@@ -81,7 +81,7 @@ def _link(name: str) -> str:
 
 
 def select_subprotocol(_: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """The first that is known; a client that offers none is welcome, too."""
+    """The first one known; a client that offers none is accepted, too."""
     return next((name for name in offered if name in ("chat", "echo")), None)
 
 
@@ -93,7 +93,7 @@ def server() -> Iterator[WebSocketServer]:
 
 @pytest.fixture
 def own_server() -> Iterator[WebSocketServer]:
-    """For tests that look at what the server received."""
+    """For tests that check what the server received."""
     with WebSocketServer(max_queue=1) as running:
         yield running
 
@@ -159,13 +159,13 @@ def secure_redirect(authority: trustme.CA) -> Callable[[str], Any]:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """For programs of their own that import the package."""
+    """For separate programs that import the package."""
     return {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONDEVMODE": "1"}
 
 
 @pytest.fixture
 def script(environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
-    """Runs a Python program and returns what became of it."""
+    """Runs a Python program and returns its result."""
     import subprocess
 
     def run_script(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:

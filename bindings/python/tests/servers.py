@@ -1,4 +1,4 @@
-"""Real servers for the tests, each on a thread of its own and a port of 127.0.0.1."""
+"""Real servers for the tests, each on its own thread and port of 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-# What it logs about clients that misbehave on purpose says nothing to a reader of the tests.
+# Its log about clients that misbehave on purpose does not help readers of the tests.
 logging.getLogger("websockets").setLevel(logging.CRITICAL)
 
 
@@ -61,18 +61,18 @@ class AsyncServer:
 
 
 class WebSocketServer(AsyncServer):
-    """The `websockets` package's server; what it does depends on the path asked for."""
+    """A server with the `websockets` package; what it does depends on the requested path."""
 
     def __init__(self, context: ssl.SSLContext | None = None, **options: Any) -> None:
         super().__init__(self._serve)
         self._context = context
         self._options = options
-        #: The close code and reason of each connection that has ended, as the server saw them.
+        #: The close code and reason of each ended connection, as the server saw them.
         self.closes: queue.Queue[tuple[int | None, str | None]] = queue.Queue()
-        #: What the last request of /record brought.
+        #: The last request to /record.
         self.requests: queue.Queue[Any] = queue.Queue()
         self.go = threading.Event()
-        #: What becomes of the next connections to /flaky, from the first on; then they echo.
+        #: The fates of the next connections to /flaky, in order; afterwards they echo.
         self.fates: collections.deque[str] = collections.deque()
         self.received: list[Any] = []
 
@@ -146,7 +146,7 @@ class WebSocketServer(AsyncServer):
         ws.transport.abort()
 
     async def do_flaky(self, ws: ServerConnection) -> None:
-        """Says how many fates are left, then drops the connection, closes or echoes."""
+        """Sends how many fates are left, then drops the connection, closes or echoes."""
         fate = self.fates.popleft() if self.fates else "echo"
         await ws.send(f"{len(self.fates)} left")
         if fate == "drop":
@@ -161,7 +161,7 @@ class WebSocketServer(AsyncServer):
         await ws.wait_closed()
 
     async def do_late(self, ws: ServerConnection) -> None:
-        """Reads nothing before the test says so, then everything."""
+        """Reads nothing until the test allows it, then everything."""
         await asyncio.to_thread(self.go.wait, 30)
         async for message in ws:
             self.received.append(message)
@@ -169,7 +169,7 @@ class WebSocketServer(AsyncServer):
 
 @contextlib.contextmanager
 def raw_server(*serve: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A TCP server that hands each connection to the next function; yields its ws URL."""
+    """A TCP server that passes each connection to the next function; yields its ws URL."""
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(30)
     failures: list[BaseException] = []
@@ -189,7 +189,7 @@ def raw_server(*serve: Callable[[socket.socket], None]) -> Iterator[str]:
     with listener:
         yield f"ws://127.0.0.1:{listener.getsockname()[1]}/"
         thread.join(timeout=30)
-    assert not thread.is_alive(), "fewer connections came than were expected"
+    assert not thread.is_alive(), "fewer connections arrived than expected"
     assert not failures, failures
 
 
@@ -213,7 +213,7 @@ def read_exactly(connection: socket.socket, count: int) -> bytes:
 
 
 def upgrade(connection: socket.socket) -> None:
-    """Reads a WebSocket handshake and agrees to it (RFC 6455 §4.2.2)."""
+    """Reads a WebSocket handshake and accepts it (RFC 6455 §4.2.2)."""
     lines = read_head(connection).decode().split("\r\n")
     key = next(line.partition(":")[2].strip() for line in lines if "-key:" in line.lower())
     digest = hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()

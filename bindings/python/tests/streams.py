@@ -1,4 +1,4 @@
-"""An aiohttp server of event streams, on a thread of its own."""
+"""An aiohttp server of event streams, on its own thread."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from servers import AsyncServer
 
 
 class EventServer(AsyncServer):
-    """What it sends depends on the path asked for; `requests` has what came."""
+    """What it sends depends on the requested path; `requests` holds the requests."""
 
     def __init__(self) -> None:
         super().__init__(self._serve)
         self.requests: queue.Queue[tuple[str, Any]] = queue.Queue()
-        #: How many events of /flood went out, and whether all did.
+        #: How many events of /flood were sent, and whether all were.
         self.sent = 0
         self.is_done = threading.Event()
 
@@ -57,7 +57,7 @@ class EventServer(AsyncServer):
         await self._stops.wait()
 
     async def do_count(self, request: web.Request) -> web.StreamResponse:
-        """Three events behind the id that was sent, then the end; every other of the type odd."""
+        """Sends the three events after the id it received, then ends; every other has type odd."""
         response = await self._stream(request)
         last = int(request.headers.get("Last-Event-ID", "0"))
         for number in range(last + 1, last + 4):
@@ -85,7 +85,7 @@ class EventServer(AsyncServer):
         return response
 
     async def do_flood(self, request: web.Request) -> web.StreamResponse:
-        """More than kernels keep."""
+        """Sends more than the kernels buffer."""
         response = await self._stream(request)
         filling = "x" * 10_000
         for number in range(6000):
@@ -101,7 +101,7 @@ class EventServer(AsyncServer):
         return await self.do_held(request)
 
     async def do_echo(self, request: web.Request) -> web.StreamResponse:
-        """What was sent, as data."""
+        """Sends the request's body back as data."""
         response = await self._stream(request)
         body = (await request.read()).decode()
         await response.write(f"event: {request.method}\ndata: {body}\n\n".encode())
@@ -109,7 +109,7 @@ class EventServer(AsyncServer):
         return response
 
     async def do_poll(self, request: web.Request) -> web.Response:
-        """Five messages, one behind the validators that were sent; then it holds."""
+        """Sends the five messages after the validators it received, one by one; then holds."""
         number = int(request.headers.get("If-None-Match", "0")) + 1
         if number > 5:
             await self._hold()

@@ -1,4 +1,4 @@
-"""Handlers that are coroutine functions: of every object, awaited one after the other."""
+"""Handlers that are coroutine functions, for every object: awaited one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from librealtime import EventSource, LongPoll, RESTClient, connect, sync
 
 
 class Taker:
-    """Takes items one at a time, and sees to it that this is so."""
+    """A handler that checks that it handles one item at a time."""
 
     def __init__(self, wanted, of=lambda item: item):
         self.got, self.busy, self.done = [], False, asyncio.Event()
@@ -30,7 +30,7 @@ class Taker:
 
 
 def test_of_a_websocket(run, server):
-    """More than may wait, so that the server has to wait."""
+    """Sends more messages than may be queued, so that the server has to wait."""
 
     async def main():
         taker = Taker(100)
@@ -86,7 +86,7 @@ def test_a_websocket_that_ended_has_its_messages_handled(run, server):
 
 
 def test_a_handler_may_close_its_websocket(run, server):
-    """And what it does behind that is waited for; those of further messages never begin."""
+    """The rest of that handler is awaited; handlers of further messages never begin."""
 
     async def main():
         began, ended = [], []
@@ -106,7 +106,7 @@ def test_a_handler_may_close_its_websocket(run, server):
 
 
 def test_a_handler_may_end_its_object_by_another_task(run, bots):
-    """Which does not wait for it, and is not cancelled with it."""
+    """That task does not wait for the handler, and is not cancelled with it."""
 
     async def main():
         ended = asyncio.Event()
@@ -124,7 +124,7 @@ def test_a_handler_may_end_its_object_by_another_task(run, bots):
 
 
 def test_a_handler_sends_by_another_task(run, bots):
-    """Who takes messages waits for it, so that nobody does: the send would wait for ever."""
+    """The handler waits for that task, so no messages are taken: the send would wait forever."""
 
     async def main():
         refused = asyncio.Event()
@@ -148,7 +148,7 @@ def test_what_is_closed_before_a_handler_begins_is_let_go(run, bots):
     async def main():
         bot = librealtime.Spreadbot(bots.url)
         await bot.establish_connection("deaf")
-        # Its end is told inside of close.
+        # The handler of its end is called inside close.
         bot.send_nowait("x", coroutine)
         bot.close()
         reference = weakref.ref(bot)
@@ -280,7 +280,7 @@ def test_an_exception_in_with_ends_the_handler_that_runs(
         if is_cancelled:
             task.cancel()
         with pytest.raises(asyncio.CancelledError if is_cancelled else LookupError):
-            # Stopped by this, it would have waited.
+            # If this stopped the taker, it would wait.
             await asyncio.wait_for(asyncio.shield(task), 20)
         await asyncio.wait_for(ended.wait(), 20)
 
@@ -343,7 +343,7 @@ def test_a_handler_set_later_is_handed_what_waits(run, events, is_awaited):
         taker, got = Taker(4, of=lambda message: message.text), []
         async with LongPoll(events.url + "/poll", max_queue=2) as poll:
             first = await poll.recv()
-            # With two left, or with one when it was full before the first was taken.
+            # Resumes with two left, or with one if the queue was full before the first was taken.
             while not poll._inbox.paused:
                 await asyncio.sleep(0.01)
             if is_awaited:
@@ -370,7 +370,7 @@ def test_a_handler_set_later_blocking(events):
 
 
 async def coroutine(*_):
-    """Not awaited, it would warn."""
+    """Python would warn about a coroutine that is not awaited."""
 
 
 @pytest.mark.parametrize("name", ["on_request", "header_provider"])
@@ -387,7 +387,7 @@ def test_an_answer_that_is_needed_at_once(run, kind, name):
 def test_an_answer_that_is_a_coroutine_in_the_end(run, events, name):
     async def main():
         source = EventSource(events.url + "/count", **{name: lambda attempt: coroutine()})
-        with pytest.raises(librealtime.RealtimeError, match=f"{name} answered with a coroutine"):
+        with pytest.raises(librealtime.RealtimeError, match=f"{name} returned a coroutine"):
             await source.wait_closed()
 
     run(main())
@@ -399,7 +399,7 @@ def test_an_answer_that_a_connection_needs_at_once(name):
         connect("ws://127.0.0.1:1/", reconnect=librealtime.Backoff(), **{name: coroutine})
 
 
-def test_progress_is_told_to_a_plain_function(run):
+def test_on_progress_must_be_a_plain_function(run):
     async def main():
         async with RESTClient("http://127.0.0.1:1/") as client:
             with pytest.raises(TypeError, match="on_progress is a coroutine function"):
@@ -419,7 +419,7 @@ def test_blocking_handlers_are_plain(server, events, kind):
         taker = sync.EventSource(events.url + "/three", on_message=coroutine)
     else:
         taker = sync.LongPoll(events.url + "/poll", on_message=coroutine)
-    with pytest.raises(TypeError, match="plain functions"):
+    with pytest.raises(TypeError, match="plain function"):
         taker.wait_closed(timeout=30)
     if kind == "EventSource":
         # Each of its events fails.

@@ -1,4 +1,4 @@
-"""Every object delays its attempts by the ``Backoff`` that it is given."""
+"""Every object delays its attempts by its ``Backoff``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"
 
 from rest_server import RESTServer
 
-# Nobody listens there: each attempt fails at once.
+# No server listens there: each attempt fails at once.
 NOBODY = "http://127.0.0.1:1/"
 ONE_MORE = Backoff(initial_delay=0.007, jitter="none", max_attempts=1)
 
@@ -54,7 +54,7 @@ def rest_server():
 def test_a_client_is_delayed_and_counts_by_attempts(rest_server):
     with sync.RESTClient(rest_server.url, backoff=ONE_MORE, attempts=3) as client:
         assert client.get("/flaky/backoff/2").raise_for_status().attempts == 3
-    # No delay begins that the deadline would cut off.
+    # The deadline would cut off a delay, so none begins.
     hour = Backoff(initial_delay=3600, max_delay=3600)
     with sync.RESTClient(rest_server.url, backoff=hour) as client:
         assert client.get("/flaky/hour/2").attempts == 1

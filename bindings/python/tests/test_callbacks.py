@@ -1,4 +1,4 @@
-"""The form with a callback: messages inside the dispatch."""
+"""Connections with callbacks: messages are passed to handlers during the dispatch."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_connection_with_a_callback_lives_without_a_reference(run, no_linger, 
         await librealtime.connect(server.url + "/count?to=100", on_message=on_message)
         await ended
         assert received == [str(number) for number in range(100)]
-        # The server closes; then nothing is left on the loop.
+        # The server closes; then the loop has no more connections.
         while hasattr(asyncio.get_running_loop(), reactor._ATTRIBUTE):
             await asyncio.sleep(0)
 
@@ -202,7 +202,7 @@ def test_what_waits_does_not_hold_up_a_handler(run, server):
             if message == "99999":
                 came.set()
 
-        # More than one read has.
+        # More than one read contains.
         ws = await librealtime.connect(server.url + "/count?to=100000", max_queue=4)
         waiting = [await ws.recv()]
         while not ws._inbox.paused:

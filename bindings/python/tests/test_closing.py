@@ -1,4 +1,4 @@
-"""The end of a connection: who closes, with which code, and who hears of it how."""
+"""The end of a connection: which side closes, with which code, and how users learn of it."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_peer_that_breaks_the_protocol(run, frames, code, name):
         upgrade(connection)
         connection.sendall(b"\x81\x02ok" + frames)
         with contextlib.suppress(ConnectionError):
-            # Its code is all that is looked at.
+            # Only the code matters here.
             while len(sent) < 8 and (data := connection.recv(4096)):
                 sent.extend(data)
 

@@ -1,4 +1,4 @@
-"""Content codings: what is decoded, and what is said of bodies that cannot be."""
+"""Content codings: which are decoded, and the errors for bodies that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import librealtime
 from librealtime import EventSource, LongPoll, sync
 
 TEXT = b"hello hello hello hello, realtime\n"
-#: Without the time, since what is a parameter must be the same for all workers.
+#: Without a timestamp, because parameters must be the same in all workers.
 compress = functools.partial(gzip.compress, mtime=0)
 PACKED = compress(TEXT)
 
@@ -34,7 +34,7 @@ def answer(body: bytes, *fields: str, status: str = "200 OK") -> bytes:
 
 @pytest.fixture
 def replying(serve: Any) -> Callable[..., str]:
-    """Makes a server that gives these answers, and the last one again and again; its URL."""
+    """Makes a server that gives these responses and then repeats the last one; returns its URL."""
 
     def make(*answers: bytes) -> str:
         left = list(answers)
@@ -70,7 +70,7 @@ def failure(url: str) -> librealtime.RealtimeError:
         ("deflate, gzip", compress(zlib.compress(TEXT)), TEXT),
         ("gzip\r\nContent-Encoding: zstd", zstandard.compress(PACKED), TEXT),
         ("identity", TEXT, TEXT),
-        # As libcurl: nothing stands for nothing.
+        # Like libcurl: an empty body is an empty text.
         ("gzip", b"", b""),
     ],
 )
@@ -110,7 +110,7 @@ def test_faults(replying: Any, coding: str, body: bytes, words: str) -> None:
 
 
 def test_a_transfer_coding_that_was_not_asked_for(replying: Any) -> None:
-    """libcurl would decode it, without any limit (RFC 9110 §10.1.4)."""
+    """libcurl would decode it without any limit (RFC 9110 §10.1.4)."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
     chunk = b"%x\r\n" % len(PACKED) + PACKED + b"\r\n0\r\n\r\n"
     error = failure(replying(head + chunk))
@@ -131,7 +131,7 @@ def test_answers_without_a_body(replying: Any, coding: str) -> None:
 
 
 def test_a_body_that_nobody_wants_is_not_decoded(replying: Any) -> None:
-    """That of an answer which is tried again, and of a redirect."""
+    """The body of a response that is retried, or of a redirect."""
     field = "Content-Encoding: gzip"
     busy = answer(b"no gzip", field, "Retry-After: 0", status="503 Busy")
     away = answer(b"no gzip", field, "Location: /other", status="302 Away")
@@ -170,14 +170,14 @@ def test_an_event_stream_of_several_members(run: Any, replying: Any) -> None:
             "RT_ERROR_PROTOCOL",
             "gzip data is followed by something else",
         ),
-        # A server that ends its stream may leave the coding without its end.
+        # A server that ends its stream may leave the coding incomplete.
         (compress(b"data: x\n\n")[:-3], "RT_ERROR_CLOSED", "ended"),
     ],
 )
 def test_a_coded_event_stream_that_ends(
     run: Any, replying: Any, body: bytes, name: str, words: str
 ) -> None:
-    """What came before the end counts, and the next attempt waits as after any loss."""
+    """Events before the end are delivered, and the next attempt waits as after any loss."""
     losses: list[librealtime.ErrorEvent] = []
 
     async def main() -> None:

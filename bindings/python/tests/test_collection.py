@@ -1,10 +1,10 @@
-"""Objects that are collected unclosed: alone, in cycles, in callbacks, at exit."""
+"""Objects that are collected without being closed: alone, in cycles, in callbacks, at exit."""
 
 from __future__ import annotations
 
 import pytest
 
-# Makes `new`, which makes one of each kind, and `freed`, which is told of each handle that C frees.
+# Defines `new`, which creates one of each kind, and `freed`, which records each freed handle.
 PRELUDE = """
 import asyncio, faulthandler, functools, gc, random, sys, threading, warnings
 faulthandler.enable()
@@ -36,7 +36,7 @@ NEITHER = [
     lambda: iter(librealtime.Backoff()),
 ]
 
-# Which handles an owner of ours still needs: those whose finalizer has not run.
+# Handles that an owner still needs: those whose finalizer has not run.
 needed, early, freed = {}, [], []
 real_end = _handle._Ownership.end
 
@@ -56,7 +56,7 @@ def watch(kind):
             yield self.__dict__.get("_loop_handle")
     real = getattr(kind, "__del__", None)
     def finalize(self):
-        # From now on it gives them back itself.
+        # From now on it releases them itself.
         needed.pop(id(self), None)
         if real is not None:
             real(self)
@@ -75,7 +75,7 @@ def note(thing):
     return thing
 
 class Knot:
-    '''Has a finalizer of its own, which uses what it refers to.'''
+    '''Has its own finalizer, which uses the objects it refers to.'''
     def __init__(self, *things):
         self.things = things
         self.me = self
@@ -84,7 +84,7 @@ class Knot:
             repr(thing)
 
 def entangle(things):
-    '''Cycles over all of them, some with each other.'''
+    '''Makes cycles through all of them, some with each other.'''
     things = list(things)
     draw.shuffle(things)
     for thing in things:
@@ -178,7 +178,7 @@ print("freed", len(freed) > 12)
 """
 )
 
-# Each callback, and each line of the log, collects what was forgotten before.
+# Each callback and each log line collects what was dropped before.
 INSIDE = (
     PRELUDE
     + """
@@ -224,7 +224,7 @@ print("freed", count > 20)
 """
 )
 
-# What is left at exit is in cycles and refers to all of it.
+# The objects left at exit are in cycles and refer to each other.
 EXIT = (
     PRELUDE
     + """
@@ -251,7 +251,7 @@ def test_no_handle_is_freed_before_its_owner_is_done(script, server, events, bot
 
 
 def test_a_handle_that_outlives_its_owner_answers_and_is_freed_once(script, server, events, bots):
-    """A finalizer brings the whole cycle back to life, after ours has run."""
+    """A finalizer resurrects the whole cycle after ours has run."""
     program = (
         PRELUDE
         + """
@@ -315,6 +315,6 @@ assert len(frees) == 1, "not freed"
 
 
 @pytest.mark.parametrize("offset", [-2, -1, 0, 1])
-def test_missed_handles_are_told_by_what_python_counts(script, offset):
+def test_missed_handles_are_found_by_reference_counts(script, offset):
     result = script(COUNTS, str(offset))
     assert result.returncode == 0, result.stderr

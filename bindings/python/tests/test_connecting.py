@@ -1,4 +1,4 @@
-"""Connecting: what refuses, fails, is too slow or is cancelled, and what TLS lets through."""
+"""Connecting: refusals, failures, timeouts, cancellation, and what TLS accepts."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ANSWERS = [
 
 @contextlib.contextmanager
 def silent_listener():
-    """Takes connections and says nothing; yields its URL."""
+    """Accepts connections and sends nothing; yields its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"ws://127.0.0.1:{listener.getsockname()[1]}/"
 
 
 def refusing_url() -> str:
-    """Nobody listens where a socket was bound and closed again."""
+    """A port without a listener: a socket was bound there and closed again."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return f"ws://127.0.0.1:{bound.getsockname()[1]}/"

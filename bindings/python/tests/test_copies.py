@@ -1,4 +1,4 @@
-"""How often a message is in memory."""
+"""How many copies of a message are in memory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_large_text_is_decoded_where_it_is():
 
 
 def test_iterating_keeps_nothing_that_was_given(run, server, events):
-    """So what the program forgets is freed before the next one comes."""
+    """Messages that the program drops are freed before the next one arrives."""
 
     def references(thing: object) -> int:
         return sys.getrefcount(thing)

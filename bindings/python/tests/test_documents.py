@@ -1,4 +1,4 @@
-"""What the README and the documentation say is what there is."""
+"""The README and the documentation match the code."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def parameters(function):
     return [one.name for one in named if one.name not in ("self", "url")]
 
 
-def test_limits_are_told_by_the_names_they_have_here():
-    """Those of the C interface are unknown to who looks for them here."""
+def test_errors_name_limits_as_in_python():
+    """Users of Python do not know the names of the C interface."""
     faces = (librealtime.connect, librealtime.EventSource, librealtime.LongPoll)
     faces += (librealtime.RESTClient, librealtime.EventStreamParser, librealtime.Spreadbot)
     known = {name for face in faces for name in parameters(face)}
@@ -145,7 +145,7 @@ def documentation(function):
     ],
 )
 def test_defaults_of_deflate_are_those_of_c(field, setter):
-    """``compression="deflate"`` leaves them to C."""
+    """``compression="deflate"`` leaves these settings to C."""
     found = re.search(r"Default (\w+)", documentation(f"rt_websocket_set_{setter}"))[1]
     assert int(getattr(librealtime.Deflate(), field) or 0) == int(found.replace("false", "0"))
 
@@ -154,13 +154,13 @@ def test_defaults_of_deflate_are_those_of_c(field, setter):
     ("parameter", "setter", "part"),
     [
         ("write_limit", "rt_websocket_set_send_high_water_bytes", 1),
-        # A program in Python holds a message several times.
+        # A Python program holds several copies of a message.
         ("max_size", "rt_websocket_set_max_message_bytes", 4),
         ("max_header_size", "rt_websocket_set_max_header_bytes", 1),
     ],
 )
 def test_defaults_are_those_of_c(parameter, setter, part):
-    """Of what this face always sets; the rest it leaves to C."""
+    """The defaults that Python always sets; the others are left to C."""
     number, unit = re.search(r"Default (\d+) (KiB|MiB)", documentation(setter)).groups()
     default = inspect.signature(librealtime.connect).parameters[parameter].default
     assert default == int(number) * {"KiB": 2**10, "MiB": 2**20}[unit] // part

@@ -1,4 +1,4 @@
-"""Event sources, by asyncio and blocking, against aiohttp."""
+"""Event sources, with asyncio and blocking, against aiohttp."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_events_are_iterated_over_reconnections(run, events):
         assert taken[6].data == "number 7"
         assert all(event.had_id for event in taken)
         assert [event async for event in source] == []
-        # What was true at the end.
+        # The values at the end are kept.
         assert source.origin == events.url
         assert source.last_event_id
 
@@ -67,7 +67,7 @@ def test_an_event_has_what_httpx_sse_has(run, events):
     run(main())
 
 
-def test_a_reconnection_time_is_told_each_time(events):
+def test_a_reconnection_time_is_reported_each_time(events):
     with sync.EventSource(events.url + "/retries", reconnection_time=0.02) as source:
         assert [source.recv().retry for _ in range(3)] == [20, None, 20]
 
@@ -174,7 +174,7 @@ def test_a_listener_may_remove_itself_and_others(run, events):
             def other(event):
                 calls.append(f"other {event.data}")
 
-            # The same function twice is two listeners.
+            # Adding the same function twice makes two listeners.
             listeners = [source.add_event_listener("message", each) for each in (once, other)]
             kept = source.add_event_listener("message", other)
             source.remove_event_listener(kept)
@@ -236,7 +236,7 @@ def test_a_failing_handler_does_not_keep_events_from_others(run, events):
         source.wait_closed(60)
 
 
-def test_comments_are_told_when_somebody_listens(run, events):
+def test_comments_are_delivered_to_a_handler(run, events):
     async def main():
         comments = asyncio.Queue()
         async with EventSource(events.url + "/held", on_comment=comments.put_nowait):
@@ -281,7 +281,7 @@ def test_a_full_inbox_slows_the_server_down(run, events, limits):
     async def main():
         async with EventSource(events.url + "/flood", **limits) as source:
             assert (await source.recv()).data.startswith("0 ")
-            # Were all taken in, the server would have sent all within this.
+            # If all events had been received, the server would have sent all by now.
             assert not await asyncio.to_thread(events.is_done.wait, 1)
             assert len(source._inbox.messages) < 20
             for number in range(1, 6000):
@@ -293,7 +293,7 @@ def test_a_full_inbox_slows_the_server_down(run, events, limits):
 
 
 def test_a_slow_reader_keeps_its_connection(run, events):
-    """Though it takes longer than the idle timeout, in which the server sent more than fits."""
+    """It takes longer than the idle timeout; the server has sent more than fits by then."""
 
     async def main():
         errors = []
@@ -342,8 +342,8 @@ def test_content_and_credentials(run, events):
 
 
 @pytest.mark.parametrize("answer", [None, {"Authorization": "Bearer bad"}])
-def test_without_good_credentials_the_refusal_is_told(run, events, answer):
-    """None ends it as the server's refusal does; credentials are asked for once an attempt."""
+def test_without_good_credentials_the_refusal_is_reported(run, events, answer):
+    """None ends it, like the server's refusal; credentials are requested once an attempt."""
     asked, errors = [], []
 
     def give(status):
@@ -393,14 +393,14 @@ def test_basic_auth():
 
 
 def packed_events(count, size):
-    """A gzip stream that grows some 940 times."""
+    """A gzip stream that expands about 940 times."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     event = b"data: " + b"x" * size + b"\n\n"
     return b"".join(packer.compress(event) for _ in range(count)) + packer.flush()
 
 
 def test_a_stream_that_grows_much_is_held(run, serve):
-    """Several reads, each of which decodes to more than libcurl keeps beside another."""
+    """Several reads, each of which decodes to more than libcurl would buffer."""
     count, size = 2600, 1 << 16
     packed = packed_events(count, size)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n"

@@ -1,4 +1,4 @@
-"""Event sources that are misused, waited for, closed, forgotten and forked."""
+"""Event sources that are misused, waited for, closed, dropped and forked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SOON = {"reconnection_time": 0.01, "min_reconnection_time": 0.01}
         ({"reachability": True}, TypeError),
     ],
 )
-def test_what_is_wrong_is_told_at_once(run, no_linger, options, kind):
+def test_invalid_options_are_reported_at_once(run, no_linger, options, kind):
     async def main():
         with pytest.raises(kind):
             EventSource("http://127.0.0.1:1/", **options)
@@ -121,7 +121,7 @@ def test_close_ends_those_who_wait(run, events):
 @pytest.mark.parametrize("how", ["finally", "with", "recv", "break"])
 @pytest.mark.parametrize("face", ["asyncio", "blocking"])
 def test_an_event_whose_work_failed_comes_again(run, events, tmp_path, how, face):
-    """Its id is stored when the next is asked for, or a `with` ends in order; not by `close`."""
+    """Its id is stored by the next request or a normal end of `with`, but not by `close`."""
     ids, url = tmp_path / "ids", events.url + "/count"
 
     async def iterate(source):
@@ -170,8 +170,8 @@ def test_an_event_whose_work_failed_comes_again(run, events, tmp_path, how, face
         assert source.recv().id == ("4" if how == "break" else "3")
 
 
-def test_another_asyncio_loop_is_told(run, events):
-    """Nothing would come there."""
+def test_use_on_another_asyncio_loop_raises(run, events):
+    """Nothing would arrive there."""
     kept = []
 
     async def first():
@@ -232,7 +232,7 @@ def test_several_threads_take_events_and_one_closes(events):
 
 
 def test_with_handlers_alone_it_lives_on(run, events):
-    """Nobody refers to it but the loop."""
+    """Only the loop refers to it."""
 
     async def main():
         told = asyncio.Queue()
@@ -266,7 +266,7 @@ def test_one_that_nobody_wants_is_collected(run, no_linger, events):
 
 
 def test_the_end_of_the_loop_ends_it(events):
-    """What is left when asyncio.run returns goes with its loop."""
+    """What is left when asyncio.run returns is collected with its loop."""
     left = []
 
     async def main():

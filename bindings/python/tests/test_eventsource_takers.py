@@ -1,4 +1,4 @@
-"""An id is kept when its event and all before it are done with, whoever takes them (C14)."""
+"""An id is stored when its event and all earlier ones are finished, for any consumers (C14)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_of_several_takers_the_slowest_counts() -> None:
     assert step("a", 4) == ["2"]
     assert step("c", 5) == ["2"]
     assert step("b", 6) == ["2", "3"]
-    # What those who are gone had is in nobody's hands any more.
+    # Items of consumers that are gone no longer count as unfinished.
     gone.add("a")
     assert step("c", 7) == ["2", "3", "5"]
     taken.finished("b", told.append)
@@ -68,7 +68,7 @@ def test_what_was_taken_is_forgotten() -> None:
     step("a", "1")
     step("b", "2")
     taken.forget()
-    # It has no id of its own.
+    # This item has no id of its own.
     assert step("a", "2") == []
     assert step("b", "3") == []
     assert step("a", "4") == []
@@ -135,7 +135,7 @@ def test_tasks_that_share_events(
 def test_a_handler_that_the_end_of_with_waits_for(
     events: EventServer, tmp_path: Path, run: Any, has_second: bool
 ) -> None:
-    """Its event is done with, unless another handler of it was still to come."""
+    """Its event counts as finished, unless another handler of it was still to be called."""
     path = tmp_path / "ids"
 
     async def main() -> None:
@@ -152,7 +152,7 @@ def test_a_handler_that_the_end_of_with_waits_for(
             if has_second:
                 source.on_any = take
             await has_begun.wait()
-        # An id is kept within a second, while the loop runs.
+        # An id is stored within a second, while the loop runs.
         for _ in range(20 if has_second else 500):
             if not kept(path):
                 await asyncio.sleep(0.01)
@@ -165,7 +165,7 @@ def test_a_handler_that_the_end_of_with_waits_for(
 def test_a_task_that_was_cancelled(
     events: EventServer, tmp_path: Path, run: Any, goes_on: bool
 ) -> None:
-    """It has not finished, but holds nobody up who goes on; and it is not kept."""
+    """Its event is unfinished and not stored, but does not hold up others that continue."""
     path = tmp_path / "ids"
 
     async def main() -> None:

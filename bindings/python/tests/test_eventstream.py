@@ -1,4 +1,4 @@
-"""The parser of event streams on its own."""
+"""The event stream parser on its own."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_it_is_not_fed_in_its_own_callback():
 
 
 def test_what_is_refused_in_its_own_callback_leaves_it_alone():
-    """The events of the feed that runs are told, and what follows goes on."""
+    """The events of the running feed are returned, and later feeds continue."""
     refused = []
 
     def comment(text):

@@ -1,4 +1,4 @@
-"""The programs under examples, as a user runs them."""
+"""Runs the programs in examples as a user would."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_events(example, events):
     result = example("events.py", events.url + "/count", "3")
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
-    # Listeners are told when an event comes, the loop takes it when it gets there; and more may
-    # have come by then than it takes.
+    # Listeners are called when an event arrives; the iteration takes it later. By then, more events
+    # may have arrived than it takes.
     assert [line for line in lines if line.startswith("odd:")][:2] == [
         "odd: number 1",
         "odd: number 3",
@@ -97,7 +97,7 @@ def test_events_tells_a_refusal(example, events):
 
 
 def test_poll(example, events):
-    """The second run begins behind the last message of the first one."""
+    """The second run continues after the last message of the first one."""
     lines = []
     for arguments in (["3"], ["2", "0:3"]):
         result = example("poll.py", events.url + "/poll", *arguments)
@@ -115,7 +115,7 @@ def test_poll_tells_a_refusal(example, events):
 
 @pytest.mark.parametrize(("path", "leg"), [("events", "sse"), ("poll", "poll")])
 def test_listen(example, bots, path, leg):
-    """The second run begins behind the last message of the first one."""
+    """The second run continues after the last message of the first one."""
     lines = []
     for arguments in (["3"], ["2", "3"]):
         result = example("listen.py", bots.url, path, *arguments)

@@ -1,4 +1,4 @@
-"""What the handshake says, what a server's refusal tells, and where redirects lead."""
+"""The handshake's request, the server's refusals, and redirects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 def requested(run, server, **options):
-    """The request that reaches the server."""
+    """The request that the server receives."""
 
     async def main():
         async with librealtime.connect(server.url + "/record", **options):

@@ -1,5 +1,5 @@
-"""Headers have no encoding: bytes that are not UTF-8 reach the caller as ISO-8859-1, and go back to
-the server as they came."""
+"""Headers have no encoding: bytes that are not UTF-8 reach the caller as ISO-8859-1, and are sent
+back to the server unchanged."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def left():
     return found, handles, _registry._entries, _rest_callbacks._calls, polls
 
 def look():
-    # What finalizers have missed is freed by the next one.
+    # The next finalizer frees what interrupted finalizers have missed.
     del_me = _handle.new_loop()
     del del_me
     found, handles, entries, calls, polls = left()
@@ -103,7 +103,7 @@ def look():
     assert not entries, len(entries)
     assert not calls, len(calls)
     assert not polls, polls
-    # Finalizers swallow some, where Python cannot raise: up to one in nine was seen.
+    # Finalizers swallow some interrupts, because Python cannot raise there: up to one in nine.
     print("clean", COUNT / sent > 0.8 or (COUNT, sent))
 """
 
@@ -154,7 +154,7 @@ look()
 """
 
 SHARED = """
-# Another thread uses the same client and connection all the while.
+# Another thread uses the same client and connection at the same time.
 client = sync.RESTClient(sse_url, timeout=20)
 ws = sync.connect(ws_url + "/echo", open_timeout=20)
 answers, failures = [], []
@@ -178,7 +178,7 @@ def work():
 
 storm(work)
 other.join(20)
-assert not other.is_alive(), "the other thread waits for ever"
+assert not other.is_alive(), "the other thread waits forever"
 assert not failures, failures
 assert len(answers) > 10, answers
 assert client.get("/page").status_code == 200
@@ -222,7 +222,7 @@ class Full(queue.Queue):
         entered.set()
         super()._put(item)
 
-# Of as many messages as it takes to block: the others that came with them follow an interrupt.
+# Receives as many messages as it takes to block: an interrupt is followed by the other messages.
 for handler, times in ((forever, 1), (Full(1).put, 2)):
     entered = threading.Event()
     thread = press(times)
@@ -242,7 +242,7 @@ def test_a_handler_that_never_returns_is_interrupted(script, server):
 
 
 def ours(text, **names):
-    """A function that counts as code of ours, as the name of its file says."""
+    """A function that counts as our code, because of its file name."""
     return eval(compile(text, _interrupts._OURS + "any.py", "eval"), names)
 
 
@@ -270,7 +270,7 @@ def test_a_dispatch_inside_another_leaves_it_its_interrupt():
 def test_a_request_that_an_interrupt_met_is_cancelled(
     run: Any, rest_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes as soon as the request is sent, which holds up those behind it until it ends."""
+    """The interrupt arrives as soon as the request is sent, which holds up later ones."""
     send = lib.rt_rest_request_send
     interrupts = [1]
 

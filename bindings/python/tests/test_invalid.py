@@ -1,5 +1,5 @@
-"""Bad input from the caller: an exception of its own family, with the status and a sentence that
-names the culprit, and nothing left behind.
+"""Bad input from the caller: raises an exception of the right family, with the status and a message
+that names the culprit, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def test_two_receivers_at_once(run, server):
 def test_receiving_where_messages_go_to_a_callback(run, server):
     async def main():
         async with librealtime.connect(server.url + "/echo", on_message=print) as ws:
-            with pytest.raises(librealtime.InvalidState, match="go to on_message"):
+            with pytest.raises(librealtime.InvalidState, match="passes its messages to on_message"):
                 await ws.recv()
 
     run(main())
@@ -209,14 +209,14 @@ def test_errors_can_be_pickled(run):
         ({"bearer_token": b"token"}, "bearer_token is a bytes; a str is expected"),
         ({"bearer_token": ("user", "password")}, "bearer_token is a tuple; a str is expected"),
         ({"cookies": "a=b"}, "cookies is a str; a mapping is expected"),
-        ({"headers": "A: b"}, "headers is a str that is neither a mapping nor pairs"),
-        ({"headers": ["ab"]}, "headers is a list that is neither a mapping nor pairs"),
-        ({"headers": 5}, "headers is a int that is neither a mapping nor pairs"),
+        ({"headers": "A: b"}, "headers is a str, not a mapping or"),
+        ({"headers": ["ab"]}, "headers is a list, not a mapping or"),
+        ({"headers": 5}, "headers is a int, not a mapping or"),
     ],
     ids=str,
 )
 def test_what_a_request_carries_is_checked_everywhere(option, culprit):
-    """A word is neither a user with a password, nor two letters a header."""
+    """A word is not a user with a password, and two letters are not a header."""
     url = "http://127.0.0.1:1/"
     with pytest.raises(TypeError, match=culprit):
         sync.RESTClient(url, **option)

@@ -1,4 +1,4 @@
-"""What is given back, and when: collection, the end of a loop, of the process, and a fork."""
+"""What is released, and when: by collection, the end of a loop or of the process, and a fork."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ asyncio.run(main())
 """
 
 
-def test_a_forked_process_is_told_and_the_parent_goes_on(script, server):
+def test_a_forked_process_gets_errors_and_the_parent_continues(script, server):
     result = script(FORKED_BLOCKING, server.url)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
@@ -220,7 +220,7 @@ def test_a_forked_process_is_told_and_the_parent_goes_on(script, server):
 def test_a_child_that_collects_a_connection_leaves_the_parents_alone(
     script, request, ca_file, name
 ):
-    """Over TLS it must not say goodbye to the peer either."""
+    """Over TLS it must not send close_notify to the peer either."""
     result = script(FORKED_ASYNCIO, request.getfixturevalue(name).url, str(ca_file))
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == ["RT_ERROR_FORKED", "the parent's"]

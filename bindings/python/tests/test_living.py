@@ -1,6 +1,6 @@
-"""The blocking face lives while the program does something else than to call it.
+"""Blocking objects stay active while the program does something other than calling them.
 
-What a test waits for is told by the server or by a handler, never by a call of the object.
+Tests wait for the server or a handler, never for a call of the object.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from librealtime.sync import EventSource, LongPoll, RESTClient, Spreadbot, conne
 
 
 class StrictServer(AsyncServer):
-    """A WebSocket server that pings, and closes a connection when one is not answered.
+    """A WebSocket server that sends pings, and closes a connection that does not answer one.
 
-    It sends a number after each of its pings that was answered, and echoes.
+    It sends a number after each ping that was answered, and echoes.
     """
 
     def __init__(self, interval: float, count: int, patience: float | None = None) -> None:
-        """:param patience: how long a ping waits for its answer; two intervals."""
+        """:param patience: how long to wait for the answer to a ping; default two intervals."""
         super().__init__(self._begin)
         self._interval, self._count = interval, count
         self._patience = patience or 2 * interval
-        #: That many pings were answered.
+        #: Set when that many pings were answered.
         self.is_content = threading.Event()
 
     async def _begin(self):
@@ -76,7 +76,7 @@ def threads():
 
 @pytest.fixture(autouse=True)
 def no_threads():
-    """After each test no thread of the library is left."""
+    """Checks after each test that no thread of the library is left."""
     yield
     gc.collect()
     for thread in threads():
@@ -98,11 +98,11 @@ def test_a_program_that_is_busy_stays_connected(interval, count):
 
 def test_handlers_are_called_while_the_program_computes():
     seen = []
-    # The server is a thread of this program, too, and as seldom has the interpreter's lock.
+    # The server is a thread of this program, too, and gets the interpreter's lock just as rarely.
     server = StrictServer(0.05, 5, PATIENCE_S)
     with server, connect(server.url, on_message=seen.append) as ws:
         until = time.monotonic() + PATIENCE_S
-        while len(seen) < 5:  # never gives the interpreter's lock away by itself
+        while len(seen) < 5:  # never releases the interpreter's lock by itself
             assert time.monotonic() < until
         ws.send("behind the others")
         while len(seen) < 6:
@@ -113,7 +113,7 @@ def test_handlers_are_called_while_the_program_computes():
 def test_what_is_sent_without_waiting_goes_out(server):
     came = threading.Event()
     with connect(server.url + "/echo", on_message=lambda message: came.set()) as ws:
-        # Driven by the thread, and by none yet.
+        # Driven by the thread, or not driven yet.
         for pause in (0.1, 0):
             threading.Event().wait(pause)
             ws.send_nowait("hello")
@@ -194,7 +194,7 @@ def test_what_no_call_raises_is_logged(events, caplog):
         source = EventSource(events.url + "/held", on_message=on_message)
         assert failed.wait(PATIENCE_S)
         source.close()
-        # The thread may be inside the handler still.
+        # The thread may still be inside the handler.
         for thread in threads():
             thread.join(PATIENCE_S)
         del source
@@ -234,7 +234,7 @@ def test_a_handler_closes(server):
 def test_nobody_keeps_what_is_forgotten(server):
     with pytest.warns(ResourceWarning, match="unclosed"):
         ws = connect(server.url + "/silent")
-        # Until its thread drives it.
+        # Wait until its thread drives it.
         while ws._keeper._dispatched is None:
             time.sleep(0.001)
         (thread,) = threads()

@@ -1,4 +1,4 @@
-"""Where the shared library is looked for, and what is said when it is not found."""
+"""Where the shared library is searched, and the error if it is not found."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_it_is_off_by_default_and_again(server, caplog):
     assert not caplog.records
 
 
-def test_other_levels_are_told(server):
+def test_other_levels_are_logged(server):
     for level in ("LOUD", True, 1.5):
         with pytest.raises((ValueError, TypeError)):
             librealtime.set_log_level(level)
@@ -139,6 +139,6 @@ def test_a_spreadbot_connection_tells_its_legs(bots, caplog):
         bot.establish_connection("events")
     text = caplog.text
     assert "trying WebSocket" in text
-    # Refused there, it says where, why, and when the next leg follows.
+    # Refused there, the line says where, why, and when the next leg follows.
     assert re.search(r"WARNING .*WebSocket: .*404.*; the next attempt at once", text), text
     assert re.search(r"connected by SSE", text), text

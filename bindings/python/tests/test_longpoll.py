@@ -1,4 +1,4 @@
-"""Long polls, by asyncio and blocking, against a server that does what a test says."""
+"""Long polls, with asyncio and blocking, against a server controlled by each test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from librealtime import LongPoll, PollMessage, sync
 
 
 class Server:
-    """Answers each GET with what a function of the request makes of it: status, headers, body."""
+    """Answers each GET with status, headers and body from a function of the request."""
 
     def __init__(self, answer):
         self.requests = []
@@ -64,7 +64,7 @@ def serve():
 
 
 def numbered(count):
-    """The message behind the one that Last-Event-ID names, up to `count`; then nothing."""
+    """The message after the one in Last-Event-ID, up to `count`; then nothing."""
 
     def answer(request):
         number = int(request.headers.get("Last-Event-ID", "0")) + 1
@@ -190,7 +190,7 @@ def test_functions_are_called(run, serve):
     assert run(main()) == ["open", "message 1", "message 2"]
 
 
-def test_failures_are_told_and_come_back(serve):
+def test_failures_are_reported_and_retried(serve):
     answers = [(503, {"Retry-After": "0"}, b""), (410, {}, b""), (200, {}, b"back")]
     server = serve(lambda request: answers.pop(0) if answers else (204, {}, b""))
     errors = []
@@ -261,8 +261,8 @@ def test_credentials_are_asked_for(run, serve):
 
 
 @pytest.mark.parametrize("answer", [None, {"Authorization": "Bearer bad"}])
-def test_without_good_credentials_the_refusal_is_told(run, serve, answer):
-    """None ends it as the server's refusal does; credentials are asked for once a poll."""
+def test_without_good_credentials_the_refusal_is_reported(run, serve, answer):
+    """None ends it, like the server's refusal; credentials are requested once a poll."""
     server = serve(needs_token)
     asked, errors = [], []
 

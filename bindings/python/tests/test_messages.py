@@ -1,4 +1,4 @@
-"""Messages there and back through asyncio, against the `websockets` package and aiohttp."""
+"""Messages in both directions with asyncio, against the `websockets` package and aiohttp."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_bytes_like_messages_arrive_as_bytes(run, server):
     run(main())
 
 
-def test_what_is_no_message_is_refused(run, server):
+def test_other_types_than_messages_are_refused(run, server):
     async def main():
         async with librealtime.connect(server.url + "/echo") as ws:
             for message in (None, 1, ["a"]):
@@ -231,7 +231,7 @@ def test_aiohttp_echoes(run, compression):
                 await ws.send(message)
                 assert await ws.recv() == message
             await ws.close(4001, "over")
-            # What this server answers, whatever it is sent.
+            # This server's answer to every message.
             assert ws.close_code == 1000
 
     with AsyncServer(start_aiohttp) as server:
@@ -239,7 +239,7 @@ def test_aiohttp_echoes(run, compression):
 
 
 def test_no_message_passes_the_caller_who_waits_for_open(run, server):
-    """The server's first message may come in one read with the handshake's answer."""
+    """The server's first message may arrive in one read with the handshake's response."""
 
     async def main():
         for _ in range(20):

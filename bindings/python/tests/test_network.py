@@ -38,7 +38,7 @@ def echoes(url, **options):
 
 
 def connect_proxy(seen):
-    """A proxy for one CONNECT request, which is kept in `seen`."""
+    """A proxy for one CONNECT request, which it stores in `seen`."""
 
     def serve_one(connection):
         head = read_head(connection)
@@ -50,7 +50,7 @@ def connect_proxy(seen):
 
 
 def socks5_proxy(seen):
-    """A SOCKS5 proxy (RFC 1928) that asks for user and password (RFC 1929)."""
+    """A SOCKS5 proxy (RFC 1928) that requires user and password (RFC 1929)."""
 
     def serve_one(connection):
         _, methods = read_exactly(connection, 2)
@@ -95,7 +95,7 @@ def test_proxies_of_the_environment(server, monkeypatch):
         monkeypatch.setenv("http_proxy", at(url, "http"))
         assert echoes(server.url + "/echo")
         assert len(seen) == 1
-        # The proxy is gone by now.
+        # The proxy has stopped by now.
         assert echoes(server.url + "/echo", proxy=None)
         assert echoes(server.url + "/echo", network=Network(no_proxy=["127.0.0.1"]))
     with pytest.raises(librealtime.ConnectFailed):
@@ -152,7 +152,7 @@ def test_sources_and_spreadbot_tell_by_which_status_a_proxy_refused():
 
 
 def test_a_proxy_that_wants_credentials_is_named():
-    """And not the server."""
+    """The error names the proxy, not the server."""
 
     def asks(connection):
         read_head(connection)
@@ -166,7 +166,7 @@ def test_a_proxy_that_wants_credentials_is_named():
 
 
 def test_a_dead_proxy_is_named(server):
-    """Nobody listens there: neither the server nor the name that is asked for is to blame."""
+    """No proxy listens there: the error must blame neither the server nor its name."""
     for scheme in ("http", "socks5h"):
         proxy = f"{scheme}://me:secret@127.0.0.1:1"
         with pytest.raises(ProxyError, match=r"through the proxy 127\.0\.0\.1:1: ") as raised:
@@ -194,7 +194,7 @@ def test_a_dead_proxy_of_the_environment_is_named(server, monkeypatch):
     "proxy",
     ["", "nonsense", "ftp://host", "http://a b", "http://h\0", "http://h:0", "http://h/path"],
 )
-def test_what_is_no_proxy(server, proxy):
+def test_invalid_proxies(server, proxy):
     with pytest.raises((InvalidProxy, librealtime.InvalidArgument)):
         connect(server.url, proxy=proxy)
 
@@ -349,9 +349,9 @@ def test_networks_that_cannot_be(server, options, culprit):
 
 
 def probe_times(port):
-    """Seconds until the first probe, and between probes, of this process's ends to a port."""
+    """Seconds until the first probe and between probes, for this process's sockets to a port."""
     for name in os.listdir("/proc/self/fd"):
-        # What is no socket is refused.
+        # Descriptors that are not sockets are refused.
         with contextlib.suppress(OSError):
             end = socket.socket(fileno=int(name))
             try:

@@ -1,4 +1,4 @@
-"""Messages that are sent while there is no connection."""
+"""Messages sent while there is no connection."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import librealtime
 from librealtime import Backoff, BufferFull, State
 from librealtime.sync import connect
 
-#: Tries again at once.
+#: Retries at once.
 AT_ONCE = Backoff(initial_delay=0, max_attempts=20)
 
 
 def waiting_connection(own_server, lost, **options):
-    """A connection that was lost and has an hour to wait."""
+    """A lost connection that waits an hour for its next attempt."""
     own_server.fates.append("drop")
     slow = Backoff(initial_delay=3600, max_delay=3600, jitter="none")
     return librealtime.connect(
@@ -42,14 +42,14 @@ def test_sending_while_it_is_down(run, own_server):
 
 
 async def is_waiting(sending):
-    """Whether it still waits when everything that was ready has run."""
+    """Whether it still waits after everything that was ready has run."""
     for _ in range(20):
         await asyncio.sleep(0)
     return not sending.done()
 
 
 def test_sending_waits_while_the_queue_is_full(run, own_server):
-    """By the count of messages, and by their bytes."""
+    """Limited by the number of messages, and by their bytes."""
 
     async def main(kept, culprit, **options):
         lost = asyncio.Queue()
@@ -61,7 +61,7 @@ def test_sending_waits_while_the_queue_is_full(run, own_server):
                 ws.send_nowait("more")
             sending = [asyncio.ensure_future(ws.send("more")) for _ in range(3)]
             assert await is_waiting(sending[0])
-            # Of those that wait one at most is queued, and with that in, no other.
+            # At most one of the waiting sends is queued; then there is no room for another.
             assert ws._buffered() <= sum(map(len, kept)) + 4 + 14 * (len(kept) + 1)
             assert not any(task.done() for task in sending)
         for task in sending:
@@ -73,7 +73,7 @@ def test_sending_waits_while_the_queue_is_full(run, own_server):
 
 
 def test_sending_goes_on_with_the_connection(run, own_server):
-    """Attempts that fail let nothing more in, and the order is kept."""
+    """Failed attempts make no room for further messages, and the order is kept."""
 
     async def main():
         own_server.fates.append("drop")

@@ -1,4 +1,4 @@
-"""Which requests may carry what is the client's own."""
+"""Which requests may carry the client's own headers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_base(path: str) -> None:
      "https://api.example.org\n"],
 )  # fmt: skip
 def test_other_origins(path: str) -> None:
-    """Also when they are only written in an unusual way."""
+    """Also if they are only written in an unusual form."""
     assert not is_trusted(path, BASE, [])
     assert is_trusted(path, BASE, ["*"])
 
@@ -38,7 +38,7 @@ def test_others_that_are_named() -> None:
     assert is_trusted("http://files.example.org:8080/x", BASE, others)
     assert is_trusted("http://[::1]:80/x", BASE, others)
     assert not is_trusted("http://files.example.org/x", BASE, others)
-    # Without a base each URL is chosen by the caller, unless some are named.
+    # Without a base URL the caller chooses each URL, unless origins are given.
     assert is_trusted("http://any.example/", None, [])
     assert is_trusted("http://[::1]/", None, others)
     assert not is_trusted("http://any.example/", None, others)

@@ -1,4 +1,4 @@
-"""Back-pressure both ways: what waits is bounded, and nothing is lost."""
+"""Back-pressure in both directions: queues are bounded, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 import librealtime
 
-# More than the kernel's buffers on both sides take.
+# More than the kernel buffers on both sides hold.
 BLOCKS, BLOCK_SIZE = 2000, 16_384
-# What one read may bring on top of a limit (Engine's receive buffer, all of it in small messages).
+# The most that one read may add above a limit (Engine's receive buffer full of small messages).
 READ_BYTES = 1 << 20
 
 
@@ -25,7 +25,7 @@ def test_a_slow_consumer_holds_up_the_server(run, server):
         async with librealtime.connect(
             url, max_queue_bytes=limit, compression=None, ping_interval=None
         ) as ws:
-            # Until the queue has been full for a while, nobody takes anything.
+            # Take nothing until the queue has been full for a while.
             while not ws._inbox.paused:
                 await asyncio.sleep(0)
             held = len(ws._inbox.messages)
@@ -51,7 +51,7 @@ def test_a_limit_of_messages(run, server, max_queue):
     async def main():
         count = 20_000
         url = f"{server.url}/count?to={count}"
-        # A read brings whole batches: with None nothing pauses.
+        # A read adds whole batches; with None receiving never pauses.
         async with librealtime.connect(url, max_queue=max_queue, max_queue_bytes=None) as ws:
             numbers = [int(message) async for message in ws]
         assert numbers == list(range(count))
@@ -148,7 +148,7 @@ def test_cancelling_send_leaves_the_order_whole(run, own_server):
                 )
                 await asyncio.sleep(0)
                 sent += 1
-            # It was queued before it began to wait, so it is sent all the same.
+            # It was queued before it began to wait, so it is still sent.
             sending.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await sending

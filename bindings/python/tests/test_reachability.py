@@ -1,6 +1,6 @@
-"""Whether there is a network: what the caller says, and connections that wait for it.
+"""Whether there is a network: as set by the caller, and connections that wait for it.
 
-What the kernel says is tested in Tests/Integration, in network namespaces.
+Tests/Integration tests the kernel's view, in network namespaces.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_changes_are_awaited(run):
 
 
 def test_changes_are_waited_for():
-    """Said on another thread, they end the wait of this one."""
+    """A change made in another thread ends the wait of this one."""
     reachability = Reachability("manual")
     changes = iter(reachability)
     for expected in (False, True, False):
@@ -77,7 +77,7 @@ def test_changes_are_waited_for():
 
 
 def test_a_connection_waits_for_the_network(run, own_server):
-    """Lost without a network, it counts nothing, and comes back when there is one."""
+    """Lost without a network, it counts no attempts, and reconnects once there is one."""
     own_server.fates.extend(["drop"])
     reachability = Reachability("manual")
     lost, attempts = [], []
@@ -110,7 +110,7 @@ def test_a_connection_waits_for_the_network(run, own_server):
 
 
 def test_one_serves_several_loops(own_server):
-    """Each blocking connection has a loop of its own."""
+    """Each blocking connection has its own loop."""
     own_server.fates.extend(["drop", "drop"])
     reachability = Reachability("manual")
     reachability.set_online(False)

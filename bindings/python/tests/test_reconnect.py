@@ -1,4 +1,4 @@
-"""Connections that are made again: by the library itself, and by iterating."""
+"""Connections that are made again: by the library's own reconnection, and by iterating."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import librealtime
 from librealtime import Backoff, ConnectionClosedError, ConnectionClosedOK, State
 from librealtime.sync import connect, reconnect
 
-#: Tries again at once.
+#: Retries at once.
 AT_ONCE = Backoff(initial_delay=0, max_attempts=20)
 BUSY = answers(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
 GONE = answers(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
@@ -105,7 +105,7 @@ def test_a_normal_close_is_outlived_where_that_is_wanted(run, own_server):
         ) as ws:
             for expected in ("2 left", "1 left", "0 left", "0 left"):
                 assert await ws.recv() == expected
-        # A close of ours ends it.
+        # Our own close ends it.
         assert ws.state is State.CLOSED
 
     run(main())
@@ -220,7 +220,7 @@ def test_a_ping_is_lost_with_its_connection(run, own_server):
         async with librealtime.connect(
             own_server.url + "/flaky", reconnect=AT_ONCE, on_lost=lost.put_nowait
         ) as ws:
-            with pytest.raises(ConnectionClosedError, match="lost meanwhile"):
+            with pytest.raises(ConnectionClosedError, match="lost during"):
                 while True:
                     await ws.ping()
             assert await ws.recv() == "0 left"
@@ -246,7 +246,7 @@ def test_iterating(run, own_server):
 
     async def main():
         await until_it_echoes()
-        # The last one is closed when the loop was left.
+        # The last one is closed when the loop is left.
         return [(await asyncio.to_thread(own_server.closes.get, timeout=30))[0] for _ in range(3)]
 
     assert run(main()) == [1006, 1000, 1000]
@@ -273,7 +273,7 @@ def test_iterating_without_asyncio(own_server):
         try:
             for message in ws:
                 if message == "0 left":
-                    # All on one loop of the library's.
+                    # All use one loop of the library.
                     assert ws.loop_statistics.connections == 3
                     break
             else:
@@ -313,7 +313,7 @@ def test_iterating_ends_with_the_attempts(own_server):
     with raw_server(BUSY, BUSY, BUSY) as url, pytest.raises(librealtime.InvalidStatus):
         for _ in reconnect(url, reconnect_delays=two):
             pytest.fail("it opened")
-    # A server that lets in and throws out again counts, too.
+    # A server that accepts and then closes counts, too.
     own_server.fates.extend(["1000"] * 10)
     rounds = 0
     with pytest.raises(ConnectionClosedOK):
@@ -321,7 +321,7 @@ def test_iterating_ends_with_the_attempts(own_server):
             ws.wait_closed()
             rounds += 1
     assert rounds == 3
-    # One that the caller leaves does not.
+    # A connection that the caller leaves does not count.
     own_server.fates.clear()
     for ws in reconnect(own_server.url + "/flaky", reconnect_delays=two):
         rounds += 1

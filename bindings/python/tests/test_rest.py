@@ -1,4 +1,4 @@
-"""Requests by asyncio, and the same without it."""
+"""Requests with asyncio, and blocking ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "Support"
 
 from rest_server import RESTServer
 
-#: So that no test waits for long.
+#: Short, so that no test waits for long.
 QUICKLY: dict[str, Any] = {"base_delay": 0.002, "max_delay": 0.01}
 
 
@@ -183,7 +183,7 @@ def test_streamed_answers(run: Any, rest_server: RESTServer) -> None:
             async with client.stream("GET", "/flaky/a/1") as response:
                 assert (await response.aread()) == response.content
                 assert response.json()["target"] == "/flaky/a/1"
-                # Of what was read, as often as one likes.
+                # Of a body that was read, as often as needed.
                 assert [line async for line in response.aiter_lines()] == [response.text]
             async with client.stream("GET", "/status/404") as response:
                 assert [line async for line in response.aiter_lines()] == ["status 404"]
@@ -225,7 +225,7 @@ def test_bodies_from_elsewhere(run: Any, rest_server: RESTServer) -> None:
             )
             assert (response.attempts, len(response.json()["body"])) == (2, 149_997)
             assert max(sent for sent, _, _, _ in progress) == 149_997
-            # A generator that has begun cannot begin anew.
+            # A generator that has begun cannot restart.
             assert (await client.put("/flaky/b/1", content=iter([b"a"]))).status_code == 503
             for bad in (broken(), (1 / 0 for _ in range(1))):
                 with pytest.raises(ZeroDivisionError):
@@ -315,7 +315,7 @@ def test_without_a_limit_any_retry_after_is_waited_for(rest_server: RESTServer) 
 
 
 def test_no_delay_is_none() -> None:
-    """It would stand for no delay at all, and requests would go out one upon the other."""
+    """None would mean no delay at all, and requests would follow each other without pause."""
     for name in ("base_delay", "max_delay"):
         with pytest.raises(TypeError, match=f"{name} is None; seconds are expected"):
             sync.RESTClient(**{name: None})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Bodies from files: never more bytes than were asked for, and never others than were promised."""
+"""Bodies from files: never more bytes than requested, and exactly the announced ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rest_server() -> Iterator[RESTServer]:
 
 
 class Growing(io.BytesIO):
-    """Somebody appends to it while it is read."""
+    """A file that is appended to while it is read."""
 
     def read(self, size: int | None = -1) -> bytes:
         at = self.tell()
@@ -39,14 +39,14 @@ class Growing(io.BytesIO):
 
 
 class Generous(io.BytesIO):
-    """Gives all it has, whatever is asked for."""
+    """A file that returns everything, however little is requested."""
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read()
 
 
 class Cut(io.BytesIO):
-    """Somebody cuts it to `left` bytes once `reads` pieces of it were read."""
+    """A file that is cut to `left` bytes after `reads` reads."""
 
     def __init__(self, data: bytes, left: int, reads: int) -> None:
         super().__init__(data)
@@ -67,7 +67,7 @@ def text_file(text: str) -> io.TextIOWrapper:
     "content", [text_file("é" * 50_000), Generous(b"x" * 100_000), [b"y" * 100_000]], ids=type
 )
 def test_no_more_than_there_is_room_for(content: Any) -> None:
-    """C gives a buffer; a text file's characters are not its bytes."""
+    """C passes a buffer of bytes; a text file's characters are not its bytes."""
     source = Source(content)
     pieces = list(iter(lambda: source.more(16384), b""))
     assert max(map(len, pieces)) == 16384
@@ -86,7 +86,7 @@ def test_a_text_file(run: Any, rest_server: RESTServer) -> None:
 
 
 def test_a_file_that_grows(run: Any, rest_server: RESTServer) -> None:
-    """What is behind its length would be another request to the server."""
+    """The server would take bytes beyond the announced length for another request."""
 
     async def main() -> None:
         async with librealtime.RESTClient(rest_server.url, base_delay=0) as client:
@@ -111,7 +111,7 @@ def test_a_file_that_grows(run: Any, rest_server: RESTServer) -> None:
 def test_a_file_that_is_cut(
     run: Any, rest_server: RESTServer, left: int, reads: int, message: str
 ) -> None:
-    """The server would wait for the rest, and the client for the server."""
+    """Otherwise the server would wait for the rest, and the client for the server."""
 
     def cut() -> io.BytesIO:
         return Cut(b"x" * 100_000, left, reads)
@@ -141,11 +141,11 @@ def test_a_file_that_is_cut_before_it_is_sent_again(rest_server: RESTServer) -> 
 
 
 def test_a_generator_is_taken_once(rest_server: RESTServer, run: Any) -> None:
-    """A second request would go out with a body that is empty."""
+    """Otherwise a second request would be sent with an empty body."""
     with sync.RESTClient(rest_server.url) as client:
         pieces = (piece for piece in (b"ab", b"cd"))
         assert client.post("/echo", content=pieces).json()["body"] == "abcd"
-        with pytest.raises(librealtime.InvalidState, match="over"):
+        with pytest.raises(librealtime.InvalidState, match="exhausted"):
             client.post("/echo", content=pieces)
 
     async def awaited() -> None:
@@ -155,9 +155,9 @@ def test_a_generator_is_taken_once(rest_server: RESTServer, run: Any) -> None:
         taken = pieces()
         async with librealtime.RESTClient(rest_server.url) as client:
             assert (await client.post("/echo", content=taken)).json()["body"] == "ab"
-            with pytest.raises(librealtime.InvalidState, match="over"):
+            with pytest.raises(librealtime.InvalidState, match="exhausted"):
                 await client.post("/echo", content=taken)
-            # What makes an iterator for each that asks is taken any number of times.
+            # An object that makes a new iterator each time can be sent any number of times.
             for _ in range(2):
                 assert (await client.post("/echo", content=[b"x"])).json()["body"] == "x"
 
@@ -166,7 +166,7 @@ def test_a_generator_is_taken_once(rest_server: RESTServer, run: Any) -> None:
 
 
 def test_a_piece_is_text_or_bytes(run: Any, rest_server: RESTServer) -> None:
-    """A number would be so many NULs."""
+    """bytes(n) would be n NUL bytes."""
     with sync.RESTClient(rest_server.url) as client, pytest.raises(TypeError):
         client.post("/echo", content=iter([5]))
 

@@ -1,4 +1,4 @@
-"""Connections that are kept: found dead, replaced, shared or not."""
+"""Kept connections: found dead, replaced, shared or not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from librealtime import sync
 
 
 def test_a_post_goes_out_twice_at_most(run: Any, serve: Any) -> None:
-    """Though several connections were kept and all end before an answer (R6)."""
+    """Even if several connections were kept and all end before a response (R6)."""
     posts: list[int] = []
     together = threading.Barrier(4)
 
@@ -40,12 +40,12 @@ def test_a_post_goes_out_twice_at_most(run: Any, serve: Any) -> None:
                 await client.post("/", content=b"once")
 
     run(main())
-    # The second one on a connection of its own.
+    # The second one was sent on a new connection.
     assert len(posts) == 2 and posts[1] == 5
 
 
 def cut(connection: socket.socket) -> None:
-    """Ends the connection as one that is gone: with a reset."""
+    """Ends the connection like a dead one: with a reset."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -56,7 +56,7 @@ def test_dead_connections_are_replaced_however_many(serve: Any) -> None:
         if read(connection) is None:
             return
         connection.sendall(OK)
-        # It looks alive until the next request has come.
+        # It looks alive until the next request has arrived.
         connection.recv(1)
 
     server = serve(answer)
@@ -67,14 +67,14 @@ def test_dead_connections_are_replaced_however_many(serve: Any) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_a_body_that_a_dead_connection_took_goes_out_again(serve: Any, method: str) -> None:
-    """In part, that is: libcurl itself replays only what it has sent whole (R6)."""
+    """A part of the body was sent: libcurl itself replays only complete ones (R6)."""
     size = 300_000
     bodies: list[int] = []
 
     def answer(connection: socket.socket, number: int) -> None:
         request = read(connection)
         if request is None:
-            # One that libcurl has made for itself, and was kept from using.
+            # A connection that libcurl opened itself and was prevented from using.
             return
         bodies.append(len(request.partition(b"\r\n\r\n")[2]))
         connection.sendall(OK)
@@ -90,7 +90,7 @@ def test_a_body_that_a_dead_connection_took_goes_out_again(serve: Any, method: s
 
 
 def test_a_tunnel_is_not_shared(serve: Any, tmp_path: Path) -> None:
-    """libcurl 7.88 sends requests on an HTTP/2 connection whose tunnel is not open yet."""
+    """libcurl 7.88 sends requests on an HTTP/2 connection whose tunnel is not yet open."""
     authority = trustme.CA()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)

@@ -1,4 +1,4 @@
-"""What users of httpx look for in clients, requests and answers."""
+"""What users of httpx expect of clients, requests and responses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rest_server import Request, RESTServer
 
 
 class Server(RESTServer):
-    """Beside the others /body, which sends back what came with the ``X-…`` headers that came."""
+    """Adds /body, which sends the request's body back with the ``X-…`` headers of the request."""
 
     def do_body(self, request: Request, writer: Any, words: list[str]) -> None:
         fields = [f"{name[2:]}: {value}" for name, value in request.headers if name[:2] == "X-"]
@@ -48,7 +48,7 @@ def client(server: Server) -> Iterator[sync.RESTClient]:
 
 
 def said(response: librealtime.RESTResponse) -> dict[str, list[str]]:
-    """The values of each header that the server was sent."""
+    """The values of each header that the server received."""
     found: dict[str, list[str]] = {}
     for name, value in response.json()["headers"]:
         found.setdefault(name.lower(), []).append(value)
@@ -96,7 +96,7 @@ def test_cookies(run: Any, server: Server, client: sync.RESTClient) -> None:
         ("X-Set-Cookie", "e"),
     ]
     assert client.get("/body", headers=sets).cookies == {"a": "1", "b": "c=d"}
-    # None is kept.
+    # No cookie is stored.
     assert "cookie" not in said(client.get("/echo"))
     assert said(client.get("/echo", cookies={"a": "1", "b": "2"}))["cookie"] == ["a=1; b=2"]
 
@@ -151,7 +151,7 @@ def test_credentials_that_fail_are_reported(run: Any, server: Server) -> None:
 
 def test_reading_may_be_cancelled(run: Any, server: Server) -> None:
     async def main() -> None:
-        # More than comes between two looks of this task.
+        # More than arrives between two checks of this task.
         size = 30_000_000
         client = librealtime.RESTClient(server.url)
         async with client, client.stream("GET", f"/bytes/{size}") as response:
@@ -208,7 +208,7 @@ def test_forms(run: Any, server: Server, client: sync.RESTClient) -> None:
         ({"follow_redirects": True}, TypeError),
     ],
 )
-def test_what_is_wrong_is_told(
+def test_invalid_arguments_are_reported(
     client: sync.RESTClient, options: dict[str, Any], kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
@@ -233,7 +233,7 @@ def test_a_client_tells_what_it_is(run: Any, server: Server) -> None:
 
 
 def polls() -> int:
-    """How many descriptors of epoll this process has."""
+    """The number of epoll descriptors of this process."""
     names = []
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):  # the folder's own
@@ -242,7 +242,7 @@ def polls() -> int:
 
 
 def test_a_closed_client_has_no_descriptors(server: Server) -> None:
-    """Though it is referred to, and requests of other threads were under way."""
+    """Even if it is still referred to, and other threads had running requests."""
     before = polls()
     for _ in range(20):
         ended: list[str] = []
@@ -263,12 +263,12 @@ def test_a_closed_client_has_no_descriptors(server: Server) -> None:
             thread.join(60)
         assert ended == ["RT_ERROR_CLOSED"] * 4
         assert client.is_closed
-    # Each would have kept its own; one or two may be of what other tests have left to threads.
+    # Each would have kept its own; one or two may be left by other tests' threads.
     assert polls() < before + 10
 
 
-def test_whoever_sees_the_end_sees_all_of_it() -> None:
-    """Another thread may look at a request while the one that drives ends it."""
+def test_a_thread_that_sees_the_end_sees_all_of_it() -> None:
+    """Another thread may look at a request while the driving thread ends it."""
     seen: list[bool] = []
 
     def refused() -> bool:
@@ -285,7 +285,7 @@ def test_whoever_sees_the_end_sees_all_of_it() -> None:
 
 
 def test_one_thread_drives_what_another_takes(client: sync.RESTClient) -> None:
-    """Nothing is lost at the end, and a pause is never the last word."""
+    """Nothing is lost at the end, and receiving always resumes after a pause."""
     sizes = [3_000_000, 1, 70_000] * 4
     stopped = threading.Event()
 
@@ -305,7 +305,7 @@ def test_one_thread_drives_what_another_takes(client: sync.RESTClient) -> None:
 
 
 def test_what_a_request_raises_is_its_own(client: sync.RESTClient) -> None:
-    """Whichever thread drives: here it is another's."""
+    """Whichever thread drives; here it is another one."""
     answers: list[int] = []
     driving = threading.Event()
 
@@ -338,7 +338,7 @@ def test_encodings(client: sync.RESTClient) -> None:
     assert response.text == "д"
     for charset in ("utf8", "us-ascii", "Windows-1252", "cp037", "Shift_JIS", "GB18030", "Big5"):
         assert fetch(charset).encoding == charset
-    # Unknown, not for text, always an error, without a way to replace: none of them may raise.
+    # Unknown, not for text, always an error, without a replacement: none of them may raise.
     for charset in ("x", "base64", "undefined", "idna", "cp9999"):
         response = fetch(charset)
         assert (response.encoding, response.text) == ("utf-8", "\ufffd")
@@ -347,14 +347,14 @@ def test_encodings(client: sync.RESTClient) -> None:
 @pytest.mark.parametrize("charset", ["punycode", "PUNYCODE", "utf-7", "u7", "unicode.escape"])
 def test_servers_choose_character_sets_only(client: sync.RESTClient, charset: str) -> None:
     headers = {"X-Content-Type": f"text/plain; charset={charset}"}
-    # Read as punycode, this would take some seconds.
+    # Decoding it as punycode would take some seconds.
     content = "a-" + "b" * 100_000
     response = client.post("/body", content=content, headers=headers)
     assert (response.encoding, response.text == content) == ("utf-8", True)
     assert "".join(response.iter_lines()) == content
     with client.stream("POST", "/body", content=content, headers=headers) as stream:
         assert "".join(stream.iter_text()) == content
-    # What the program itself asks for, it gets.
+    # The program itself may choose any encoding.
     response.encoding = "raw_unicode_escape"
     assert response.text == content
 

@@ -1,4 +1,4 @@
-"""What is wrong with a request, a client or its use is told, and nothing waits for ever."""
+"""Mistakes in a request, a client or its use raise an error, and nothing waits forever."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def rest_server() -> Iterator[RESTServer]:
         yield running
 
 
-def test_a_mapping_is_no_content(run: Any, rest_server: RESTServer) -> None:
-    """Its names alone would be sent."""
+def test_a_mapping_is_refused_as_content(run: Any, rest_server: RESTServer) -> None:
+    """Otherwise only its keys would be sent."""
 
     async def main() -> None:
         async with librealtime.RESTClient(rest_server.url) as client:
@@ -43,7 +43,7 @@ def test_a_mapping_is_no_content(run: Any, rest_server: RESTServer) -> None:
         client.post("/echo", content={"a": "b"})
 
 
-def test_what_is_no_json(rest_server: RESTServer) -> None:
+def test_values_that_are_not_json(rest_server: RESTServer) -> None:
     itself: list[Any] = []
     itself.append(itself)
     with sync.RESTClient(rest_server.url) as client:
@@ -55,8 +55,8 @@ def test_what_is_no_json(rest_server: RESTServer) -> None:
     assert not rest_server.seen
 
 
-def test_another_asyncio_loop_is_told(run: Any, rest_server: RESTServer) -> None:
-    """Nothing would come there."""
+def test_use_on_another_asyncio_loop_raises(run: Any, rest_server: RESTServer) -> None:
+    """Nothing would arrive there."""
     client = librealtime.RESTClient(rest_server.url)
 
     async def first() -> None:
@@ -94,7 +94,7 @@ def test_a_longer_time_of_the_request_is_its_deadline_too(
 def test_a_request_that_meets_the_end(
     rest_server: RESTServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread closes between its submission and its wait."""
+    """Another thread closes the client between a request's submission and its wait."""
     client = sync.RESTClient(rest_server.url)
     send = lib.rt_rest_request_send
 
@@ -120,7 +120,7 @@ def test_a_request_that_meets_the_end(
 
 @pytest.mark.parametrize("answer", [None, "bad"])
 def test_a_refusal_is_an_answer(run: Any, rest_server: RESTServer, answer: str | None) -> None:
-    """Whether there are no other credentials, or they are refused, too."""
+    """If there are no other credentials, or they are refused, too."""
 
     async def fetch() -> str | None:
         await asyncio.sleep(0)
@@ -158,7 +158,7 @@ def test_credentials_that_fail(run: Any, rest_server: RESTServer) -> None:
 
 
 def test_a_body_that_is_lost(rest_server: RESTServer) -> None:
-    """There was a connection: who takes a request for one that was never sent sends it twice."""
+    """There was a connection: retrying it as if it had not been sent would send it twice."""
     with sync.RESTClient(rest_server.url, attempts=1) as client:
         for place in ("/short/a/1", "/reset/b/1"):
             with pytest.raises(librealtime.ConnectionLost) as caught:
@@ -168,7 +168,7 @@ def test_a_body_that_is_lost(rest_server: RESTServer) -> None:
 
 
 def test_a_streamed_answer_that_broke_off_stays_broken(run: Any, rest_server: RESTServer) -> None:
-    """At the second look, too: what came is never taken for the whole."""
+    """Reading it again raises again: an incomplete body never passes for a complete one."""
 
     def looks_broken(response: librealtime.RESTResponse) -> None:
         for look in (lambda: response.content, lambda: response.text, response.json):
@@ -200,7 +200,7 @@ def test_a_streamed_answer_that_broke_off_stays_broken(run: Any, rest_server: RE
 
 
 def test_a_failure_that_is_kept_keeps_nothing() -> None:
-    """A cycle with its traceback's frames would keep what it passed through."""
+    """A cycle with the frames of its traceback would keep everything in them alive."""
 
     class Odd(Exception):
         def __init__(self, one: int, two: int) -> None:
@@ -243,20 +243,20 @@ def test_a_failure_that_is_kept_keeps_nothing() -> None:
 
 
 def test_a_query_as_it_is_written(rest_server: RESTServer) -> None:
-    """A str or bytes, as httpx takes them."""
+    """A str or bytes, as in httpx."""
     with sync.RESTClient(rest_server.url, params="k=1&l=2") as client:
         for query in ("a=b%20c&k=&%C3%A4=+", b"a=b%20c&k=&%C3%A4=+"):
             client.get("/echo", params=query)
             assert rest_server.seen[-1].target == "/echo?l=2&a=b%20c&k=&%C3%A4=%20"
         for bad in ("a=%ff", b"a=\xff"):
-            with pytest.raises(ValueError, match="no UTF-8 form"):
+            with pytest.raises(ValueError, match="cannot be encoded as UTF-8"):
                 client.get("/echo", params=bad)
         for wrong in (5, ["ab", "c"], {"abc"}):
-            with pytest.raises(TypeError, match=f"params is a {type(wrong).__name__} that is"):
+            with pytest.raises(TypeError, match=f"params is a {type(wrong).__name__}, not a"):
                 client.get("/echo", params=wrong)  # type: ignore[arg-type]
 
 
-def test_an_unknown_option_is_told_with_the_one_that_is_near(run: Any) -> None:
+def test_an_unknown_option_is_reported_with_a_similar_one(run: Any) -> None:
     async def main() -> None:
         async with librealtime.RESTClient("http://127.0.0.1:1/") as client:
             with pytest.raises(TypeError, match=r"^request\(\) has no option 'nonsense'$"):
@@ -274,14 +274,14 @@ def test_an_unknown_option_is_told_with_the_one_that_is_near(run: Any) -> None:
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("follow_redirects", "redirects are followed by default, and max_redirects=0 follows none"),
-        ("allow_redirects", "redirects are followed by default, and max_redirects=0 follows none"),
-        ("verify", "the client decides whom to trust: see ca_file and network of RESTClient"),
-        ("proxies", "the client decides on a proxy: see proxy of RESTClient"),
-        ("files", "a file is given as content; there are no multipart bodies"),
+        ("follow_redirects", "redirects are followed by default; max_redirects=0 follows none"),
+        ("allow_redirects", "redirects are followed by default; max_redirects=0 follows none"),
+        ("verify", "this is set for the whole client: see ca_file and network of RESTClient"),
+        ("proxies", "this is set for the whole client: see proxy of RESTClient"),
+        ("files", "pass a file as content; multipart bodies are not supported"),
     ],
 )
-def test_an_option_of_other_libraries_is_told_what_it_is_here(option: str, hint: str) -> None:
+def test_an_option_of_other_libraries_is_reported_with_a_hint(option: str, hint: str) -> None:
     with sync.RESTClient("http://127.0.0.1:1/") as client:
         with pytest.raises(TypeError) as raised:
             client.get("x", **{option: True})  # type: ignore[misc]
@@ -292,7 +292,7 @@ def test_an_option_of_other_libraries_is_told_what_it_is_here(option: str, hint:
     "name", ["connect", "EventSource", "LongPoll", "RESTClient", "Spreadbot", "SpreadbotREST"]
 )
 @pytest.mark.parametrize("face", [librealtime, sync])
-def test_an_unknown_option_of_an_object_is_told_by_its_name(face: Any, name: str) -> None:
+def test_an_unknown_option_of_an_object_is_reported_by_name(face: Any, name: str) -> None:
     with pytest.raises(TypeError, match=f"^{name}\\(\\) got an unexpected .*'nonsense'"):
         getattr(face, name)("http://127.0.0.1:1/", nonsense=1)
 
@@ -301,15 +301,15 @@ def test_an_unknown_option_of_an_object_is_told_by_its_name(face: Any, name: str
 @pytest.mark.parametrize(
     ("name", "option", "hint"),
     [
-        ("RESTClient", "follow_redirects", ": redirects are followed by default, and "),
+        ("RESTClient", "follow_redirects", ": redirects are followed by default; "),
         ("connect", "verify", ": see ca_file, and insecure_skip_verification of Network"),
         ("EventSource", "proxies", ": see proxy, and no_proxy of Network"),
-        ("LongPoll", "timeout", ": each time limit has a name of its own, "),
+        ("LongPoll", "timeout", ": each time limit has its own option, "),
         ("Spreadbot", "header", "; did you mean 'headers'?"),
         ("SpreadbotREST", "cert", ": see client_certificate of Network"),
     ],
 )
-def test_an_object_tells_what_an_option_of_other_libraries_is_here(
+def test_an_object_suggests_its_name_for_an_option_of_other_libraries(
     face: Any, name: str, option: str, hint: str
 ) -> None:
     with pytest.raises(TypeError) as raised:
@@ -319,7 +319,7 @@ def test_an_object_tells_what_an_option_of_other_libraries_is_here(
 
 
 def test_a_body_is_taken_once(run: Any, rest_server: RESTServer) -> None:
-    """What was taken in pieces is kept by nobody: the rest is not passed for the whole."""
+    """Pieces already read are not kept: the rest must not pass for the complete body."""
 
     async def main() -> None:
         async with librealtime.RESTClient(rest_server.url) as client:
@@ -328,7 +328,7 @@ def test_a_body_is_taken_once(run: Any, rest_server: RESTServer) -> None:
                     break
                 with pytest.raises(librealtime.InvalidState, match="in pieces"):
                     await response.aread()
-                with pytest.raises(librealtime.InvalidState, match="taken before"):
+                with pytest.raises(librealtime.InvalidState, match="read before"):
                     await response.aiter_lines().__anext__()
             async with client.stream("GET", "/bytes/10") as response:
                 assert len(b"".join([piece async for piece in response.aiter_bytes()])) == 10
@@ -348,7 +348,7 @@ def test_a_body_is_taken_once(run: Any, rest_server: RESTServer) -> None:
             next(response.iter_bytes(10))
             with pytest.raises(librealtime.InvalidState, match="in pieces"):
                 response.read()
-            with pytest.raises(librealtime.InvalidState, match="taken before"):
+            with pytest.raises(librealtime.InvalidState, match="read before"):
                 next(response.iter_text())
         with client.stream("GET", "/bytes/10") as response:
             assert len(response.read()) == len(b"".join(response.iter_bytes(3))) == 10

@@ -1,4 +1,4 @@
-"""Bytes that flow take longer than an attempt may; and answers that came, and cannot be read."""
+"""Bodies that take longer than an attempt may, and responses that arrive but cannot be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wire import OK, read
 import librealtime
 from librealtime import sync
 
-#: How long one attempt may stand still, and how long all of a body takes.
+#: How long one attempt may make no progress, and how long a whole body takes.
 STANDSTILL = 0.5
 PIECES = 30
 PAUSE = 0.05
@@ -48,7 +48,7 @@ def test_a_streamed_answer_may_take_longer_than_an_attempt(run: Any, serve: Any)
         async with librealtime.RESTClient(server.url, timeout=STANDSTILL, attempts=1) as client:
             async with client.stream("GET", "/") as response:
                 assert await response.aread() == b"x" * PIECES
-            # An answer that is kept must be whole by then.
+            # A response that is not streamed must be complete by then.
             with pytest.raises(librealtime.ConnectionTimeout, match="did not end its answer"):
                 await client.get("/")
 
@@ -62,10 +62,10 @@ def test_a_streamed_answer_may_take_longer_than_the_deadline(run: Any, serve: An
             trickle(connection, PIECES)
             connection.sendall(b"0\r\n\r\n")
 
-    # The head must come before it, which may take a while on a machine that is busy.
+    # The head must arrive before it, which may take a while on a busy machine.
     deadline = PIECES * PAUSE * 2 / 3
     short: dict[str, Any] = {"deadline": deadline, "attempts": 1}
-    # What is longer than the deadline of the client has not been its end either.
+    # It takes longer than the client's deadline, which must not end it either.
     own: list[dict[str, Any]] = [{}, {"timeout": 0.9 * deadline}, {"timeout": 9}, {"timeout": None}]
     with sync.RESTClient(serve(answer).url, **short) as client:
 
@@ -127,7 +127,7 @@ def test_a_streamed_answer_that_stands_still_ends(serve: Any) -> None:
 
 
 def test_a_reader_may_take_its_time(serve: Any) -> None:
-    """The answer waits in the kernel meanwhile: it is not the server that stands still."""
+    """Meanwhile the response waits in the kernel: the reader stalls, not the server."""
     size = 8 << 20
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -175,7 +175,7 @@ def test_a_body_may_take_longer_than_an_attempt(run: Any, serve: Any) -> None:
 
 
 def test_a_slow_link_carries_a_large_body(serve: Any) -> None:
-    """All of it is at hand, and goes out as the other side takes it."""
+    """All of it is available, and is sent as fast as the server reads it."""
     size = 24 << 20
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -198,7 +198,7 @@ DAMAGED = (
 
 @pytest.mark.parametrize("damaged", DAMAGED)
 def test_what_the_server_did_is_not_sent_again(serve: Any, damaged: bytes) -> None:
-    """Whoever repeats it pays twice."""
+    """Repeating the request would perform it twice."""
     requests: list[bytes] = []
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -213,7 +213,7 @@ def test_what_the_server_did_is_not_sent_again(serve: Any, damaged: bytes) -> No
         assert not isinstance(caught.value, librealtime.ConnectFailed)
         assert caught.value.response.status_code in (200, 201)  # type: ignore[attr-defined]
         assert len(requests) == 1
-        # That may be repeated.
+        # A GET may be repeated.
         with pytest.raises(librealtime.ProtocolError):
             client.put("/", content=b"set")
         assert len(requests) == 4
@@ -223,7 +223,7 @@ def test_what_the_server_did_is_not_sent_again(serve: Any, damaged: bytes) -> No
 def test_a_send_of_the_outbox_is_delivered_by_a_2xx(
     serve: Any, tmp_path: Any, damaged: bytes
 ) -> None:
-    """It went out again every 20 s, for ever."""
+    """Earlier, it was sent again every 20 s, forever."""
     keys: list[bytes] = []
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -244,7 +244,7 @@ def test_a_send_of_the_outbox_is_delivered_by_a_2xx(
         with pytest.raises(librealtime.ProtocolError):
             bot.rest.post_data("things", 1)
     assert len(keys) == 2
-    # Nothing is left.
+    # The outbox is empty.
     network = librealtime.Reachability("manual")
     network.set_online(False)
     with sync.Spreadbot(url, reachability=network, **options) as bot:

@@ -1,4 +1,4 @@
-"""What requests are to a server, byte by byte and connection by connection."""
+"""What a server receives from requests, byte by byte and connection by connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from librealtime._core.loader import lib
 from librealtime._rest import callbacks as c
 
 
-def test_what_one_read_decodes_to_is_no_limit(serve: Any) -> None:
+def test_one_read_may_decode_to_any_size(serve: Any) -> None:
     size = 80 << 20
     packed = gzip.compress(bytes(size))
 
@@ -44,7 +44,7 @@ def test_what_one_read_decodes_to_is_no_limit(serve: Any) -> None:
 
 
 def test_headers_are_compared_by_bytes(serve: Any) -> None:
-    """The same characters may be other bytes (G1)."""
+    """Equal characters may have different bytes (G1)."""
     seen: list[bytes] = []
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -85,7 +85,7 @@ def test_a_head_request_has_no_body(serve: Any) -> None:
 
 
 def test_a_proxys_password_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even one of the environment that nobody encoded (G11)."""
+    """Not even an unencoded one from the environment (G11)."""
     monkeypatch.setenv("http_proxy", "http://me:s3c#ret@127.0.0.1:3128")
     client = sync.RESTClient(attempts=1)
     with client, pytest.raises(librealtime.RealtimeError) as raised:
@@ -94,7 +94,7 @@ def test_a_proxys_password_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_token_is_for_the_base_alone(serve: Any) -> None:
-    """A path that comes from elsewhere may name another host."""
+    """A path from elsewhere may name another host."""
     seen: list[bool] = []
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -115,7 +115,7 @@ def field(request: bytes, name: bytes) -> bytes | None:
 
 
 def test_the_same_client_may_fetch_its_credentials(run: Any, serve: Any) -> None:
-    """And while it does, a redirect waits for them."""
+    """While it does so, a redirect waits for them."""
     seen: list[tuple[bytes, bytes | None]] = []
     asked = threading.Event()
 
@@ -154,7 +154,7 @@ def test_the_same_client_may_fetch_its_credentials(run: Any, serve: Any) -> None
 
 
 def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> None:
-    """An answer that is held back and read on says nothing about the request's body."""
+    """Holding back and resuming a response must not ask the request's body for data."""
     size = 16 << 20
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -200,7 +200,7 @@ def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> No
 
 
 def test_the_target_goes_out_as_it_is(serve: Any) -> None:
-    """Over connections and handles that are used again, to one server and to another."""
+    """Over reused connections and handles, to one server and to another."""
     requests: list[list[str]] = []
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -222,7 +222,7 @@ def test_the_target_goes_out_as_it_is(serve: Any) -> None:
 
 
 def test_a_proxy_is_given_the_whole_url(serve: Any) -> None:
-    """What goes without TLS is handed to the proxy itself (RFC 9112 §3.2.2)."""
+    """A request without TLS is sent to the proxy itself (RFC 9112 §3.2.2)."""
     requests: list[list[str]] = []
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -248,12 +248,12 @@ def test_a_proxy_is_given_the_whole_url(serve: Any) -> None:
         "Host: [::1]:8080",
         "Host: three.invalid",
     ]
-    # On the connection that was made for the first.
+    # On the connection that was made for the first request.
     assert len(proxy._connections) == 1
 
 
 def test_codings_are_offered_once(serve: Any) -> None:
-    """Those that are decoded, or the caller's own, or none."""
+    """The ones the library decodes, or the caller's own, or none."""
     requests: list[list[str]] = []
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -299,7 +299,7 @@ def test_a_body_waits_for_the_servers_word(serve: Any, method: str, streamed: bo
         elif path != b"/silent":
             status = path[1:] + b" No\r\nContent-Length: 4\r\n\r\n"
             connection.sendall(b"HTTP/1.1 " + status + b"nope")
-            # Kept open; the body does not come any more.
+            # Kept open; the body is no longer sent.
             seen.put(connection.recv(10))
             return
         body = b""
@@ -321,6 +321,6 @@ def test_a_body_waits_for_the_servers_word(serve: Any, method: str, streamed: bo
             assert seen.get(timeout=30).lower().count(b"\r\nexpect: 100-continue\r\n") == 1
             assert seen.get(timeout=30) == b""
         assert ask("/yes") == (200, b"ok", 1)
-        # After a second it goes out unasked.
+        # After a second it is sent without the server's consent.
         assert ask("/silent") == (200, b"ok", 1)
     assert seen.qsize() == 2

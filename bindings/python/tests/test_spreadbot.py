@@ -1,4 +1,4 @@
-"""Spreadbot connections against a real server, in both faces."""
+"""Spreadbot connections against a real server, with asyncio and blocking."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_lower_leg(run, bots, path, leg):
 
     run(main())
     refusals = [("websocket", 404), ("sse", 404)][: 2 if leg == "poll" else 1]
-    # The leg in use is told before the connection.
+    # on_transport is called before on_open.
     assert heard == [*refusals, leg, (leg, True), None, None]
 
 
@@ -99,7 +99,7 @@ def test_query_parameters(run, bots):
 
 
 def test_tokens_are_refreshed(run, bots):
-    """On the way, with what was set last, and told before they are used."""
+    """While connected, with the tokens set last, and on_tokens is called before they are used."""
     told = []
 
     async def keep(access, refresh):
@@ -175,7 +175,7 @@ def test_closed_and_established_again(run, bots):
                 await asyncio.sleep(0.001)
             await bot.close_connection()
             await bot.close_connection()
-            # What had come can still be taken; then it is over, in order.
+            # Messages already received can still be taken; then it ends normally.
             assert [message.id async for message in bot] == ["2", "3"]
             with pytest.raises(librealtime.StreamEnded):
                 await bot.recv()
@@ -190,7 +190,7 @@ def test_closed_and_established_again(run, bots):
 
 
 def test_established_again_by_a_handler(run, bots):
-    """Those who iterate go on."""
+    """A running iteration continues."""
 
     async def main():
         bot = Spreadbot(bots.url, transports=["sse"], max_reconnects=0)
@@ -230,7 +230,7 @@ def test_rounds_of_the_ladder(run, bots):
 
 
 def test_messages_by_a_handler(run, bots):
-    """Those that came before there was one are handed to it."""
+    """A handler also receives the messages that arrived before it was set."""
 
     async def main():
         got = asyncio.Queue()
@@ -254,7 +254,7 @@ def test_messages_by_a_handler(run, bots):
 
 
 def test_coroutines_as_handlers(run, bots):
-    """One after the other, and no faster than they are done."""
+    """One after the other, each after the previous one has finished."""
     got = []
 
     async def main():
@@ -278,7 +278,7 @@ def test_coroutines_as_handlers(run, bots):
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="a task does not say that it is cancelled")
 def test_a_handler_whose_own_task_is_cancelled(run, bots):
-    """That is the handler's failure, and the messages behind it still come."""
+    """That counts as the handler's failure, and later messages are still delivered."""
     got, failures = [], []
 
     async def main():

@@ -1,4 +1,4 @@
-"""Spreadbot connections that are misused, waited for, closed, forgotten and forked."""
+"""Spreadbot connections that are misused, waited for, closed, dropped and forked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NOWHERE = "http://127.0.0.1:1"
         ({"reachability": True}, TypeError),
     ],
 )
-def test_what_is_wrong_is_told_at_once(run, no_linger, options, kind):
+def test_invalid_options_are_reported_at_once(run, no_linger, options, kind):
     async def main():
         with pytest.raises(kind):
             Spreadbot(NOWHERE, **options)
@@ -87,7 +87,7 @@ def test_a_bad_path_changes_nothing(run, bots):
 
 
 def test_it_is_established_before_anything_is_waited_for(run):
-    """Else it would be waited for for ever."""
+    """Otherwise it would wait forever."""
 
     async def main():
         async with Spreadbot(NOWHERE) as bot:
@@ -177,7 +177,7 @@ def test_the_end_wakes_threads_that_wait(bots):
 
 
 def test_a_send_that_meets_the_end(bots, monkeypatch):
-    """Another thread closes between its submission and its wait."""
+    """Another thread closes the connection between a send's submission and its wait."""
     bot = sync.Spreadbot(bots.url)
     bot.establish_connection("deaf")
     send = SPREADBOT.send_text
@@ -243,8 +243,8 @@ def test_cancelling_a_wait_ends_nothing(run, bots):
     run(main())
 
 
-def test_another_asyncio_loop_is_told(run, bots):
-    """Nothing would come there."""
+def test_use_on_another_asyncio_loop_raises(run, bots):
+    """Nothing would arrive there."""
     kept = []
 
     async def first():
@@ -288,7 +288,7 @@ def test_one_that_is_forgotten_goes(run, bots):
 
 
 def test_one_with_handlers_is_kept(run, bots):
-    """Until it is over."""
+    """It is kept until it has ended."""
 
     async def main():
         got, over = asyncio.Queue(), asyncio.Event()
@@ -332,7 +332,7 @@ def test_closed_in_a_handler(run, bots):
 
 
 def test_closing_waits_for_no_backlog(run, bots):
-    """What handlers of messages returned is forgotten, what those of tokens and the end did not."""
+    """Coroutines of message handlers are dropped, those of on_tokens and the end are awaited."""
 
     async def main():
         told, begun = [], asyncio.Event()
@@ -381,7 +381,7 @@ def test_waiting_in_a_handler_is_refused(bots):
     assert told == ["RT_ERROR_REENTRANT"] * 2
 
 
-def test_a_loop_that_fails_is_told_as_other_errors_are(run, bots):
+def test_a_failed_loop_is_reported_like_other_errors(run, bots):
     async def main():
         told = []
         bot = Spreadbot(bots.url, on_error=told.append)
@@ -397,7 +397,7 @@ def test_a_loop_that_fails_is_told_as_other_errors_are(run, bots):
     run(main())
 
 
-def test_a_forked_process_is_told(run, bots):
+def test_use_in_a_forked_process_raises(run, bots):
     async def main():
         async with Spreadbot(bots.url) as bot:
             await bot.establish_connection("echo")

@@ -1,4 +1,4 @@
-"""Requests that carry tokens and have them refreshed, in both faces."""
+"""Requests with tokens that are refreshed, with asyncio and blocking."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_data_is_got_and_posted(run, bots):
             with pytest.raises(librealtime.HTTPStatusError) as caught:
                 await rest.post_data("forbidden", {})
             assert caught.value.response.text == "not you"
-            # What every client has.
+            # Options that every client has.
             assert (await rest.get("nowhere")).status_code == 404
             with pytest.raises(librealtime.InvalidState):
                 rest.set_bearer_token("x")
@@ -107,7 +107,7 @@ def test_tokens_that_are_refused(run, bots):
         async with SpreadbotREST(bots.url, **options) as rest:
             with pytest.raises(librealtime.AuthenticationFailed, match="invalid_grant"):
                 await rest.get_data("secret")
-        # Without a place to ask for others.
+        # Without an auth_url.
         async with SpreadbotREST(bots.url, access_token="old") as rest:
             with pytest.raises(librealtime.AuthenticationFailed):
                 await rest.get_data("secret")
@@ -120,7 +120,7 @@ def test_a_client_of_a_connection_ends_with_it(run, bots):
         async with Spreadbot(bots.url, access_token="good") as bot:
             rest = bot.rest
             assert rest is bot.rest and isinstance(rest, SpreadbotREST)
-            # Before anything is established.
+            # Before establish_connection.
             assert (await rest.get_data("secret")).json() == {"secret": 42}
             with pytest.raises(librealtime.InvalidState):
                 rest.on_tokens = print
@@ -144,7 +144,7 @@ def test_a_client_of_a_connection_ends_with_it(run, bots):
 
 
 def test_a_client_of_a_blocking_connection(bots):
-    """It lives on the connection's loop: whoever waits drives both."""
+    """It uses the connection's loop: a call that waits drives both."""
     with sync.Spreadbot(bots.url, access_token="good") as bot:
         bot.establish_connection("echo")
         taken = []
@@ -168,7 +168,7 @@ def test_the_connection_is_gone(bots):
     with pytest.warns(ResourceWarning):
         del bot
         gc.collect()
-    # It goes on by what it has; nobody refreshes its tokens.
+    # It continues with its token; nothing refreshes it any more.
     assert rest.get_data("secret").is_success
     with pytest.raises(librealtime.InvalidState):
         rest.set_tokens("x")

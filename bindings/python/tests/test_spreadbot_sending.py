@@ -1,4 +1,4 @@
-"""What is sent by a Spreadbot connection arrives, or its sender is told."""
+"""Sends of a Spreadbot connection arrive, or their failure is reported to the sender."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_connection_that_is_lost_before_it_confirmed(run, bots):
 
 
 def test_sends_that_nothing_waits_for(run, bots):
-    """Nothing is established, and later it is full."""
+    """Before establish_connection, and when the queue is full."""
 
     async def main():
         async with Spreadbot(bots.url, queue_capacity=1) as bot:
@@ -139,7 +139,7 @@ def test_what_is_sent_has_its_type(run, bots):
 
 
 def test_a_send_behind_messages_that_nobody_takes(run, bots):
-    """It would wait for ever: receiving pauses, and its confirmation comes behind them."""
+    """It would wait forever: receiving pauses, and the confirmation comes after the messages."""
 
     async def main():
         async with Spreadbot(bots.url, max_queue=10) as bot:
@@ -156,14 +156,14 @@ def test_a_send_behind_messages_that_nobody_takes(run, bots):
                 async for message in bot:
                     got.append(message)
 
-            # Another one does.
+            # Another task takes messages.
             got = []
             task = asyncio.create_task(take())
             await asyncio.sleep(0)
             for _ in range(20):
                 await bot.send_message_string("more")
             assert got
-            # It stops while a send waits.
+            # That task stops while a send waits.
             failing = asyncio.create_task(sends(bot))
             await asyncio.sleep(0)
             task.cancel()

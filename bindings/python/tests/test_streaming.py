@@ -1,4 +1,4 @@
-"""Messages in pieces, compression chosen for a message, and statistics."""
+"""Messages in pieces, compression of single messages, and statistics."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_bytes_as_text_and_text_as_bytes(run, server):
         async with librealtime.connect(server.url + "/echo") as ws:
             await ws.send(b"caf\xc3\xa9", text=True)
             await ws.send("café", text=False)
-            # Cut inside a character.
+            # Split inside a character.
             await ws.send([b"caf\xc3", b"\xa9"], text=True)
             await ws.send(["ca", "fé"], text=False)
             got = [await ws.recv() for _ in range(4)]
@@ -79,7 +79,7 @@ def test_bytes_as_text_and_text_as_bytes(run, server):
     ids=lambda value: repr(value)[:20],
 )
 def test_pieces_that_fail(run, pieces, error):
-    """What was begun cannot be ended: the connection is closed with 1011, inside the message."""
+    """A message that cannot be completed closes the connection with 1011, inside the message."""
     frames = []
 
     def serve_one(connection):
@@ -246,7 +246,7 @@ def test_streaming_where_messages_come_whole(run, server):
 
 
 def cut_off(connection):
-    """Opens, begins a message and goes."""
+    """Opens, begins a message and disconnects."""
     upgrade(connection)
     connection.sendall(b"\x01\x05begin")
 
@@ -315,7 +315,7 @@ def test_statistics(run, server):
         assert loop.turns > 0
         assert loop.connections == 1
         assert loop.messages_sent == 2
-        # Those of the end stay.
+        # The last values are kept.
         assert ws.statistics.messages_received == 2
         with pytest.raises(librealtime.ConnectionClosed):
             print(ws.loop_statistics)

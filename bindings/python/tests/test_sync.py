@@ -1,4 +1,4 @@
-"""The blocking face by itself; with threads it is in test_threads.py."""
+"""The blocking API in one thread; test_threads.py tests it with several."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def test_a_time_limit_holds_while_another_thread_takes_the_messages(server, serv
     until = time.monotonic() + PATIENCE_S
 
     class Robbed(deque):
-        """Plays the other thread: a message that is waited for is taken before it is looked for.
+        """Plays the other thread: takes a message that is waited for before the waiter can.
 
-        The wait asks for the length, and who takes a message whether there is one.
+        The waiter checks the length; then taking checks whether there is a message.
         """
 
         def __init__(self, then):
@@ -146,12 +146,12 @@ def test_a_slow_consumer_holds_up_the_server(server):
     with connect(url, max_queue_bytes=limit, compression=None) as ws:
         for block in ws:
             numbers.append(int.from_bytes(block[:4], "big"))
-            # One read may come on top.
+            # The messages of one read may exceed the limit.
             assert len(ws._inbox.messages) * size <= limit + (1 << 20)
     assert numbers == list(range(count))
 
 
-def test_what_is_no_message_is_refused(server):
+def test_other_types_than_messages_are_refused(server):
     with connect(server.url + "/echo") as ws:
         for message in (None, 1, {"a": "b"}, [1]):
             with pytest.raises(TypeError, match=r"str(, | or )bytes"):

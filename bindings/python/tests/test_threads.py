@@ -1,4 +1,4 @@
-"""The blocking face on several threads, and what may interrupt it."""
+"""The blocking API in several threads, and interrupts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE_S = 30
 
 
 class Worker(threading.Thread):
-    """A thread that hands on what ended it."""
+    """A thread that passes on the exception that ended it."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         super().__init__(daemon=True)
@@ -44,7 +44,7 @@ class Worker(threading.Thread):
 
 
 def wait_until_driven(ws: Connection) -> None:
-    """Until a call of another thread is inside the library."""
+    """Waits until a call of another thread is inside the library."""
     deadline = time.monotonic() + PATIENCE_S
     while (turn := ws._wheel.last) is ws._keeper.turn or wait_for(turn, 0):
         assert time.monotonic() < deadline, "nobody drives the connection"
@@ -66,7 +66,7 @@ def test_a_send_passes_a_thread_that_waits_to_receive(ws: Connection) -> None:
 
 
 def test_each_send_is_answered_before_the_next(ws: Connection) -> None:
-    """Nothing but the sends themselves wakes the thread that waits."""
+    """Only the sends themselves wake the waiting thread."""
     answers: queue.Queue[object] = queue.Queue()
 
     def receive() -> None:
@@ -145,7 +145,7 @@ def test_a_slow_reader_holds_up_senders_and_loses_nothing(own_server: WebSocketS
                 sent += 1
 
         sender = Worker(send)
-        # It has stopped when the library holds more than the limit and nothing moves it on.
+        # It has stopped when the library holds more than the limit and makes no progress.
         deadline = time.monotonic() + PATIENCE_S
         last = -1
         while sent != last or ws._buffered() <= write_limit:
@@ -163,7 +163,7 @@ def test_a_slow_reader_holds_up_senders_and_loses_nothing(own_server: WebSocketS
 
 def test_ctrl_c_interrupts_a_receive_and_the_connection_lives_on(ws: Connection) -> None:
     main = threading.get_ident()
-    # What runs in a shell's background ignores it.
+    # Processes in a shell's background ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:

@@ -1,4 +1,4 @@
-"""What is known of a connection that opened, and of an answer that refuses."""
+"""Details of an open connection, and of a response that refuses one."""
 
 import contextlib
 import errno
@@ -103,7 +103,7 @@ def test_a_websocket_tells_of_its_connection(tls_server, ca_file):
 
 
 def test_each_answer_tells_of_its_own_connection(raw):
-    """One handle of libcurl's serves them all."""
+    """A single handle of libcurl serves them all."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: %s\r\n\r\n"
     seen = []
 
@@ -140,7 +140,7 @@ def test_an_answer_by_a_unix_socket_tells_its_path(tmp_path):
         thread.join()
 
 
-def test_the_systems_error_is_told():
+def test_the_systems_error_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     source = sync.EventSource(f"http://127.0.0.1:{port}/", reconnect=False)

@@ -1,4 +1,4 @@
-"""The wheel: installed into a fresh virtual environment, where nothing else names the library."""
+"""The wheel, installed into a fresh virtual environment where nothing else names the library."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def echo_url() -> Iterator[str]:
 
 @pytest.fixture
 def clean_environment() -> dict[str, str]:
-    """Nothing that would lead to a library or a package elsewhere."""
+    """An environment without anything that leads to a library or a package elsewhere."""
     hidden = ("LIBREALTIME_PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
     return {name: value for name, value in os.environ.items() if name not in hidden}
 
@@ -123,5 +123,5 @@ def test_no_library_no_wheel(tmp_path: Path) -> None:
     command = [sys.executable, str(FOLDER / "build_wheel"), str(wrong), str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert result.returncode == 1
-    assert "is no shared library" in result.stderr
+    assert "is not a shared library" in result.stderr
     assert not list(tmp_path.glob("*.whl"))

@@ -1,7 +1,7 @@
-"""What can go wrong, by family.
+"""Exceptions, by kind of failure.
 
-Every exception of the library is a ``RealtimeError``; where Python has a class of its own for the
-kind of failure (``ValueError``, ``TimeoutError``, ``ConnectionError``), it is that, too.
+Every exception of the library is a ``RealtimeError``. Where Python has a class for the kind of
+failure (``ValueError``, ``TimeoutError``, ``ConnectionError``), it also derives from that.
 """
 
 from ._core import errors

@@ -1,9 +1,9 @@
-"""The blocking face, whose names are those of the asyncio one.
+"""The blocking API, with the names of the asyncio one.
 
-What it makes lives by itself: pings are answered, messages received and handlers called, whatever
-the program does. The call that waits does this work, without holding the interpreter's lock; while
-none waits, a thread of the object does. So a handler is called in either thread, never in two at
-once. What it raises is raised by the call that waits, or by the next one that does.
+Objects stay active in the background: pings are answered, messages received and handlers called,
+whatever the program does. A call that waits does this work, without holding the interpreter's lock;
+while no call waits, a thread of the object does. So a handler may be called in either thread, but
+never in two at once. What it raises is raised by the call that waits, or by the next one that does.
 """
 
 from ._rest.sync_client import RESTClient

@@ -1,1 +1,1 @@
-"""What all objects of the binding share; it knows none of them."""
+"""Code that all objects of the binding share; it depends on none of them."""

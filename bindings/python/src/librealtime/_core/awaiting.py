@@ -1,4 +1,4 @@
-"""Handlers that are coroutine functions: what they return is awaited, one behind the other."""
+"""Handlers that are coroutine functions: awaits their results one after the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .reactor import Reactor, elsewhere
 if TYPE_CHECKING:
     Futures = dict[asyncio.Future[None], None]
 
-#: Whose handler runs: in tasks that it makes, too, as `asyncio.wait_for` does before Python 3.12.
+#: The object whose handler runs. Tasks inherit it; `asyncio.wait_for` makes one before Python 3.12.
 _whose: ContextVar[weakref.ref[Awaiting] | None] = ContextVar("librealtime_handler", default=None)
 
 Self = TypeVar("Self", bound="Awaiting")
@@ -25,29 +25,30 @@ F = TypeVar("F", bound="Callable[..., object] | None")
 
 
 class Awaiting(Endpoint):
-    """The asyncio face of an object, which belongs to the thread of one asyncio loop.
+    """The asyncio side of an object, which belongs to the thread of one asyncio loop.
 
-    What handlers return is awaited by a task; messages of whom it is slower than wait, and above
-    the limits the peer does.
+    A task awaits what handlers return. Messages that arrive faster than that are queued; above the
+    limits, receiving pauses.
     """
 
     _reactor: Reactor
     _loop: asyncio.AbstractEventLoop
 
     def _prepare_awaiting(self, reactor: Reactor, count: int, size: int) -> None:
-        """:param count: and `size`, the limits; 0 for none."""
+        """:param count: and `size` limit the queue of results to await; 0 means no limit."""
         self._reactor = reactor
         self._loop = reactor.loop
-        # Keys alone: a set that keeps the order, so that those who wait take turns as they came.
+        # A dict with keys only serves as an ordered set, so that waiters take turns fairly.
         self._waiters: Futures = {}
         self._awaited: Inbox[tuple[Awaitable[Any], bool, bool]] = Inbox(count, size)
         self._worker: asyncio.Task[None] | None = None
-        # From a close on: of messages alone, or at all.
+        # Set on close: drop the results of message handlers, or of all handlers.
         self._forgets_messages = self._forgets_all = False
 
     def _await(self, awaitable: Awaitable[Any], size: int, is_end: bool = False) -> None:
-        """
-        :param is_end: of a message: behind what its handlers returned.
+        """Queues what a handler returned.
+
+        :param is_end: this marks the end of a message; it comes after its handlers' results.
         """
         is_message = size > 0
         if self._forgets_all or (self._forgets_messages and is_message):
@@ -74,7 +75,7 @@ class Awaiting(Endpoint):
                 except asyncio.CancelledError as error:
                     if _is_cancelled():
                         raise
-                    # What it awaited was cancelled, and not the handlers.
+                    # The awaited coroutine was cancelled, not this task.
                     self._handler_failed(error)
                 except Exception as error:
                     self._handler_failed(error)
@@ -82,7 +83,7 @@ class Awaiting(Endpoint):
             self._ended_working(self._worker)
 
     def _ended_working(self, worker: asyncio.Task[None] | None) -> None:
-        """Told twice, but by one that was cancelled before its first step."""
+        """Runs twice (from `_work` and as done-callback), or once if cancelled before it began."""
         if self._worker is worker is not None:
             self._worker = None
             self._forget_awaited()
@@ -98,7 +99,7 @@ class Awaiting(Endpoint):
 
     @property
     def _is_awaiting(self) -> bool:
-        """Whether handlers run, for somebody else than one of them."""
+        """Whether handlers run and the caller is not inside one of them."""
         return self._worker is not None and not self._is_in_handler
 
     @property
@@ -107,22 +108,24 @@ class Awaiting(Endpoint):
         return whose is not None and whose() is self
 
     async def _let_handlers_finish(self) -> None:
-        """The one that runs, and all that are not of messages."""
+        """Waits for the running handler, and for all queued ones that do not handle messages."""
         self._forgets_messages = True
         self._forget_awaited(messages=True)
         if self._worker is not None and self._is_awaiting:
             await asyncio.wait([self._worker])
 
     def _stop_awaiting(self) -> None:
-        """None goes on, but the one that asks for this."""
+        """Cancels all handlers except the one that calls this."""
         self._forgets_all = True
         if self._worker is not None and self._is_awaiting:
             self._worker.cancel()
         self._forget_awaited()
 
     def _forget_awaited(self, messages: bool = False) -> None:
-        """
-        :param messages: alone; but not the end of the one whose last handler runs.
+        """Drops queued results.
+
+        :param messages: drop only those of messages, but keep the end of a message whose last
+            handler is running.
         """
         awaited = self._awaited
         kept, is_whole = [], True
@@ -139,7 +142,7 @@ class Awaiting(Endpoint):
             self._go_on()
 
     def _worked_off(self) -> None:
-        """Nothing is left to be awaited."""
+        """Called when nothing is left to await."""
         self._wake(self._waiters)
         self._hold()
 
@@ -150,7 +153,7 @@ class Awaiting(Endpoint):
     # Waiting.
 
     def _check_loop(self) -> None:
-        """On another loop nothing would come: ``asyncio.run`` makes one each time."""
+        """Raises on another loop, where nothing would arrive; each ``asyncio.run`` makes one."""
         if asyncio.get_running_loop() is not self._loop:
             raise elsewhere(self._kind.noun)
 
@@ -170,17 +173,17 @@ class Awaiting(Endpoint):
         for future in waiters:
             if not future.done():
                 future.set_result(None)
-        # What comes until they run need not look at them.
+        # Events that arrive before the woken tasks run need not wake them again.
         waiters.clear()
 
     @property
     def _is_wanted(self) -> bool:
-        """Whether somebody waits, or what comes has somewhere to go even when nobody refers to
-        this object."""
+        """Whether a task waits, or events have somewhere to go even if nobody refers to this
+        object."""
         raise NotImplementedError
 
     def _hold(self) -> None:
-        """Something began or ended that this object is kept alive for."""
+        """Updates whether the reactor keeps this object alive; call when a reason changes."""
         if self._worker is not None or (not self._is_closed and self._is_wanted):
             self._reactor.hold(self)
         else:
@@ -193,10 +196,10 @@ class Awaiting(Endpoint):
         await self._leave(kind is None)
 
     async def _leave(self, in_order: bool) -> None:
-        """At the end of an ``async with``; not in order by an exception."""
+        """Runs at the end of an ``async with``; `in_order` is False after an exception."""
         raise NotImplementedError
 
-    # Its end.
+    # End.
 
     def _ended(self) -> None:
         super()._ended()
@@ -213,7 +216,7 @@ class Awaiting(Endpoint):
 
 
 def handlers_of(given: Mapping[str, Any], names: Iterable[str]) -> SimpleNamespace:
-    """The caller's functions with these names, each of which may be None. All are called inside a
+    """The user's functions with these names, or None for each. They are called during a
     dispatch."""
     for name in names:
         check_function(given[name], name)
@@ -226,22 +229,22 @@ def check_function(function: object, name: str) -> None:
 
 
 def plain(function: F, name: str) -> F:
-    """One whose answer is needed at once.
+    """Checks that a function whose result is needed at once is not a coroutine function.
 
     :raises TypeError: for a coroutine function.
     """
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     ):
-        raise TypeError(f"{name} is a coroutine function; its answer is needed when it returns")
+        raise TypeError(f"{name} is a coroutine function; its result is needed at once")
     return function
 
 
 def at_once(answer: Any, name: str) -> Any:
-    """What a function that may be one in disguise has answered."""
+    """The result of a plain function; raises if it returned a coroutine after all."""
     if hasattr(answer, "__await__"):
         _forget(answer)
-        raise TypeError(f"{name} answered with a coroutine; its answer is needed when it returns")
+        raise TypeError(f"{name} returned a coroutine; its result is needed at once")
     return answer
 
 
@@ -253,12 +256,12 @@ def current_task() -> asyncio.Task[Any] | None:
 
 
 def _forget(awaitable: Awaitable[Any]) -> None:
-    """A coroutine that is never awaited warns."""
+    """Closes a coroutine, since Python warns about one that is never awaited."""
     if asyncio.iscoroutine(awaitable):
         awaitable.close()
 
 
 def _is_cancelled() -> bool:
-    """Whether the current task is; before Python 3.11 it does not say, and then it may be."""
+    """Whether the current task is cancelled. Python before 3.11 cannot tell; then True."""
     cancelling = getattr(asyncio.current_task(), "cancelling", None)
     return cancelling is None or cancelling() > 0

@@ -1,4 +1,4 @@
-"""How often and how soon something that failed is tried again."""
+"""How often and how soon a failed attempt is retried."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .option_tables import BACKOFF_OPTIONS, BackoffOptions
 
 @dataclass(frozen=True)
 class Backoff(BackoffOptions):
-    """The delays between attempts: initial, initial · factor, initial · factor² … to the maximum.
+    """The delays between attempts: initial, initial · factor, initial · factor² … up to a maximum.
 
     Times are in seconds.
     """
 
     def make(self) -> Handle:
-        """The C interface's."""
+        """Creates its handle in the C interface."""
         backoff = new(lib.rt_backoff_new, lib.rt_backoff_free)
         BACKOFF_OPTIONS.apply(backoff, vars(self))
         return backoff
 
     def __iter__(self) -> Iterator[float]:
-        """The delays in seconds, for attempts of your own; ends when no attempt is left."""
+        """Yields the delays in seconds, for your own attempts; ends when no attempt is left."""
         backoff = self.make()
         out = ctypes.c_int64()
         while True:

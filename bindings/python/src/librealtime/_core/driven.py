@@ -1,4 +1,4 @@
-"""Blocking use: a call that waits drives the library's loop; see ``wheel`` for who else does."""
+"""Blocking use: a call that waits drives the library's loop; otherwise see ``wheel``."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ Self = TypeVar("Self", bound="Driven")
 
 _logger = logging.getLogger("librealtime")
 
-#: The longest wait in one call of the library, whose clock counts in 32 bits.
+#: The longest wait in one call of the library, which takes milliseconds in 32 bits.
 _LONGEST_TURN_MS = 2**31 - 1
 
 
 def deadline_after(timeout: float | None) -> float | None:
-    """For a wait that may have several rounds, as another thread may take what it waits for."""
+    """The deadline for a wait in several rounds: another thread may take the awaited item first."""
     return None if timeout is None else time.monotonic() + timeout
 
 
 class Driven:
-    """What lives on a loop that is driven by whoever waits for it, or by its keeper."""
+    """An object on a loop that is driven by calls that wait, or else by its keeper thread."""
 
     _loop_handle: Handle | None
     _keeper: Keeper | None = None
 
     def _prepare_driving(self, wheel: Wheel | None = None) -> None:
-        """:param wheel: of whoever else lives on the same loop."""
+        """:param wheel: shared with other objects on the same loop."""
         self._wheel = wheel = wheel or Wheel()
         self._lock = wheel.lock
 
     def _live_by_itself(self) -> None:
-        """From now on it goes on while no call waits."""
+        """Starts the keeper thread, which drives the loop while no call waits."""
         if self._loop_handle is not None:
             self._keeper = self._wheel.keep(self._loop_handle, self)
             self._keeper.start()
@@ -61,11 +61,11 @@ class Driven:
         *,
         deadline: float | None = None,
     ) -> bool:
-        """Drives the connection, or waits for the thread that does; False when time is up.
+        """Drives the loop, or waits for the thread that does, until `is_ready`; False on timeout.
 
         The lock must not be held.
 
-        :param deadline: in the place of `timeout`, see ``deadline_after``.
+        :param deadline: replaces `timeout`, see ``deadline_after``.
         """
         if timeout is not None:
             deadline = deadline_after(timeout)
@@ -85,15 +85,15 @@ class Driven:
         return True
 
     def _raise_late(self) -> None:
-        """What callbacks raised while no call waited."""
+        """Raises what callbacks raised while no call waited."""
         errors, self._wheel.late_errors = self._wheel.late_errors, []
         if errors:  # else another thread was faster
             _raise(errors)
 
     def _turn(self, timeout: float | None, is_ready: Callable[[], bool]) -> Any:
-        """One dispatch of the library's loop, unless `is_ready`.
+        """Dispatches the library's loop once, unless `is_ready`.
 
-        :returns: None; or the turn of another thread that is dispatching.
+        :returns: None, or the turn of another thread that is already dispatching.
         """
         wheel = self._wheel
         turn = threading.RLock()
@@ -105,28 +105,28 @@ class Driven:
                 return driving
             if wheel.late_errors:
                 self._raise_late()
-            # Asked again, as the turn before may have ended since: now no other thread dispatches.
+            # Check again: an earlier turn may have made it ready. Now no other thread dispatches.
             if self._loop_handle is None or is_ready():
                 return None
             wait_ms = -1 if timeout is None else min(math.ceil(timeout * 1000), _LONGEST_TURN_MS)
-            # No name for it here: a traceback that is kept would keep the loop's descriptors.
+            # No local variable: a traceback that is kept would keep the loop's descriptors open.
             status = deferring(lambda: lib.rt_loop_dispatch(self._loop_handle, wait_ms))
-            # Taken in our turn: those of the next one are not ours.
+            # Taken before our turn ends: later errors belong to the next turn.
             errors, wheel.errors = wheel.errors, []
         finally:
             turn.release()
         if errors:
             _raise(errors)
-        # Another thread may have closed, and let the loop go, before the call or inside it.
+        # Another thread may have closed this object and released the loop in the meantime.
         if self._loop_handle is not None:
             check(status)
         return None
 
     def _await(self, awaitable: Awaitable[Any], size: int) -> None:
-        """Nothing runs coroutines here."""
+        """Blocking objects cannot run coroutines."""
         if hasattr(awaitable, "close"):
             awaitable.close()
-        raise TypeError("the handlers of a blocking object are plain functions; one is not")
+        raise TypeError("a handler of a blocking object returned a coroutine; use a plain function")
 
     def _keep(self, error: BaseException) -> None:
         self._wheel.errors.append(error)
@@ -138,24 +138,24 @@ class Driven:
         self._leave(kind is None)
 
     def _leave(self, in_order: bool) -> None:
-        """At the end of a ``with``; not in order by an exception."""
+        """Runs at the end of a ``with``; `in_order` is False after an exception."""
         raise NotImplementedError
 
     def _ended(self) -> None:
-        """Closed by a call, it has those who wait in another thread look around."""
+        """Also wakes threads that wait, as a call may have closed this object."""
         loop = self._loop_handle
         super()._ended()  # type: ignore[misc]
         self._end_keeper()
         self._rouse(loop)
 
     def _rouse(self, loop: Handle | None) -> None:
-        """Ends the turn that runs, or begins: those who wait look around."""
+        """Ends the current or next turn, so that waiting threads check their conditions."""
         if loop is not None and not self._is_inside_callback():
             wake(loop)
 
 
 def _raise(errors: list[BaseException]) -> None:
-    """Raises what callbacks raised: the first of it, as the others are logged."""
+    """Raises the first exception of the callbacks and logs the others."""
     for error in errors[1:]:
         _logger.error("another callback of the same turn failed", exc_info=error)
     raise errors[0]

@@ -1,4 +1,4 @@
-"""What a connection, an event source and the like share: a handle, its end, and what waits."""
+"""What connections, event sources and the like share: a handle, a queue, and how they end."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from .response import Opened
 
 
 class Calling:
-    """Who calls handlers of the caller's."""
+    """Calls the user's handlers."""
 
     def _call(self, handler: Callable[..., Any], *arguments: object, size: int = 0) -> None:
         """
-        :param size: of a message, above 0; 0 for what is none.
+        :param size: the size of a message, above 0; 0 if this is not a message.
         """
         result = handler(*arguments)
         if result is not None and hasattr(result, "__await__"):
             self._await(result, size)
 
     def _await(self, awaitable: Awaitable[Any], size: int) -> None:
-        """Has what a handler returned be awaited, behind what those before it returned."""
+        """Queues what a handler returned, to be awaited after earlier results."""
         raise NotImplementedError
 
 
 class Endpoint(Calling):
-    """What both faces of an object have that lives on a loop of the library's."""
+    """What the asyncio and the blocking class of an object share; it uses a loop of the library."""
 
     _kind: ClassVar[Kind]
 
-    # For an object whose making failed half-way.
+    # Defaults for an object whose constructor failed.
     _handle: Handle | None = None
     _loop_handle: Handle | None = None
     _is_closed = True
     _opened: Opened | None = None
 
-    # What has come and was not taken.
+    # Received, not yet taken.
     _inbox: Inbox[Any]
 
-    # The caller's functions, by their names.
+    # The user's functions by name.
     _handlers: SimpleNamespace
 
     def __repr__(self) -> str:
@@ -66,11 +66,11 @@ class Endpoint(Calling):
 
     @property
     def opened(self) -> Opened | None:
-        """What the server answered when it opened last, and by which connection; None before."""
+        """The server's last response that opened it, and its connection; None before the first."""
         return self._opened
 
     def _set_handler(self, name: str, handler: object) -> None:
-        """One of them is another now; replaced as a whole, for those who look at several."""
+        """Sets one handler. Replaces the whole namespace, as other code may be reading several."""
         self._handlers = SimpleNamespace(**{**vars(self._handlers), name: handler})
 
     def _tell(self, name: str, *arguments: object) -> None:
@@ -80,11 +80,11 @@ class Endpoint(Calling):
             self._call(handler, *arguments)
 
     def _describe(self) -> str:
-        """State, and what else tells it from others."""
+        """The state, and what distinguishes this object from others; for ``repr``."""
         raise NotImplementedError
 
     def _end(self) -> RealtimeError:
-        """For whoever uses one that is closed."""
+        """The exception for calls after it is closed."""
         raise NotImplementedError
 
     def _require_handle(self) -> Handle:
@@ -94,33 +94,33 @@ class Endpoint(Calling):
         return handle
 
     def _keep(self, error: BaseException) -> None:
-        """Keeps what a callback raised until the dispatch is over."""
+        """Keeps an exception of a callback until the dispatch has returned."""
         raise NotImplementedError
 
     def fail(self, error: RealtimeError) -> None:
-        """The loop itself failed."""
+        """Called when the loop itself failed."""
         raise NotImplementedError
 
     # Pauses.
 
     @property
     def _is_paused(self) -> bool:
-        """Whether too much waits."""
+        """Whether the queue is full."""
         return self._inbox.paused
 
     def _pause(self) -> None:
-        """Too much waits: no more is to come."""
+        """Pauses receiving, because the queue is full."""
         handle = self._handle
         if handle is not None:
             check_flow(self._kind.pause(handle))
 
     def _took(self, inbox: Inbox[Any]) -> None:
-        """After taking as many from a full inbox as was waited for."""
+        """Called when enough messages were taken from a full inbox."""
         inbox.paused = False
         self._go_on()
 
     def _go_on(self) -> None:
-        """More may come, unless something else is full."""
+        """Resumes receiving, unless another queue is full."""
         handle = self._handle
         if handle is not None and not self._is_paused:
             check_flow(self._kind.resume(handle))
@@ -128,26 +128,26 @@ class Endpoint(Calling):
     # The end.
 
     def _ended(self) -> None:
-        """No callback comes any more."""
+        """Called when no more callbacks will come."""
         handle, self._handle = self._handle, None
         if handle is not None:
             with contextlib.suppress(RealtimeError):  # in a forked process
                 self._remember(handle)
-        # In asyncio's face others may have it; in the blocking one it goes, with its descriptors,
-        # when the dispatch that we are in returns.
+        # With asyncio, others may share the loop. In a blocking object the loop and its descriptors
+        # are released when the current dispatch returns.
         self._loop_handle = None
         self._is_closed = True
 
     def _remember(self, handle: Handle) -> None:
-        """What is asked for after the end, too."""
+        """Saves what users may ask for after the end."""
 
     def _was_collected(self) -> None:
-        """Nobody refers to it any more; runs on any thread."""
+        """Called when nothing refers to this object any more, on any thread."""
         self._is_closed = True
         self._loop_handle = self._handle = None
 
 
 def check_flow(status: int) -> None:
-    """One that another thread has closed meanwhile neither pauses nor goes on."""
+    """Checks a pause or resume; ignores an object that another thread has since closed."""
     if status != rt_status.ERROR_CLOSED:
         check(status)

@@ -1,7 +1,7 @@
-"""What can go wrong, by family.
+"""Exceptions, by kind of failure.
 
-Every exception of the library is a ``RealtimeError``; where Python has a class of its own for the
-kind of failure (``ValueError``, ``TimeoutError``, ``ConnectionError``), it is that, too.
+Every exception of the library is a ``RealtimeError``. Where Python has a class for the kind of
+failure (``ValueError``, ``TimeoutError``, ``ConnectionError``), it also derives from that.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
     "StreamRefused",
 ]
 
-#: Close codes of an end that is no failure: normal, going away, a close frame without a code.
+#: Close codes that are not failures: normal, going away, a close frame without a code.
 OK_CLOSE_CODES = frozenset((1000, 1001, 1005))
 
 if TYPE_CHECKING or sys.version_info >= (3, 11):
@@ -52,19 +52,19 @@ if TYPE_CHECKING or sys.version_info >= (3, 11):
 else:
 
     class _Timeout(asyncio.TimeoutError, TimeoutError):
-        """Before Python 3.11 asyncio's is a class of its own."""
+        """Before Python 3.11 asyncio's TimeoutError is a separate class."""
 
 
 class RealtimeError(Exception):
     """A failure that librealtime reported.
 
-    :ivar status: the number of the C interface, an ``rt_status``.
+    :ivar status: the error code of the C interface, an ``rt_status``.
     :ivar name: its name, for example ``RT_ERROR_CONNECT``.
     :ivar message: a sentence that names the culprit; control characters, which a server may have
-        chosen, are spelt as escapes such as ``\\u{1b}``.
+        chosen, are escaped, such as ``\\u{1b}``.
     :ivar response: what the server, or a proxy, answered instead: its status, headers and the
         beginning of its body; None without an answer.
-    :ivar system_error: the operating system's error, an ``errno``; 0 for none.
+    :ivar system_error: the operating system's error, an ``errno``; 0 if there is none.
     """
 
     response: Any = None
@@ -83,7 +83,7 @@ class RealtimeError(Exception):
         return _made_again, (type(self), self.message), vars(self)
 
     def with_details(self, response: Response | None, system_error: int) -> Self:
-        """Adds what is known besides."""
+        """Adds further details."""
         if response is not None:
             self.response = response
         if system_error:
@@ -93,20 +93,20 @@ class RealtimeError(Exception):
 
 
 def _made_again(kind: type[RealtimeError], message: str) -> RealtimeError:
-    """A copy, whose attributes are then set."""
+    """A copy for pickling; its attributes are set afterwards."""
     error = kind.__new__(kind, message)
     error.args = (message,)
     return error
 
 
 def _set_errno(error: Exception, number: int) -> None:
-    """Python's own name for it."""
+    """Sets ``errno``, the attribute that Python uses for it."""
     if isinstance(error, OSError):
         error.errno = number
 
 
 class InvalidArgument(RealtimeError, ValueError):
-    """A value that was given cannot be used."""
+    """An argument has an invalid value."""
 
 
 class InvalidURI(InvalidArgument):
@@ -114,15 +114,15 @@ class InvalidURI(InvalidArgument):
 
 
 class InvalidProxy(InvalidArgument):
-    """The proxy's URL cannot be parsed, has a path, or its scheme is not known."""
+    """The proxy's URL cannot be parsed, has a path, or has an unknown scheme."""
 
 
 class InvalidState(RealtimeError, RuntimeError):
-    """The call does not fit the moment: too early, too late, or in a forked process."""
+    """The call is not allowed in this state: too early, too late, or in a forked process."""
 
 
 class ConcurrencyError(InvalidState):
-    """Two tasks receive from one connection at once."""
+    """Two tasks called receive on one connection at the same time."""
 
 
 class BufferFull(RealtimeError):
@@ -130,28 +130,28 @@ class BufferFull(RealtimeError):
 
 
 class ConnectFailed(RealtimeError, ConnectionError):
-    """No connection could be made (name, TCP, TLS, proxy): nothing was sent."""
+    """No connection could be established (name, TCP, TLS, proxy): nothing was sent."""
 
 
 class ConnectionLost(RealtimeError, ConnectionError):
     """A connection broke while it was in use.
 
-    What was sent may have arrived, or not; of an answer the rest is missing.
+    What was sent may or may not have arrived; the rest of a response is missing.
     """
 
 
 class ProtocolError(ConnectionLost):
-    """The peer's answer is not valid HTTP, or its body is damaged or in an unknown coding.
+    """The peer's response is not valid HTTP, or its body is damaged or has an unknown coding.
 
-    The request was sent, so the server may have acted on it: to repeat a POST may do it twice.
-    After a request ``response`` has the head of the answer, when one came.
+    The request was sent and the server may have acted on it: repeating a POST may perform it twice.
+    After a request ``response`` has the head of the response, if one was received.
     """
 
 
 class ProxyError(ConnectFailed):
-    """The proxy cannot be reached, refused or failed; the text names it.
+    """The proxy cannot be reached, refused or failed; the message names it.
 
-    :ivar http_status: by which it refused; None without an answer.
+    :ivar http_status: the status of the refusal; None without a response.
     """
 
     def __init__(self, status: int, message: str, http_status: int | None = None) -> None:
@@ -160,11 +160,11 @@ class ProxyError(ConnectFailed):
 
 
 class InvalidHandshake(RealtimeError):
-    """The server's answer is no valid WebSocket handshake."""
+    """The server's answer is not a valid WebSocket handshake."""
 
 
 class InvalidStatus(InvalidHandshake):
-    """The server answered the handshake with another HTTP status.
+    """The server answered the handshake with an HTTP status other than 101.
 
     :ivar response: its answer: ``status_code``, ``reason_phrase``, ``headers``, ``body``.
     """
@@ -177,11 +177,11 @@ class InvalidStatus(InvalidHandshake):
 
 
 class SecurityError(InvalidHandshake):
-    """The server redirects to where it is not followed: too often, without TLS, or nowhere."""
+    """A redirect that is not followed: one too many, one without TLS, or one without a target."""
 
 
 class ConnectionTimeout(RealtimeError, _Timeout):
-    """Something took longer than its time limit."""
+    """A time limit was exceeded."""
 
 
 class ConnectionClosed(RealtimeError):
@@ -198,17 +198,17 @@ class ConnectionClosed(RealtimeError):
 
 
 class ConnectionClosedOK(ConnectionClosed):
-    """It was closed in order, with 1000, 1001 or no code."""
+    """The connection was closed normally, with 1000, 1001 or no code."""
 
 
 class ConnectionClosedError(ConnectionClosed):
-    """It was closed with another code, or broke; ``status`` and ``message`` tell the cause."""
+    """The connection was closed with another code, or broke; ``message`` names the cause."""
 
 
 class StreamRefused(RealtimeError):
-    """The server's answer begins no event stream: its status, or its content type.
+    """The server's response does not start an event stream: wrong status or content type.
 
-    :ivar http_status: of the answer.
+    :ivar http_status: the status of the response.
     """
 
     def __init__(self, status: int, message: str, http_status: int = 0) -> None:
@@ -217,29 +217,29 @@ class StreamRefused(RealtimeError):
 
 
 class ReconnectsExhausted(ConnectFailed):
-    """As many reconnects in a row as ``max_reconnects`` allows did not hold.
+    """``max_reconnects`` reconnects in a row failed.
 
     A ``Spreadbot`` raises it when all of its transports have failed ``max_rounds`` times in a row.
     """
 
 
 class StoreError(RealtimeError, OSError):
-    """The file that keeps ids cannot be used, or is damaged."""
+    """The file that stores ids cannot be used or is damaged."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status, message)
 
 
 class QueueFull(RealtimeError):
-    """Too many requests wait for the network, or for their turn."""
+    """Too many requests wait for the network or for their turn."""
 
 
 class AuthenticationFailed(RealtimeError):
-    """The credentials were refused, and no fresh ones were to be had."""
+    """The server refused the credentials, and no fresh ones were available."""
 
 
 class StreamEnded(RealtimeError):
-    """The stream ended in order, or the event source is closed."""
+    """The stream ended normally, or the event source is closed."""
 
 
 _FAMILIES: dict[int, type[RealtimeError]] = {
@@ -279,7 +279,7 @@ _FAMILIES: dict[int, type[RealtimeError]] = {
 }
 
 
-#: Of limits, in messages of the C interface and here.
+#: Names of limits: in messages of the C interface, and in Python.
 _NAMES = {
     "attempt_timeout": "timeout",
     "pong_timeout": "ping_timeout",
@@ -295,10 +295,10 @@ _NAMES = {
 def from_status(
     status: int, message: str, response: Response | None = None, http_status: int = 0
 ) -> RealtimeError:
-    """The exception for a failure; the base class for a status this version does not know.
+    """The exception for a failure; the base class if this version does not know the status.
 
-    :param response: of the server, or the proxy, that refused the handshake.
-    :param http_status: of the proxy, when it is known without a response.
+    :param response: of the server or proxy that refused the handshake.
+    :param http_status: of the proxy, if it is known without a response.
     """
     for theirs, ours in _NAMES.items():
         message = message.replace(f"({theirs})", f"({ours})")
@@ -311,6 +311,6 @@ def from_status(
 
 
 def check(status: int) -> None:
-    """Raises what a call of the C interface answered, unless it is success."""
+    """Raises an exception if a call of the C interface returned an error."""
     if status < 0:
         raise from_status(status, lib.rt_last_error().decode())

@@ -1,4 +1,4 @@
-"""What C tells of a failure, as Python's own."""
+"""Failures that C reports, as Python objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REFUSALS = (
 
 @dataclass(frozen=True)
 class Failure:
-    """A copy of a view; `retry_in` is in seconds."""
+    """A copy of an ``rt_failure``; `retry_in` is in seconds."""
 
     status: int
     message: str
@@ -33,7 +33,7 @@ class Failure:
 
     @staticmethod
     def at(address: int) -> Failure:
-        """What C hands out there."""
+        """Copies the failure at this address."""
         view = rt_failure.from_address(address)
         delay_ms = view.retry_in_ms
         return Failure(
@@ -49,18 +49,18 @@ class Failure:
         )
 
     def stream_error(self) -> RealtimeError:
-        """The exception for a stream that was refused, lost or is over."""
+        """The exception for a stream that was refused, was lost or has ended."""
         error = stream_error(self.status, self.message, self.http_status)
         return error.with_details(self.response, self.system_error)
 
     def connection_error(self) -> RealtimeError:
-        """The exception for a connection that was refused, lost or is over."""
+        """The exception for a connection that was refused, was lost or has ended."""
         error = from_status(self.status, self.message, self.response, self.http_status)
         return error.with_details(self.response, self.system_error)
 
 
 def stream_error(status: int, message: str, http_status: int = 0) -> RealtimeError:
-    """The same without an answer."""
+    """The exception for a stream without the server's response."""
     if status in _REFUSALS:
         return StreamRefused(status, message, http_status)
     if status == rt_status.ERROR_CLOSED:
@@ -69,7 +69,7 @@ def stream_error(status: int, message: str, http_status: int = 0) -> RealtimeErr
 
 
 def _response(view: rt_failure) -> Response | None:
-    # Without headers it is a status alone, such as that of a proxy that refused a tunnel.
+    # Without headers there is only a status, for example of a proxy that refused a tunnel.
     if not view.http_status and not view.headers_length:
         return None
     lines, body = view.headers, view.body

@@ -1,4 +1,4 @@
-"""Handles of the C interface: made in one step with their owner, freed after everybody else."""
+"""Handles of the C interface: owned from their creation on, freed when nothing uses them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .loader import lib
 
 
 class _Ownership:
-    """The duty to free one handle, once."""
+    """Frees one handle, once."""
 
     __slots__ = ("_free", "_unfreed", "address")
 
     def __init__(self, address: ctypes.c_void_p, free: Callable[[Any], None]) -> None:
-        #: Shares its memory with the handle.
+        #: Shares its memory with the handle object.
         self.address = address
         self._free = free
-        # The address while it is not freed.
+        # Holds the address until it is freed.
         self._unfreed = [address]
 
     def end(
@@ -33,7 +33,7 @@ class _Ownership:
         _is_finalizing: Callable[[], bool] = sys.is_finalizing,
         _consume: Callable[[Any, int], Any] = collections.deque,
     ) -> None:
-        """Frees the handle, unless that was done."""
+        """Frees the handle unless it is already freed."""
         if self._unfreed and not _is_finalizing():
             with contextlib.suppress(IndexError):  # another thread has taken the address
                 # The interpreter runs this as one call, so that no signal handler can raise
@@ -55,7 +55,7 @@ class _Guard:
 
 
 class Handle(ctypes.c_void_p):
-    """Owns a handle of the C interface, which is freed when nobody refers to it any more.
+    """Owns a handle of the C interface, and frees it when nothing refers to it any more.
 
     ``new`` makes one. It is passed to C as it is, so that a call on another thread keeps it alive.
     The library may free a handle on any thread.
@@ -66,7 +66,7 @@ class Handle(ctypes.c_void_p):
     guard frees the handle and sets the address to NULL, which C refuses.
     """
 
-    # By identity; ctypes has none.
+    # Hash by identity; ctypes defines no hash.
     __hash__ = object.__hash__
 
     _ownership: _Ownership | None = None
@@ -79,7 +79,7 @@ class Handle(ctypes.c_void_p):
 
 
 class _Watch(weakref.ref[Handle]):
-    """Notes in `_gone` that its handle is gone."""
+    """Appends itself to `_gone` when its handle is collected."""
 
     __slots__ = ("ownership",)
 
@@ -93,7 +93,7 @@ _gone: list[_Watch] = []
 
 
 def _references(watch: Any) -> int:
-    """How many references the interpreter counts to the ownership of a watch."""
+    """The interpreter's reference count for the ownership of a watch."""
     ownership = watch.ownership
     return sys.getrefcount(ownership)
 
@@ -106,8 +106,8 @@ _FEWEST_REFERENCES = _references(types.SimpleNamespace(ownership=object()))
 def _free_missed() -> None:
     """Frees the handles whose finalizers were interrupted."""
     for watch in _gone.copy():
-        # More refer to it while the collector has not yet deallocated the handle: its owner may
-        # still be using it.
+        # A higher count means that the collector has not yet deallocated the handle: its owner
+        # may still be using it.
         if _references(watch) <= _FEWEST_REFERENCES:
             watch.ownership.end()
             _watches.discard(watch)
@@ -116,9 +116,9 @@ def _free_missed() -> None:
 
 
 def new(make: Callable[..., int], free: Callable[[Any], None], *arguments: Any) -> Handle:
-    """Makes a handle by a function of the C interface.
+    """Makes a handle with a function of the C interface.
 
-    Its owner exists before the call, so an interrupt after the call cannot leak what it made.
+    Its owner exists before the call, so an interrupt after the call cannot leak the handle.
     """
     _free_missed()
     address = ctypes.c_void_p()

@@ -1,4 +1,4 @@
-"""Handlers that may be replaced at any time."""
+"""Handlers that can be replaced at any time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ F = TypeVar("F")
 
 
 class Handler(Generic[F]):
-    """An attribute of an object that has `_handlers`; the last one set counts."""
+    """A handler attribute of an object that has `_handlers`; the last value set counts."""
 
-    def __init__(self, doc: str = "The last one set counts; None for none.") -> None:
+    def __init__(self, doc: str = "May be set at any time; None removes it.") -> None:
         self.__doc__ = doc
 
     def __set_name__(self, owner: type, name: str) -> None:

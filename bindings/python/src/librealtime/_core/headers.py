@@ -1,4 +1,4 @@
-"""Headers as a caller gives them, and the credentials among them."""
+"""Headers as a caller passes them, including credentials."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def header(name: str, value: str) -> tuple[bytes, bytes]:
 
 
 def header_pairs(headers: HeadersLike | None) -> Pairs:
-    """From a mapping or pairs."""
+    """The pairs of a mapping, or the pairs themselves."""
     return pairs(headers, "headers")
 
 
 def laid_over(below: Pairs, above: Pairs) -> Pairs:
-    """Headers in the place of those of their names."""
+    """Headers `above` override those of the same name `below`."""
     names = {name.lower() for name, _ in above}
     return [pair for pair in below if pair[0].lower() not in names] + above
 
@@ -39,16 +39,16 @@ def laid_over(below: Pairs, above: Pairs) -> Pairs:
 def with_credentials(
     headers: HeadersLike | None, auth: tuple[str, str] | None, bearer_token: str | None
 ) -> Pairs:
-    """These headers with an Authorization, if there is one of the two to put into it."""
+    """These headers, with an Authorization header if `auth` or `bearer_token` is given."""
     given = header_pairs(headers)
     if auth is not None and bearer_token is not None:
-        raise invalid("auth and bearer_token are the same header; give one of them")
+        raise invalid("auth and bearer_token set the same header; give one of them")
     if auth is not None:
         user_and_password(auth)
         return laid_over(given, [("Authorization", basic_auth(*auth))])
     if bearer_token is not None:
         if not text(bearer_token, "bearer_token"):
-            raise invalid('bearer_token is ""')
+            raise invalid("bearer_token is empty; give a token, or None")
         return laid_over(given, [("Authorization", f"Bearer {bearer_token}")])
     return given
 
@@ -60,7 +60,7 @@ def basic_auth(user: str, password: str) -> str:
     """
     name, word = text(user, "the user"), text(password, "the password")
     if b":" in name:
-        raise invalid("the user name has a colon, which ends it (RFC 7617 §2)")
+        raise invalid("the user name contains a colon, which separates the password (RFC 7617 §2)")
     return "Basic " + base64.b64encode(name + b":" + word).decode()
 
 
@@ -69,9 +69,9 @@ def cookie_header(cookies: Mapping[str, str]) -> bytes:
     crumbs = []
     for name, value in checked_cookies(cookies).items():
         encoded = text(name, "a cookie's name", _INVALID), text(value, f"cookie {name}", _INVALID)
-        # What would make two of one, or another (RFC 6265 §4.1.1).
+        # These would split a cookie in two or change its name (RFC 6265 §4.1.1).
         if not name or b";" in encoded[0] or b"=" in encoded[0] or b";" in encoded[1]:
-            raise invalid(f"cookie {name!r} has no name, or holds a separator")
+            raise invalid(f"cookie {name!r} has an empty name, or a ';' or '=' that would split it")
         crumbs.append(b"=".join(encoded))
     return b"; ".join(crumbs)
 

@@ -1,4 +1,4 @@
-"""Messages received and not yet taken: bounded, by telling when to pause."""
+"""A queue of received messages, which says when receiving must pause."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-#: So many are put between two looks at the sizes of those that were taken meanwhile, at most.
+#: At most this many messages are added before the sizes of taken messages are accounted for.
 _LOOK_AT = 1024
 
 
 class Inbox(Generic[T]):
     """A queue with a high-water and a low-water mark, by messages and by bytes.
 
-    A batch comes whole, so the queue may pass its high-water mark by one batch. Sizes are kept
-    by batch, since taking a message must cost next to nothing.
+    A batch is added as a whole, so the queue may exceed its high-water mark by one batch. Sizes are
+    kept per batch, because taking a message must cost next to nothing.
     """
 
     __slots__ = (
@@ -36,21 +36,21 @@ class Inbox(Generic[T]):
     def __init__(self, high_count: int, high_bytes: int) -> None:
         """0 means no limit."""
         self.messages: deque[T] = deque()
-        #: Whoever takes messages clears it and resumes, once there are `resume_at` left.
+        #: The consumer clears it and resumes receiving once `resume_at` messages are left.
         self.paused = False
         self._high_count = high_count
         self._high_bytes = high_bytes
-        # Below both no limit can be reached, whatever was taken meanwhile.
+        # Below both values no limit can be reached, whatever was taken in the meantime.
         self._look_at_count = min(high_count or _LOOK_AT, _LOOK_AT)
         self._look_at_bytes = high_bytes or sys.maxsize
-        # Count and size of each batch that is not known to be wholly taken, and their sums.
+        # Count and size of each batch not yet known to be completely taken, and their sums.
         self._sizes: deque[tuple[int, int]] = deque()
         self._total = 0
         self._size = 0
         self.resume_at = 0
 
     def put(self, batch: list[T], size: int) -> bool:
-        """Adds a batch; whether receiving must pause now."""
+        """Adds a batch; returns whether receiving must pause now."""
         self.messages.extend(batch)
         self._sizes.append((len(batch), size))
         self._total += len(batch)
@@ -58,7 +58,7 @@ class Inbox(Generic[T]):
         return self._look()
 
     def add(self, message: T, size: int) -> bool:
-        """``put`` for a batch of one, in half the time."""
+        """``put`` for a single message, in half the time."""
         self.messages.append(message)
         self._sizes.append((1, size))
         self._total = total = self._total + 1
@@ -68,7 +68,7 @@ class Inbox(Generic[T]):
         return self._look()
 
     def _look(self) -> bool:
-        """Forgets the batches that were taken, and looks whether the others are too much."""
+        """Discards the sizes of taken batches; returns whether the rest exceeds a limit."""
         sizes = self._sizes
         waiting = len(self.messages)
         while sizes and self._total - sizes[0][0] >= waiting:
@@ -85,7 +85,7 @@ class Inbox(Generic[T]):
         return not was_paused
 
     def _low_water(self) -> int:
-        """How many messages may be left when receiving goes on: a quarter of the limits."""
+        """How many messages may be left when receiving resumes: a quarter of the limits."""
         left = self._total
         count_goal = self._high_count // 4 if self._high_count else left
         size_goal = self._high_bytes // 4 if self._high_bytes else self._size

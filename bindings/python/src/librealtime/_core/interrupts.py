@@ -1,17 +1,16 @@
-"""Ctrl-C while the library calls back.
+"""Ctrl-C while the library runs callbacks.
 
-Python raises ``KeyboardInterrupt`` after any call in the main thread, so also in the functions that
-C calls: before their first statement, where ctypes prints and drops it together with what C wanted
-to report, or halfway through a change of state. So while a loop is dispatched on the main thread,
-an interrupt that arrives in our code is raised when the dispatch returns. In a handler of the
-user's it is raised at once, as everywhere else, and so is a second one. A handler may make another
-loop dispatch: that dispatch raises what arrived during it, and leaves an earlier interrupt to the
-outer one.
+Python may raise ``KeyboardInterrupt`` after any call in the main thread, so also in the functions
+that C calls. Before their first statement ctypes would print and drop it, together with what C
+reports; later it could interrupt a change of state halfway. So while the main thread dispatches a
+loop, an interrupt that arrives in our code is raised when the dispatch returns. In a user's handler
+it is raised at once, as everywhere else, and so is a second one. A handler may dispatch another
+loop: that dispatch raises what arrived during it, and leaves earlier interrupts to the outer one.
 """
 
 from __future__ import annotations
 
-# Not the module signal, which makes an enum of each number and handler: twenty times as slow.
+# Not the module signal, which makes an enum of each number and handler: twenty times slower.
 import _signal as signal  # type: ignore[import-not-found]
 import os
 import threading
@@ -30,12 +29,12 @@ _deferred: list[int] = []
 
 
 def deferring(call: Callable[[], R]) -> R:
-    """Makes a call that calls back, and raises afterwards what Ctrl-C should have raised in it.
+    """Makes a call that runs callbacks, and raises afterwards an interrupt that arrived in them.
 
-    The call takes no arguments, as a traceback that is kept would keep them.
+    The call takes no arguments, because a traceback that is kept would keep them alive.
     """
     previous = signal.getsignal(signal.SIGINT)
-    # Any other handler is the program's own: it decides what an interrupt does.
+    # Any other handler belongs to the program and decides what an interrupt does.
     is_default = previous is signal.default_int_handler or previous is _interrupted
     if not is_default or threading.get_ident() != threading.main_thread().ident:
         return call()
@@ -55,7 +54,7 @@ def deferring(call: Callable[[], R]) -> R:
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
-    """The handler while `deferring`; an interrupt may leave it in place longer."""
+    """The signal handler during `deferring`; an interrupt may leave it installed longer."""
     if not _deferred and _is_ours(frame):
         _deferred.append(number)
     else:
@@ -64,7 +63,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 
 def _is_ours(frame: FrameType | None) -> bool:
-    """Whether no code of the user's runs in the call that is being made."""
+    """Whether no user code runs inside the current `deferring` call."""
     while frame is not None:
         if frame.f_code is deferring.__code__:
             return True

@@ -1,6 +1,6 @@
-"""A kind of object of the C interface: its functions, and what C calls back.
+"""A kind of object of the C interface: its functions and its callbacks.
 
-A trampoline is kept for ever, since C may call it at any time.
+Trampolines are kept forever, since C may call them at any time.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .response import Opened
 
 
 class Callback(NamedTuple):
-    """What C calls.
+    """A function that C calls.
 
-    :ivar name: its setter's, without what the chapter's callbacks begin with.
+    :ivar name: the name of its setter without ``rt_<chapter>_on_``.
     """
 
     name: str
@@ -40,11 +40,11 @@ def trampoline(
     found: Callable[[int], Any] = find,
     failed: Callable[[Any, BaseException], None] = _keep,
 ) -> Callable[..., Any]:
-    """What C calls with arguments of its own and, as the last, the key of an object.
+    """Wraps `call` for C, which passes its own arguments and, as the last, the key of an object.
 
-    :param call: is given the object, and the other arguments.
-    :param default: is returned when the object is gone, or `call` fails.
-    :param failed: is told what it raises.
+    :param call: receives the object and the other arguments.
+    :param default: returned when the object is gone, or `call` fails.
+    :param failed: receives the object and what `call` raised.
     """
 
     def called(*arguments: Any) -> Any:
@@ -60,11 +60,11 @@ def trampoline(
 
 
 def callback(name: str, type_: Any, call: Callable[..., Any], default: Any = None) -> Callback:
-    """See ``trampoline``; what `call` raises is kept until the dispatch is over."""
+    """Like ``trampoline``; what `call` raises is kept until the dispatch has returned."""
     return Callback(name, type_(trampoline(call, default)))
 
 
-# Those that several kinds have, with the same meaning.
+# Callbacks that several kinds have, with the same meaning.
 ON_OPEN = callback(
     "open", abi.rt_opened_fn, lambda target, view: target._was_opened(Opened.at(view))
 )
@@ -83,13 +83,13 @@ ON_CREDENTIALS = callback(
 
 
 class Kind:
-    """A kind of object: its functions ``rt_<chapter>_<name>`` are attributes by their names.
+    """A kind of object; its C functions ``rt_<chapter>_<name>`` are attributes named `name`.
 
-    :ivar noun: what messages call such an object.
-    :ivar item: and what it delivers.
+    :ivar noun: how messages call such an object.
+    :ivar item: how messages call what it delivers.
     """
 
-    #: May be set where the chapter has another name for it.
+    #: May be set if the chapter names it differently.
     close: Any
 
     def __init__(self, chapter: str, noun: str, item: str) -> None:
@@ -99,7 +99,7 @@ class Kind:
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(lib, self._prefix + name)
-        # Asked once: from now on it is found without this.
+        # Cached: the next access does not come here.
         setattr(self, name, function)
         return function
 
@@ -107,7 +107,7 @@ class Kind:
         return new(self.new, self.free, loop, url)
 
     def attach(self, target: object, handle: Handle, callbacks: Iterable[Callback]) -> Registration:
-        """Has C call back; `target` is referred to weakly."""
+        """Sets the C callbacks; `target` is referenced weakly."""
         registration = Registration(target)
         for one in callbacks:
             self.set_callback(registration, handle, one)
@@ -117,7 +117,7 @@ class Kind:
         registration.set(getattr(self, f"on_{one.name}"), handle, one.trampoline)
 
     def set_headers(self, handle: Handle, pairs: Pairs) -> None:
-        """Sets these headers in the place of all."""
+        """Replaces all headers with these."""
         check(self.clear_headers(handle))
         self.add_headers(handle, pairs)
 
@@ -127,7 +127,7 @@ class Kind:
 
 
 def read_text(getter: Callable[..., int], handle: Handle) -> str:
-    """A text of the C interface's, whatever its length."""
+    """Reads a text of any length from the C interface."""
     size, length = 256, ctypes.c_size_t()
     while True:
         buffer = ctypes.create_string_buffer(size)

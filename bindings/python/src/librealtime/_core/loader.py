@@ -13,7 +13,7 @@ PACKAGED = Path(__file__).parent.parent / "_lib" / "librealtime.so"
 
 
 def _candidates() -> list[str]:
-    """Where to look, in order. A path in the environment is meant: nothing else is tried."""
+    """Where to look, in order. If LIBREALTIME_PATH is set, nothing else is tried."""
     chosen = os.environ.get("LIBREALTIME_PATH")
     if chosen:
         return [chosen]
@@ -21,22 +21,22 @@ def _candidates() -> list[str]:
 
 
 def _check_version(library: abi.Library) -> None:
-    """Within one soname functions are only added: older than the table is the one wrong way."""
+    """A soname only gains functions, so just a library older than our table is unusable."""
     wanted = tuple(int(part) for part in abi.VERSION.split("."))
     number = library.rt_version_number()
     found = (number // 10000, number // 100 % 100, number % 100)
     if found[0] != wanted[0] or found < wanted:
         raise ImportError(
-            f"version {library.rt_version().decode()} was found, {abi.VERSION} or later is needed"
+            f"found version {library.rt_version().decode()}; {abi.VERSION} or later is needed"
         )
 
 
 def load() -> abi.Library:
-    """Loads the library; an ImportError names every place that was tried, and why it failed."""
+    """Loads the library; an ImportError names each path that was tried and why it failed."""
     failures = []
     for candidate in _candidates():
         try:
-            # CDLL gives the interpreter's lock back during each call.
+            # CDLL releases the interpreter's lock during each call.
             library = abi.Library(ctypes.CDLL(candidate))
             _check_version(library)
         except (OSError, AttributeError, ImportError) as error:

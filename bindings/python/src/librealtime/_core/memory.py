@@ -1,4 +1,4 @@
-"""What callbacks are given by address, as Python's own."""
+"""Copies memory that callbacks receive by address into Python objects."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import ctypes
 import sys
 from typing import Any
 
-#: All memory of this process: ``memory[address : address + length]`` is a copy as bytes, in a third
-#: of the time of ``ctypes.string_at``. What is read of it is the reader's business.
+#: All memory of this process: ``memory[address : address + length]`` copies bytes, in a third of
+#: the time of ``ctypes.string_at``. The caller must pass a valid range.
 memory: Any = (ctypes.c_char * sys.maxsize).from_address(0)
 
 _view = memoryview(memory)
-#: From so many bytes on, a text is decoded where it is: a copy as bytes would double its memory.
+#: From this size on a text is decoded in place, because a copy as bytes would double its memory.
 LARGE = 1 << 16
 
 
 def text_at(address: int, length: int) -> str:
     """A copy as text.
 
-    :raises UnicodeDecodeError: when it is not UTF-8.
+    :raises UnicodeDecodeError: if it is not valid UTF-8.
     """
     if length < LARGE:
         text: str = memory[address : address + length].decode()

@@ -17,25 +17,25 @@ from .values import StrPath, invalid, number, path, strings, text
 
 @dataclass(frozen=True)
 class Network(NetworkOptions):
-    """How connections are made; one serves any number of them, by ``network=``.
+    """How connections are made. Any number of them may share one, by ``network=``.
 
     Durations are in seconds, sizes in bytes.
 
-    :param client_certificate: a PEM file, shown to servers that ask for one. Default None.
-    :param client_key: the PEM file of its key. Default None: it is in the same file.
-    :param client_key_password: of that key. Default None: it has none.
-    :param pinned_public_keys: the only public keys of servers that are accepted, beside all other
-        checks: ``sha256//`` and the base64 of the SHA-256 of each SubjectPublicKeyInfo (RFC 7469
-        §2.4). Default (): any.
+    :param client_certificate: a PEM file, sent to servers that request a certificate. Default None.
+    :param client_key: the PEM file of its key. Default None: the key is in the same file.
+    :param client_key_password: the password of that key. Default None: it has none.
+    :param pinned_public_keys: accept only servers with one of these public keys, in addition to all
+        other checks: ``sha256//`` and the base64 of the SHA-256 of each SubjectPublicKeyInfo
+        (RFC 7469 §2.4). Default (): any.
     :param proxy: ``http://`` or ``https://`` (CONNECT), ``socks5h://`` (the proxy resolves names),
-        ``socks5://``, ``socks4a://`` or ``socks4://``, with ``user:password@`` where the proxy asks
-        for them, and nothing behind host and port (443 for https, 1080 for all others); None for no
-        proxy. Default True: what the environment says (http_proxy for ws, HTTPS_PROXY for wss,
+        ``socks5://``, ``socks4a://`` or ``socks4://``, with ``user:password@`` if a proxy asks for
+        them, and nothing after host and port (default 443 for https, 1080 for all others); None for
+        no proxy. Default True: from the environment (http_proxy for ws, HTTPS_PROXY for wss,
         ALL_PROXY, NO_PROXY).
-    :param no_proxy: hosts reached without a proxy: names, which stand for all that end in "." and
-        them too, addresses, networks such as ``10.0.0.0/8``; ``"*"`` for all. An entry that can
-        match no host raises InvalidArgument. Default None: what NO_PROXY says.
-    :param resolve: addresses that need no resolver: ``{("example.org", 443): "192.0.2.1"}``.
+    :param no_proxy: hosts to reach without a proxy: names, each of which includes its subdomains,
+        addresses, networks such as ``10.0.0.0/8``; ``"*"`` for all. An entry that can match no host
+        raises InvalidArgument. Default None: from NO_PROXY.
+    :param resolve: fixed addresses for hosts: ``{("example.org", 443): "192.0.2.1"}``.
         Default {}.
     """
 
@@ -43,13 +43,13 @@ class Network(NetworkOptions):
     client_key: StrPath | None = None
     client_key_password: str | None = field(default=None, repr=False)
     pinned_public_keys: Iterable[str] = ()
-    # It may hold a password.
+    # Excluded from repr: it may contain a password.
     proxy: str | Literal[True] | None = field(default=True, repr=False)
     no_proxy: Iterable[str] | None = None
     resolve: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     def make(self) -> Handle:
-        """The C interface's; who is given it takes a copy."""
+        """Creates its handle in the C interface, which copies it wherever it is passed."""
         network = new(lib.rt_network_new, lib.rt_network_free)
         NETWORK_OPTIONS.apply(network, vars(self))
         self._apply_trust(network)
@@ -64,7 +64,7 @@ class Network(NetworkOptions):
             password = None if word is None else text(word, "client_key_password")
             check(lib.rt_network_set_client_certificate(network, certificate, key, password))
         elif self.client_key is not None or self.client_key_password is not None:
-            raise invalid("client_key and its password need a client_certificate")
+            raise invalid("client_key or client_key_password is given without client_certificate")
         for pin in strings(self.pinned_public_keys, "pinned_public_keys"):
             check(lib.rt_network_add_pinned_public_key(network, text(pin, "a pinned public key")))
 
@@ -87,7 +87,7 @@ class Network(NetworkOptions):
 def chosen_network(
     network: Network | None, ca_file: StrPath | None, proxy: str | Literal[True] | None
 ) -> Network | None:
-    """The network with the two shortcuts of ``connect`` in it; None when all is as by default."""
+    """The network with the two shortcuts of ``connect`` applied; None if everything is default."""
     if network is not None and not isinstance(network, Network):
         raise TypeError(f"network is a {type(network).__name__}; a Network is expected")
     if ca_file is not None:
@@ -98,10 +98,10 @@ def chosen_network(
 
 
 def _set_proxy(network: Handle, proxy: str | None) -> None:
-    # C's "" is None here; given as such it is more likely a mistake.
+    # In C "" means no proxy, which is None here; "" is more likely a mistake.
     url = b"" if proxy is None else text(proxy, "proxy")
     if not url and proxy is not None:
-        raise InvalidProxy(rt_status.ERROR_INVALID_URL, 'proxy is ""; None is for no proxy')
+        raise InvalidProxy(rt_status.ERROR_INVALID_URL, 'proxy is ""; use None for no proxy')
     try:
         check(lib.rt_network_set_proxy(network, url))
     except InvalidURI as error:

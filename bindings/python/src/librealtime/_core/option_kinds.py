@@ -1,4 +1,4 @@
-"""Options that are plain values: how each is checked, and how C spells it."""
+"""Options that are plain values: checks them and converts them for C."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .handle import Handle
 from .loader import lib
 from .values import StrPath, choice, milliseconds, number, path, text, time_limit
 
-#: What C counts in.
+#: The maximum of a number in C.
 _MOST = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option by its name here and its setter's in C.
+    """An option with its name here and the name of its setter in C.
 
-    :ivar differs: whether the default is another one than C's.
+    :ivar differs: whether the default differs from C's.
     """
 
     name: str
@@ -32,12 +32,12 @@ class Option:
     differs: bool = False
 
     def encode(self, value: Any) -> Any:
-        """As C spells it."""
+        """Converts a value for C."""
         raise NotImplementedError
 
     @property
     def parameter(self) -> inspect.Parameter:
-        """As a signature shows it."""
+        """How a signature shows it."""
         kind = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(self.name, kind, default=self.default)
 
@@ -48,21 +48,21 @@ class Flag(Option):
 
 
 class Delay(Option):
-    """Seconds; 0 among them."""
+    """Seconds, 0 or more."""
 
     def encode(self, value: Any) -> int:
         return milliseconds(value, self.name, least=0)
 
 
 class Limit(Option):
-    """Seconds; None for no limit."""
+    """Seconds; None means no limit."""
 
     def encode(self, value: Any) -> int:
         return time_limit(value, self.name)
 
 
 class Real(Option):
-    """A number that need not be whole."""
+    """A number that may have a fraction."""
 
     def encode(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -71,14 +71,14 @@ class Real(Option):
 
 
 class Path(Option):
-    """A file; None for none."""
+    """A file name, or None."""
 
     def encode(self, value: StrPath | None) -> bytes | None:
         return None if value is None else path(value, self.name)
 
 
 class Text(Option):
-    """A text; None for none."""
+    """A text, or None."""
 
     def encode(self, value: Any) -> bytes | None:
         return None if value is None else text(value, self.name)
@@ -96,7 +96,7 @@ class Choice(Option):
 
 @dataclass(frozen=True)
 class Bytes(Option):
-    """A size. Without a least one, None is no limit."""
+    """A size in bytes. Without `least`, None means no limit."""
 
     least: int | None = None
     most: int = 2**62
@@ -109,7 +109,7 @@ class Bytes(Option):
 
 @dataclass(frozen=True)
 class Count(Option):
-    """A number. Without a least one, None is no limit."""
+    """A number. Without `least`, None means no limit."""
 
     least: int | None = None
     most: int = _MOST
@@ -121,19 +121,19 @@ class Count(Option):
 
 
 def describe(kind: type, table: Table) -> None:
-    """Adds the options to a class's documentation."""
+    """Adds the options to the docstring of a class."""
     kind.__doc__ = f"{(kind.__doc__ or '').rstrip()}\n{table.doc}\n    "
 
 
 class Table:
-    """The options of an object, by their names."""
+    """The options of an object, by name."""
 
     def __init__(self, chapter: str, *options: Option) -> None:
         self._prefix = f"rt_{chapter}_set_"
         self._options = {option.name: option for option in options}
 
     def only(self, *names: str) -> Table:
-        """Those with these names."""
+        """A table with only these options."""
         part = copy.copy(self)
         part._options = {name: self._options[name] for name in names}
         return part
@@ -148,11 +148,11 @@ class Table:
         return self._options[name]
 
     def get(self, name: str, given: Mapping[str, Any]) -> Any:
-        """What was given, or the default."""
+        """The given value, or the default."""
         return given.get(name, self._options[name].default)
 
     def apply(self, handle: Handle, given: Mapping[str, Any]) -> None:
-        """Sets what was given, and what has another default here than in C."""
+        """Sets the given options, and those whose default differs from C's."""
         for name, option in self._options.items():
             if name in given or option.differs:
                 setter: Callable[..., int] = getattr(lib, self._prefix + option.c_name)
@@ -160,7 +160,7 @@ class Table:
 
     @property
     def doc(self) -> str:
-        """A ``:param:`` for each, for a docstring that is indented by four."""
+        """A ``:param:`` for each option, for a docstring that is indented by four."""
         return "\n".join(
             textwrap.fill(
                 f":param {option.name}: {option.doc}",

@@ -1,8 +1,8 @@
-"""Keyword parameters of objects: each with its type, its text and its default in one place, and set
-on an object of C's in one place.
+"""Keyword parameters of objects. One place defines type, text and default of each parameter, and
+one place sets it on the object in C.
 
-Those that are plain values stand in tables that abigen prints; the others are in groups, some of
-which several objects have.
+Parameters that are plain values are in tables that abigen prints. The others are in groups, some
+of which several objects share.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .option_kinds import Table
 
 T = TypeVar("T", bound="type[Configured]")
 
-#: What was given, with the defaults of the groups.
+#: The given parameters, with the defaults of the groups.
 Given = Mapping[str, Any]
 
 
 class Setup:
-    """An object of C's that is not started: functions of its kind, which raise what C answers."""
+    """An object in C that has not started: its functions, which raise an exception on errors."""
 
     def __init__(self, kind: Kind, handle: Handle, loop: Handle) -> None:
-        """:param loop: that it lives on."""
+        """:param loop: the loop of the object."""
         self._kind = kind
         self._handle = handle
         self.loop = loop
@@ -57,10 +57,10 @@ class Group:
         **defaults: Any,
     ) -> None:
         """
-        :param keywords: a ``TypedDict`` with their types, in whose docstring each is a ``:param:``.
-        :param apply: set them.
-        :param others: its keywords that are not of this group.
-        :param defaults: those that are not None.
+        :param keywords: a ``TypedDict`` with their types; its docstring has a ``:param:`` for each.
+        :param apply: functions that set them.
+        :param others: keywords in it that belong to other groups.
+        :param defaults: the defaults that are not None.
         """
         text = inspect.cleandoc(keywords.__doc__ or "")
         self.doc = textwrap.indent("".join(text.partition(":param ")[1:]), " " * 4)
@@ -70,7 +70,7 @@ class Group:
 
 
 class Options:
-    """All keyword parameters of an object: its own, those of other objects, and plain values."""
+    """All keyword parameters of an object: its own, shared ones, and plain values."""
 
     def __init__(
         self,
@@ -89,15 +89,15 @@ class Options:
         self._defaults: dict[str, Any] = {}
         for group in self._groups:
             self._defaults |= group.defaults
-        #: The names of functions that are called back.
+        #: The names of the callbacks.
         self.handlers = [name for name in self._defaults if name.startswith("on_")]
 
     def complete(self, given: Given) -> dict[str, Any]:
-        """What was given, and the defaults of all but the plain values."""
+        """The given parameters, with the defaults of all but the plain values."""
         return {**self._defaults, **given}
 
     def apply(self, setup: Setup, given: Given) -> None:
-        # First, as a Backoff goes before delays that are given one by one.
+        # First, so that a Backoff overrides delays that are given one by one.
         setup.apply(self._plain, given)
         for group in self._groups:
             for apply in group.apply:
@@ -109,7 +109,7 @@ class Options:
 
     @property
     def parameters(self) -> list[inspect.Parameter]:
-        """As a signature shows them."""
+        """How a signature shows them."""
         defaults = self._defaults | {option.name: option.default for option in self._plain}
         return [
             inspect.Parameter(
@@ -122,12 +122,12 @@ class Options:
         ]
 
     def shown_by(self, name: str) -> Callable[[T], T]:
-        """Decorates a class whose constructor is given them as ``**options``.
+        """Decorates a class whose constructor takes them as ``**options``.
 
-        ``help`` shows them with the class and each class that derives from it.
+        ``help`` shows them for the class and for each class that derives from it.
 
-        :param name: that the class has for its users: complaints of arguments call it so, and tell
-            what was meant.
+        :param name: the public name of the class, for errors about arguments, which also suggest
+            what the caller may have meant.
         """
 
         def decorate(kind: T) -> T:
@@ -159,13 +159,13 @@ class Options:
 
 
 class Configured:
-    """What is made with keyword parameters."""
+    """Base class of objects that take keyword parameters."""
 
-    #: Their part of the docstring.
+    #: The part of the docstring that describes them.
     _parameters: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """``help`` shows the parameters with each of them, but those that have others."""
+        """Adds the parameters to the docstring of each subclass that has no ``__init__``."""
         super().__init_subclass__(**options)
         if "__init__" not in vars(cls) and cls._parameters:
             cls.__doc__ = f"{cls.__doc__}\n    {cls._parameters}"

@@ -1,4 +1,4 @@
-"""What a message is given as."""
+"""The data of messages, sent and received."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .values import encode
 
 
 class Received:
-    """What came as bytes, which may be text or JSON."""
+    """Received bytes, which may be text or JSON."""
 
     data: bytes
 
     @property
     def text(self) -> str:
-        """The data as UTF-8; what is ill-formed is replaced."""
+        """The data as text; invalid UTF-8 is replaced."""
         return self.data.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The data read as JSON."""
+        """The data parsed as JSON."""
         return json.loads(self.data)
 
 
@@ -27,20 +27,20 @@ Data = Union[str, bytes, bytearray, memoryview]
 
 
 def payload(message: Data, text: bool | None = None) -> tuple[bool, bytes]:
-    """Whether it is text, and its bytes. C copies them before the call returns.
+    """Whether a message is text, and its bytes. C copies them before the call returns.
 
-    :param text: says otherwise than the type.
+    :param text: overrides what the type says.
     """
     if isinstance(message, str):
         return text is not False, encode(message, "the message")
     if isinstance(message, bytes):
         return text is True, message
     if isinstance(message, (bytearray, memoryview)):
-        # ctypes passes bytes alone without a look at their type.
+        # ctypes passes only bytes without inspecting their type.
         return text is True, bytes(message)
     raise TypeError(f"a message is a {type(message).__name__}; str or bytes are expected")
 
 
 def is_data(message: object) -> bool:
-    """Whether it is one message, not the pieces of one."""
+    """Whether this is one message, not an iterable of its pieces."""
     return isinstance(message, (str, bytes, bytearray, memoryview))

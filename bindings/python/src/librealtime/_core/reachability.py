@@ -1,4 +1,4 @@
-"""Whether there is a network to come back by."""
+"""Whether there is a network, for reconnecting."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _MODES = names_of(rt_reachability_mode)
 
 
 class Reachability:
-    """Whether there is a network; any number of connections may be given the same.
+    """Whether there is a network. Any number of connections may share one.
 
-    What comes back by itself after a loss asks it before an attempt: while it is offline none is
-    made and none is counted, and when it is online again one follows within a second.
+    Objects that reconnect ask it before each attempt: while it is offline, no attempt is made or
+    counted; when it is online again, an attempt follows within a second.
 
-    ``for online in reachability`` and ``async for online in reachability`` give each change from
-    then on. Any thread may use it.
+    ``for online in reachability`` and ``async for online in reachability`` yield each change from
+    then on. It may be used from any thread.
 
-    :param mode: ``"auto"`` (the default) goes by what the kernel tells of links, addresses and
-        routes: a peer counts as reachable when it is this machine or a Unix socket; when an
-        interface other than the loopback is up and running and has a default route; when such an
-        interface has a route to its address; and, for a name, when such an interface has any route
-        that is not link-local, or, for a name in ``.local``, any route. In doubt it is reachable: a
-        wrong yes costs an attempt, a wrong no would never connect. Behind a proxy, the proxy is the
-        peer. Where the system does not show its network it is as ``"always"``. ``"manual"`` goes by
-        ``set_online``, and is online at first; with ``"always"`` everything is reachable.
+    :param mode: ``"auto"`` (the default) uses the kernel's links, addresses and routes. A peer
+        counts as reachable if it is this machine or a Unix socket. Otherwise, an interface other
+        than the loopback must be up and running and have a default route, a route to the peer's
+        address or, for a name, any route that is not link-local (for a name in ``.local``, any
+        route). In doubt the peer is reachable: a wrong yes costs an attempt, a wrong no would
+        prevent every connection. Behind a proxy, the proxy is the peer. If the system does not show
+        its network, this is like ``"always"``. ``"manual"`` uses ``set_online`` and is online at
+        first; with ``"always"`` everything is reachable.
     """
 
     def __init__(self, mode: Mode = "auto") -> None:
@@ -44,7 +44,7 @@ class Reachability:
         self._mode = mode
         self._number = choice(mode, _MODES, "mode")
         self._online = True
-        # One for each of the library's loops, as long as that is there.
+        # One handle for each of the library's loops, as long as that loop exists.
         self._handles: weakref.WeakKeyDictionary[Handle, Handle] = weakref.WeakKeyDictionary()
         self._own: _Watch | None = None
 
@@ -53,7 +53,7 @@ class Reachability:
 
     @property
     def mode(self) -> Mode:
-        """As the parameter; may be changed at any time."""
+        """See the parameter; may be changed at any time."""
         return self._mode
 
     @mode.setter
@@ -65,7 +65,7 @@ class Reachability:
                 check(lib.rt_reachability_set_mode(handle, number))
 
     def set_online(self, online: bool) -> None:
-        """Says whether there is a network, for ``"manual"``; else it is kept for that mode."""
+        """Sets whether there is a network in the mode ``"manual"``; other modes remember it."""
         with self._lock:
             self._online = bool(online)
             for handle in self._handles.values():
@@ -73,7 +73,7 @@ class Reachability:
 
     @property
     def is_online(self) -> bool:
-        """Whether a host that is known by name counts as reachable."""
+        """Whether a host known by name counts as reachable."""
         if self._own is None:
             self._own = _Watch(self)
         return self._own.look(0)
@@ -111,7 +111,7 @@ class Reachability:
             loop.remove_reader(watch.fd)
 
     def on(self, loop: Handle) -> Handle:
-        """The C interface's, on a loop of the library's."""
+        """The handle of the C interface for this loop."""
         with self._lock:
             handle = self._handles.get(loop)
             if handle is None:
@@ -122,7 +122,7 @@ class Reachability:
 
 
 def on_loop(reachability: Reachability, loop: Handle) -> Handle:
-    """The C interface's, of what a caller gave as ``reachability=``."""
+    """The handle of the C interface for an argument ``reachability=``."""
     if not isinstance(reachability, Reachability):
         given = type(reachability).__name__
         raise TypeError(f"reachability is a {given}; a Reachability is expected")
@@ -130,7 +130,7 @@ def on_loop(reachability: Reachability, loop: Handle) -> Handle:
 
 
 class _Watch:
-    """A loop for one who looks, which runs while he does."""
+    """A loop for one observer, which runs only while that looks."""
 
     def __init__(self, reachability: Reachability) -> None:
         self._loop = new_loop()
@@ -140,7 +140,7 @@ class _Watch:
         check(self.fd)
 
     def look(self, timeout_ms: int) -> bool:
-        """Whether it is online, after a turn of the loop."""
+        """Runs one turn of the loop and returns whether it is online."""
         with self._turns:
             check(lib.rt_loop_dispatch(self._loop, timeout_ms))
         out = ctypes.c_bool()

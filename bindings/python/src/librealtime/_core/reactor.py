@@ -1,4 +1,4 @@
-"""The library's loop inside asyncio's: a descriptor to watch, no thread, no polling."""
+"""The library's loop inside asyncio's: asyncio watches a descriptor; no thread, no polling."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .loader import lib
 
 _ATTRIBUTE = "_librealtime_reactor"
 
-#: How long a loop without connections is kept for the next: a new one has to read the system's
-#: certificates again, which takes twenty times as long as to connect.
+#: How long a loop without connections is kept for the next one: a new loop has to read the system's
+#: certificates again, which takes twenty times as long as connecting.
 LINGER_S = 60.0
 
 
 def elsewhere(noun: str) -> RealtimeError:
-    """For whoever uses an object on another asyncio loop than its own, where nothing would come."""
+    """The exception for using an object on another asyncio loop, where nothing would arrive."""
     message = (
         f"the {noun} lives on another asyncio loop than the one that runs;"
         " make one inside each asyncio.run"
@@ -31,17 +31,17 @@ def elsewhere(noun: str) -> RealtimeError:
 
 
 class Member(Protocol):
-    """What lives on a reactor: a connection, an event source."""
+    """An object that uses a reactor: a connection, an event source."""
 
     def fail(self, error: RealtimeError) -> None:
-        """The library's loop itself failed: nothing works any more."""
+        """Called when the library's loop itself failed and nothing works any more."""
 
 
 class Reactor:
-    """One for each asyncio loop that has any; given back a while after the last of them.
+    """One for each asyncio loop that uses the library; released some time after its last member.
 
-    The asyncio loop refers to it, by the reader and by an attribute, and nothing else does: what
-    is forgotten together with its loop is collected together with it.
+    Only the asyncio loop refers to it, by the reader and by an attribute, so the collector takes
+    both together.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -70,7 +70,7 @@ class Reactor:
     def require(self) -> Handle:
         handle = self.handle
         if handle is None:
-            raise RuntimeError("the reactor was given back")
+            raise RuntimeError("the reactor was released")
         return handle
 
     def add(self, member: Member) -> None:
@@ -85,14 +85,14 @@ class Reactor:
         self.release_when_idle()
 
     def hold(self, member: Member) -> None:
-        """Keeps alive what a task waits for: asyncio refers to tasks weakly."""
+        """Keeps alive an object that a task waits for: asyncio refers to tasks weakly."""
         self._held.add(member)
 
     def let_go(self, member: Member) -> None:
         self._held.discard(member)
 
     def release_when_idle(self) -> None:
-        """Gives the loop back when nothing came for a while; never inside a dispatch."""
+        """Releases the loop after it was idle for a while; never during a dispatch."""
         if self._members or self._is_dispatching or self.handle is None:
             return
         if self._is_broken or self.loop.is_closed():
@@ -109,12 +109,12 @@ class Reactor:
             self.handle = None
 
     def was_collected(self) -> None:
-        """On any thread: the collector runs where it likes."""
+        """Called on any thread, as the collector may run on any."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self.loop.call_soon_threadsafe(self.release_when_idle)
 
     def _unwatch(self) -> None:
-        """Not in a forked process: what asyncio watches with is the parent's, too."""
+        """Stops watching. Not in a forked process, which shares the selector with its parent."""
         if not self.loop.is_closed() and os.getpid() == self._process:
             self.loop.remove_reader(self._fd)
 
@@ -132,14 +132,14 @@ class Reactor:
             self.release_when_idle()
 
     def _fail(self, error: RealtimeError) -> None:
-        """Nothing works any more, in a forked process for example: tell everyone."""
+        """Reports to all members that nothing works any more, for example in a forked process."""
         self._is_broken = True
         self._unwatch()
         for member in list(self._members):
             member.fail(error)
 
     def _report_errors(self) -> None:
-        """What callbacks raised; only what must end the program is raised on, as asyncio does."""
+        """Reports what callbacks raised. Like asyncio, re-raises only what must end the program."""
         fatal: BaseException | None = None
         errors, self.errors = self.errors, []
         for member, error in errors:

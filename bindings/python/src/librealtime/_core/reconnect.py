@@ -1,4 +1,4 @@
-"""What happens between two connections: by the library's own reconnection, or by iterating."""
+"""What happens between two connections: the library's own reconnection, or iterating."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .kind import Kind
 from .network import Network
 from .values import text
 
-#: The server's wish is followed up to here, in seconds; as the library's own reconnection does.
+#: The longest Retry-After that is obeyed, in seconds, as in the library's own reconnection.
 _LONGEST_RETRY_AFTER = 300
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A connection that was lost, or an attempt that failed; for ``on_lost``.
+    """A lost connection or a failed attempt; passed to ``on_lost``.
 
     :ivar code: the close code; 1006 without a close frame.
     :ivar reason: the peer's reason.
-    :ivar delay: seconds until the next attempt; None when it waits for a network.
-    :ivar attempt: the number of that attempt, from 1 since the last connection that was stable.
-        Without a network nothing is counted: it is that of the attempt that was lost, 0 for the
-        first connection.
-    :ivar error: what failed; None when the peer closed in order.
+    :ivar delay: seconds until the next attempt; None while there is no network.
+    :ivar attempt: the number of that attempt, from 1 since the last stable connection. Without a
+        network nothing is counted: this is the number of the lost attempt, 0 for the first
+        connection.
+    :ivar error: what failed; None if the peer closed normally.
     """
 
     code: int
@@ -40,9 +40,9 @@ class Lost:
 
 
 class Attempt:
-    """An attempt that begins now; inside the function it is given to its options may be changed.
+    """An attempt that begins now. The function that receives it may change options by its methods.
 
-    :ivar number: from 1 since the last connection that was stable.
+    :ivar number: from 1 since the last stable connection.
     """
 
     __slots__ = ("_handle", "_kind", "number")
@@ -58,7 +58,7 @@ class Attempt:
         check(self._kind.set_url(self._handle, value))
 
     def set_header(self, name: str, value: str) -> None:
-        """Sets a request header in the place of all of its name."""
+        """Sets a request header and replaces all others of that name."""
         check(self._kind.set_header(self._handle, *header(name, value)))
 
     def set_bearer_token(self, token: str) -> None:
@@ -67,11 +67,11 @@ class Attempt:
         check(self._kind.set_bearer_token(self._handle, value))
 
     def clear_headers(self) -> None:
-        """Takes away every header that was set, User-Agent, Origin and Cookie too."""
+        """Removes every header that was set, including User-Agent, Origin and Cookie."""
         check(self._kind.clear_headers(self._handle))
 
     def set_network(self, network: Network) -> None:
-        """Connects by another network from now on."""
+        """Connects with another network from now on."""
         check(self._kind.set_network(self._handle, network.make()))
 
 
@@ -81,14 +81,14 @@ ProcessException = Callable[[Exception], Optional[Exception]]
 
 
 def process_exception(error: Exception) -> Exception | None:
-    """Whether another attempt may succeed: None if so, else the exception to raise.
+    """Decides whether to try again: returns None to do so, else the exception to raise.
 
-    What is tried again: network failures, timeouts, and the HTTP statuses 408, 425, 429 and 5xx.
+    Network failures, timeouts and the HTTP statuses 408, 425, 429 and 5xx are retried.
     """
     if isinstance(error, InvalidStatus):
         status = error.response.status_code
         return None if status >= 500 or status in (408, 425, 429) else error
-    # Before Python 3.11 asyncio's timeout is no OSError, but the library's is.
+    # Before Python 3.11 asyncio's TimeoutError is not an OSError, but the library's is.
     return None if isinstance(error, OSError) else error
 
 
@@ -101,7 +101,7 @@ class Retries:
         self._delays: Iterator[float] = iter(backoff)
 
     def after_failure(self, error: Exception) -> float:
-        """How long to wait after an attempt that failed; raises when there is to be no other."""
+        """How long to wait after a failed attempt; raises if there is to be no other."""
         verdict = self._process(error)
         if verdict is error:
             raise error
@@ -113,12 +113,12 @@ class Retries:
         return max(delay, _retry_after(error))
 
     def after_end(self, lasted: float, error: RealtimeError | None) -> float:
-        """How long to wait after a connection.
+        """How long to wait after a connection ended.
 
-        One that ended by itself, and soon, counts as an attempt that failed: a server that accepts
-        and closes is not to be flooded.
+        A connection that soon ended by itself counts as a failed attempt, so that a server that
+        accepts and closes is not flooded.
 
-        :param error: how it ended by itself; None when it was the caller who ended it.
+        :param error: why it ended by itself; None if the caller ended it.
         """
         if lasted >= self._backoff.stable_time or error is None:
             self._delays = iter(self._backoff)
@@ -130,11 +130,11 @@ class Retries:
 
 
 def _retry_after(error: Exception) -> float:
-    """Retry-After in whole seconds (RFC 9110 §10.2.3), 0 without."""
+    """The seconds of a Retry-After header (RFC 9110 §10.2.3); 0 without one."""
     if not isinstance(error, InvalidStatus):
         return 0
     wish = error.response.headers.get("Retry-After", "")
     if not (wish.isascii() and wish.isdigit()):
         return 0
-    # Python refuses to read numbers of thousands of digits.
+    # Python refuses to parse numbers of thousands of digits.
     return min(int(wish[:9]), _LONGEST_RETRY_AFTER)

@@ -1,8 +1,8 @@
-"""What C holds of Python's objects, and Python of C's.
+"""Maps user data that C holds to Python objects.
 
-An object's user data is an integer, the key of a weak reference to it: memory that C holds is never
-an address of Python's. The library calls ``destroy`` once for each callback that was set; with the
-last one the key goes.
+The user data of an object is an integer, the key of a weak reference to it, so C never holds the
+address of a Python object. The library calls ``destroy`` once for each callback that was set; the
+last call removes the key.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class _Entry:
     __slots__ = ("reference", "uses")
 
     def __init__(self, key: int, target: Any) -> None:
-        # An interrupt may keep one of the uses from being counted down: the entry goes with its
-        # target in any case.
+        # An interrupt may prevent the count of uses from reaching zero, so the entry is also
+        # removed together with its target.
         self.reference = weakref.ref(target, lambda _: _forget(key))
-        # One for each callback that is set. A list, since destroy may run on any thread, and taking
-        # one out of a list needs no lock.
+        # One item for each callback that is set. A list, since destroy may run on any thread and
+        # removing an item needs no lock.
         self.uses: list[None] = []
 
 
@@ -39,7 +39,7 @@ def _forget(key: int, _pop: Callable[..., object] = _entries.pop) -> None:
 
 
 def find(key: int) -> Any:
-    """Who is called back; None when it is gone."""
+    """The object to call back; None if it is gone."""
     entry = _entries.get(key)
     return None if entry is None else entry.reference()
 
@@ -52,12 +52,12 @@ def _destroy(key: int) -> None:
             _entries.pop(key, None)
 
 
-# Kept as long as the process lives: C may call it at any time.
+# Kept as long as the process lives, because C may call it at any time.
 _DESTROY = abi.rt_destroy_fn(_destroy)
 
 
 class Registration:
-    """Sets the callbacks of one object of C's; `target` is referred to weakly."""
+    """Sets the callbacks of one object in C; `target` is referenced weakly."""
 
     __slots__ = ("_entry", "_key")
 
@@ -66,7 +66,7 @@ class Registration:
         self._entry = _Entry(self._key, target)
 
     def set(self, setter: Callable[..., int], handle: Handle, trampoline: Any) -> None:
-        # A setter that fails destroys its user data, too.
+        # A setter that fails also calls destroy.
         self._entry.uses.append(None)
         _entries[self._key] = self._entry
         check(setter(handle, trampoline, self._key, _DESTROY))

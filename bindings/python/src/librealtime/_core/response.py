@@ -1,4 +1,4 @@
-"""An HTTP answer, as far as a handshake has one, and what is known of a connection that opened."""
+"""The head of an HTTP response to a handshake, and details of the connection that opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Headers(Mapping[str, str]):
-    """Headers by name, in whatever case; several of one name are joined by ", " (RFC 9110 §5.3)."""
+    """Headers by case-insensitive name; repeated ones are joined by ", " (RFC 9110 §5.3)."""
 
     __slots__ = ("_lines", "_parsed")
 
@@ -24,9 +24,9 @@ class Headers(Mapping[str, str]):
 
     @classmethod
     def of_lines(cls, lines: bytes) -> Headers:
-        """From what the C interface hands out, "Name: value" in each line.
+        """Takes the headers as the C interface passes them, one "Name: value" a line.
 
-        They are taken apart when one is asked for: most answers are read without.
+        They are parsed on first access, because most responses are read without their headers.
         """
         made = cls()
         made._lines = lines
@@ -41,12 +41,12 @@ class Headers(Mapping[str, str]):
         return self._parsed
 
     def get_all(self, name: str) -> list[str]:
-        """Each value by itself."""
+        """All values of a header, separately."""
         wanted = name.lower()
         return [value for name, value in self._items if name.lower() == wanted]
 
     def raw_items(self) -> Iterator[tuple[str, str]]:
-        """Names and values as they came."""
+        """Names and values as they were received."""
         return iter(self._items)
 
     def __getitem__(self, name: str) -> str:
@@ -67,12 +67,12 @@ class Headers(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Response:
-    """The server's answer to what opens a connection.
+    """The server's response to the request that opens a connection.
 
     :ivar status_code: for example 403.
     :ivar reason_phrase: for example ``Forbidden``.
-    :ivar headers: a mapping that does not care about case.
-    :ivar body: of a refusal the beginning of the body, at most 64 KiB.
+    :ivar headers: a case-insensitive mapping.
+    :ivar body: the beginning of a refusal's body, at most 64 KiB.
     """
 
     status_code: int
@@ -82,22 +82,22 @@ class Response:
 
     @staticmethod
     def parse(status_code: int, reason: bytes, lines: bytes, body: bytes) -> Response:
-        """From what the C interface hands out."""
+        """Parses what the C interface passes."""
         return Response(status_code, said(reason), Headers.of_lines(lines), body)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What a server answered when it opened a connection, and by which connection.
+    """The server's response that opened a connection, and details of that connection.
 
-    :ivar response: the answer, without a body; None for a long poll whose first request the server
-        holds without an answer.
-    :ivar http_version: ``"HTTP/1.1"`` or ``"HTTP/2"``; ``""`` without an answer.
-    :ivar subprotocol: that the server selected; ``""`` for none.
-    :ivar extensions: the answer's Sec-WebSocket-Extensions; ``""`` for none.
-    :ivar remote_address: the other end of the connection, which a proxy is where there is one:
+    :ivar response: the response, without a body; None for a long poll whose first request the
+        server still holds.
+    :ivar http_version: ``"HTTP/1.1"`` or ``"HTTP/2"``; ``""`` without a response.
+    :ivar subprotocol: the one that the server selected; ``""`` for none.
+    :ivar extensions: the response's Sec-WebSocket-Extensions; ``""`` for none.
+    :ivar remote_address: the other end of the connection, or the proxy if there is one:
         ``"192.0.2.1:443"``, ``"[::1]:443"`` or the path of a Unix socket.
-    :ivar local_address: this end of it, in the same form.
+    :ivar local_address: this end of the connection, in the same form.
     :ivar tls_version: such as ``"TLSv1.3"``; ``""`` without TLS.
     :ivar tls_cipher: the cipher suite; ``""`` without TLS.
     """
@@ -113,7 +113,7 @@ class Opened:
 
     @staticmethod
     def at(address: int) -> Opened:
-        """A copy of what C hands out there."""
+        """Copies the ``rt_opened`` at this address."""
         view = rt_opened.from_address(address)
         response = None
         if view.http_status:
@@ -134,19 +134,19 @@ class Opened:
 
 
 def version_name(number: int) -> str:
-    """Of HTTP."""
+    """The name of an HTTP version."""
     if number in (10, 11):
         return f"HTTP/1.{number - 10}"
     return f"HTTP/{number // 10}" if number else ""
 
 
 def visible(text: str) -> str:
-    """For messages: control characters, which a terminal obeys, are spelt as escapes."""
+    """Escapes control characters, which a terminal would obey, for messages."""
     return _CONTROLS.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
 
 
 def said(data: bytes) -> str:
-    """What a server wrote: what is no UTF-8 is read as ISO-8859-1."""
+    """Decodes text from a server: as UTF-8 or, if it is invalid, as ISO-8859-1."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Parameters that several objects have, each of them once."""
+"""Parameters that several objects share, each defined once."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class RouteKeywords(TypedDict, total=False):
     """How connections are made.
 
     :param network: a ``Network``: TLS, proxies, addresses, sockets. Default None: its defaults.
-    :param ca_file: a PEM file of certificates to trust instead of the system's; goes before the
+    :param ca_file: a PEM file of certificates to trust instead of the system's; overrides the
         network's. Default None.
-    :param proxy: the URL of a proxy, or None for no proxy; goes before the network's. Default True:
-        as the network says.
-    :param reachability: a ``Reachability``: while it is offline no attempt is made and none is
-        counted. Default None: as the kernel tells.
+    :param proxy: the URL of a proxy, or None for no proxy; overrides the network's. Default True:
+        as in the network.
+    :param reachability: a ``Reachability``: while it is offline, no attempt is made or counted.
+        Default None: as the kernel reports.
     """
 
     network: Network | None
@@ -46,7 +46,7 @@ ROUTE = Group(RouteKeywords, _set_route, proxy=True)
 
 
 class CredentialKeywords(TypedDict, total=False):
-    """As whom.
+    """Credentials.
 
     :param auth: user and password for a basic Authorization header. Default None.
     :param bearer_token: for an Authorization header. Default None.
@@ -59,7 +59,7 @@ class CredentialKeywords(TypedDict, total=False):
 def _set_credential(setup: Setup, given: Given) -> None:
     auth, token = given["auth"], given["bearer_token"]
     if auth is not None and token is not None:
-        raise invalid("auth and bearer_token are the same header; give one of them")
+        raise invalid("auth and bearer_token set the same header; give one of them")
     if auth is not None:
         setup.set_basic_auth(*user_and_password(auth))
     if token is not None:
@@ -70,9 +70,9 @@ CREDENTIAL = Group(CredentialKeywords, _set_credential)
 
 
 class SafeHeaderKeywords(TypedDict, total=False):
-    """What redirects and other origins may see.
+    """Headers for redirects and other origins.
 
-    :param safe_headers: names of headers that go along to another origin. Default ().
+    :param safe_headers: names of headers that are also sent to another origin. Default ().
     """
 
     safe_headers: Iterable[str]
@@ -87,7 +87,7 @@ SAFE_HEADERS = Group(SafeHeaderKeywords, _add_safe_headers, safe_headers=())
 
 
 class HeaderKeywords(TypedDict, total=False):
-    """What each request carries.
+    """Headers of each request.
 
     :param headers: of every request: a mapping or pairs. Default None.
     """
@@ -99,10 +99,10 @@ HEADERS = Group(HeaderKeywords)
 
 
 class QueueKeywords(TypedDict, total=False):
-    """What waits to be taken.
+    """Limits of the queue of received items.
 
-    :param max_queue: how many may wait to be taken before receiving pauses. Default 1024.
-    :param max_queue_bytes: the same by their size. Default 8 MiB.
+    :param max_queue: how many may be queued before receiving pauses. Default 1024.
+    :param max_queue_bytes: the same, by size. Default 8 MiB.
     """
 
     max_queue: int | None
@@ -113,7 +113,7 @@ QUEUE = Group(QueueKeywords, max_queue=1024, max_queue_bytes=2**23)
 
 
 def queue_limits(given: Given) -> tuple[int, int]:
-    """Count and size, 0 for no limit."""
+    """Count and size; 0 means no limit."""
     size = limit(given["max_queue_bytes"], "max_queue_bytes")
     return limit(given["max_queue"], "max_queue"), size
 

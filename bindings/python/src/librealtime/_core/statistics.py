@@ -1,4 +1,4 @@
-"""What went through a connection, and through the library's loop."""
+"""Counters of a connection and of the library's loop."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .loader import lib
 
 @dataclass(frozen=True)
 class Statistics:
-    """What went through a connection since it was made, up to the loop's last turn.
+    """Counters of a connection since it was made, up to the last turn of the loop.
 
-    :ivar messages_sent: messages handed to the connection.
-    :ivar messages_received: messages that came whole, or whose last piece came.
+    :ivar messages_sent: messages passed to the connection.
+    :ivar messages_received: complete messages, or messages whose last piece was received.
     :ivar payload_bytes_sent: bytes of the messages sent, before compression.
     :ivar payload_bytes_received: bytes of the messages received, after decompression.
-    :ivar wire_bytes_sent: bytes the kernel or TLS took, without the handshake.
-    :ivar wire_bytes_received: bytes that came from there, the handshake's answer among them.
+    :ivar wire_bytes_sent: bytes written to the kernel or TLS, without the handshake.
+    :ivar wire_bytes_received: bytes read from there, including the handshake's response.
     :ivar pings_sent: by the interval, or by ``ping``.
-    :ivar pongs_received: unasked ones among them.
-    :ivar connections: how often it was opened; reconnections are one fewer.
+    :ivar pongs_received: including unsolicited ones.
+    :ivar connections: how often it was opened; one more than the reconnections.
     :ivar round_trip: of the last answered ping in seconds; None before the first.
     """
 
@@ -41,13 +41,13 @@ class Statistics:
 
 @dataclass(frozen=True)
 class LoopStatistics:
-    """What went through the library's loop since it was made, up to its last turn.
+    """Counters of the library's loop since it was made, up to its last turn.
 
     :ivar turns: waits that ended.
     :ivar events: descriptors that were ready.
     :ivar jobs: calls from other threads.
-    :ivar connections: connections opened, reconnections among them.
-    :ivar messages_sent: as in ``Statistics``, over all its connections; so are the others.
+    :ivar connections: connections opened, including reconnections.
+    :ivar messages_sent: as in ``Statistics``, for all its connections; the others likewise.
     """
 
     turns: int

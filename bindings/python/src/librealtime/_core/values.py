@@ -1,4 +1,4 @@
-"""What a caller gives, checked as far as C could not see what was meant, and as C spells it."""
+"""Checks the caller's values where C could not see a mistake, and converts them for C."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _LARGEST = 2**62
 
 
 def text(value: str, what: str, status: int = rt_status.ERROR_INVALID_ARGUMENT) -> bytes:
-    """Encodes what C takes as text up to its first NUL: one inside would cut it silently."""
+    """Encodes text for C, which ends it at the first NUL: one inside would cut it silently."""
     if not isinstance(value, str):
         raise TypeError(f"{what} is a {type(value).__name__}; a str is expected")
     if "\0" in value:
-        raise from_status(status, f"{what} holds a NUL character")
+        raise from_status(status, f"{what} contains a NUL character")
     return encode(value, what)
 
 
 def encode(value: str, what: str) -> bytes:
-    """UTF-8; a str may hold lone surrogates, which have none."""
+    """Encodes as UTF-8, which lone surrogates in a str do not allow."""
     try:
         return value.encode()
     except UnicodeEncodeError as error:
-        message = f"{what} has no UTF-8 form: a lone surrogate at index {error.start}"
+        message = f"{what} cannot be encoded as UTF-8: lone surrogate at index {error.start}"
         raise from_status(rt_status.ERROR_INVALID_UTF8, message) from error
 
 
@@ -45,7 +45,7 @@ def without_userinfo(url: str) -> str:
 
 
 def shown(url: str) -> str:
-    """For texts that others read: queries carry tokens."""
+    """A URL for messages and logs: without the query, which may carry tokens."""
     base, mark, _ = without_userinfo(url).partition("?")
     return base + mark + ("…" if mark else "")
 
@@ -53,24 +53,24 @@ def shown(url: str) -> str:
 def path(value: StrPath, what: str) -> bytes:
     name = os.fsencode(value)
     if b"\0" in name:
-        raise invalid(f"{what} holds a NUL character")
+        raise invalid(f"{what} contains a NUL character")
     return name
 
 
 def limit(value: int | None, name: str) -> int:
-    """A limit as C spells it: 0 for none."""
+    """Converts a limit for C: None becomes 0."""
     return 0 if value is None else number(value, name, 1)
 
 
 def time_limit(seconds: float | None, name: str) -> int:
-    """A time limit as C spells it: 0 for none."""
+    """Converts a time limit for C: None becomes 0."""
     return 0 if seconds is None else milliseconds(seconds, name)
 
 
 def milliseconds(seconds: float, name: str, *, least: float | None = None) -> int:
-    """A duration as C spells it, rounded up, so that none becomes 0.
+    """Converts a duration for C, rounded up, so that a short one does not become 0.
 
-    :param least: the shortest that is allowed; anything above 0 without it.
+    :param least: the shortest that is allowed; without it, anything above 0.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         kind = "None" if seconds is None else f"a {type(seconds).__name__}"
@@ -83,7 +83,7 @@ def milliseconds(seconds: float, name: str, *, least: float | None = None) -> in
 
 
 def number(value: int, name: str, least: int, most: int = _LARGEST) -> int:
-    """ctypes would wrap a number that does not fit."""
+    """Checks a number's range, as ctypes would wrap one that does not fit."""
     try:
         result = operator.index(value)
     except TypeError:
@@ -96,12 +96,12 @@ def number(value: int, name: str, least: int, most: int = _LARGEST) -> int:
 
 
 def names_of(enum: type[IntEnum]) -> dict[Any, int]:
-    """Values of C by what they are called here."""
+    """Maps the names used here to the values of a C enum."""
     return {one.name.lower(): one for one in enum}
 
 
 def choice(value: Any, names: Mapping[Any, int], what: str) -> int:
-    """One of C's values, by the name that it has here."""
+    """The value of a C enum for its name here."""
     try:
         return names[value]
     except (KeyError, TypeError):
@@ -110,14 +110,14 @@ def choice(value: Any, names: Mapping[Any, int], what: str) -> int:
 
 
 def strings(values: object, what: str) -> list[str]:
-    """A str would be taken for its characters."""
+    """Checks for a list; a str would be treated as a list of its characters."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{what} is a {type(values).__name__}; a list of str is expected")
     return list(values)  # type: ignore[call-overload, no-any-return]
 
 
 def pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
-    """Of a mapping, or of pairs; a str is none, not of two characters either."""
+    """The pairs of a mapping or of an iterable of pairs; a str of two characters is not a pair."""
     if given is None:
         return []
     items = given.items() if isinstance(given, Mapping) else given or ()
@@ -127,7 +127,7 @@ def pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
             if not any(isinstance(item, (str, bytes)) for item in found):
                 return [(name, value) for name, value in found]
     kind = type(given).__name__
-    raise TypeError(f"{what} is a {kind} that is neither a mapping nor pairs")
+    raise TypeError(f"{what} is a {kind}, not a mapping or (name, value) pairs")
 
 
 def user_and_password(auth: Any, what: str = "auth") -> tuple[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""Who drives a loop of the blocking face: a call that waits, or a thread while none does.
+"""Who drives a loop in blocking programs: a call that waits, or a thread while no call does.
 
 ``KeyboardInterrupt`` may be raised after any call in the main thread. A lock is therefore either
 held by a ``with`` statement on the lock itself, which the interpreter enters and leaves in one
@@ -21,52 +21,52 @@ from .loader import lib
 
 _logger = logging.getLogger("librealtime")
 
-#: How long no call must have driven a loop before its thread does.
+#: The thread starts to drive a loop after no call has driven it for so long.
 IDLE_S = 0.05
 
-#: The longest turn of the thread. Its end only matters after an interrupt that ended the function
-#: that was to end the turn.
+#: The longest turn of the thread. This matters only if an interrupt ended the function that should
+#: have ended the turn.
 _LONGEST_TURN_MS = 60_000
 
-#: How long the end of the program waits for callbacks that run in such threads, in all.
+#: How long interpreter exit waits in total for callbacks that run in such threads.
 _EXIT_S = 1.0
 
 
 class Wheel:
-    """Who drives a loop of the library's; shared by all objects that live on it.
+    """Coordinates who drives a loop of the library; all objects on that loop share it.
 
-    Each turn has a lock of its own, which the thread that drives holds as long as the turn lasts.
-    The others wait for that lock, and then look whether what they wait for has come. So the end of
-    a turn wakes them all, even if the driver goes on with the next turn at once or is interrupted.
+    Each turn has its own lock, which the driving thread holds for the whole turn. The other threads
+    wait for that lock and then check whether their condition is met. So the end of a turn wakes
+    them all, even if the driver starts the next turn at once or is interrupted.
     """
 
     def __init__(self) -> None:
-        #: Guards what both a dispatch and calls outside of one change. Never held in a turn.
+        #: Guards state that both a dispatch and other calls change. Never held during a turn.
         self.lock: Any = threading.RLock()
         #: The lock of the last turn.
         self.last: Any = threading.RLock()
-        #: How many there were.
+        #: The number of turns so far.
         self.turns = 0
         #: What callbacks raised in this turn.
         self.errors: list[BaseException] = []
-        #: The same of turns of the keeper, for the next call that waits.
+        #: What callbacks raised in the keeper's turns, for the next call that waits.
         self.late_errors: list[BaseException] = []
         self._keeper: Keeper | None = None
         _wheels.add(self)
 
     def __del__(self) -> None:
         for error in self.late_errors:
-            _logger.error("a callback failed, and no call was made since", exc_info=error)
+            _logger.error("a callback failed, and no later call could raise it", exc_info=error)
 
     @property
     def is_driven_here(self) -> bool:
-        """Whether this thread is inside the library, so that a callback asks."""
+        """Whether this thread is inside the library, that is, whether a callback asks."""
         return bool(self.last._is_owned())
 
     def claim(self, turn: Any) -> Any:
-        """Makes `turn`, which the caller holds, the next one.
+        """Makes `turn`, which the caller holds, the current one, unless another is running.
 
-        :returns: `turn`; or the turn of another thread, which is not over.
+        :returns: `turn`, or the running turn of another thread.
         """
         with self.lock:
             if wait_for(self.last, 0):
@@ -75,45 +75,45 @@ class Wheel:
             return self.last
 
     def keep(self, loop: Handle, owner: object) -> Keeper:
-        """Has a thread drive the loop while no call does, as long as its owner lives."""
+        """Has a thread drive the loop while no call does, as long as the owner lives."""
         self._keeper = keeper = Keeper(self, loop, owner)
         return keeper
 
     def ask(self, turn: Any) -> None:
-        """A call waits to drive: has the keeper leave, if this turn is the keeper's."""
+        """Called when a call waits to drive: makes the keeper leave if this turn is its own."""
         keeper = self._keeper
         if keeper is not None and keeper.turn is turn:
             keeper.leave()
 
     def forked(self) -> None:
-        """In a child process, where no other thread runs that could release a lock."""
+        """Called in a child process, where no other thread exists to release a lock."""
         self.lock._at_fork_reinit()
         self.last = threading.RLock()
         self._keeper = None
 
 
 class Keeper:
-    """The thread that drives a loop while no call waits for what lives on it.
+    """The thread that drives a loop while no call waits on an object of that loop.
 
-    A call that waits drives the loop itself, as each message would otherwise pay for two changes of
-    threads. When none did for a moment this thread takes over, so that pings are answered, messages
-    received and callbacks called while the program does something else. It waits without the
-    interpreter's lock, and leaves as soon as a call wants to drive.
+    A call that waits drives the loop itself; otherwise each message would cost two thread switches.
+    If no call has driven the loop for a moment, this thread takes over, so that pings are answered,
+    messages received and callbacks called while the program does something else. It waits without
+    the interpreter's lock, and leaves as soon as a call wants to drive.
 
-    It keeps nobody alive: it refers to the loop in a turn alone, and to all else weakly.
+    It keeps no object alive: it refers to the loop only during a turn, and to all else weakly.
     """
 
     def __init__(self, wheel: Wheel, loop: Handle, owner: object) -> None:
         self._wheel = weakref.ref(wheel)
         self._loop = weakref.ref(loop)
         self._owner = weakref.ref(owner, lambda _: self.end())
-        #: The turn that it drives, or drove last.
+        #: The turn that it drives or last drove.
         self.turn: Any = threading.RLock()
-        # Held until the thread is to end. Its release is one step, which nothing interrupts.
+        # Held until the thread has to end. Its release is one step, which nothing can interrupt.
         self._unended = threading.Lock()
         self._unended.acquire()
         self._must_leave = False
-        # The loop that it dispatches.
+        # The loop that it is dispatching.
         self._dispatched: Handle | None = None
         _keepers.add(self)
 
@@ -121,7 +121,7 @@ class Keeper:
         threading.Thread(target=self._run, name="librealtime", daemon=True).start()
 
     def end(self) -> None:
-        """Ends the thread. Any thread; again changes nothing."""
+        """Ends the thread. Callable from any thread, and more than once."""
         try:
             self._unended.release()
         except RuntimeError:
@@ -129,7 +129,7 @@ class Keeper:
         self.leave()
 
     def leave(self) -> None:
-        """Ends the turn. Any thread."""
+        """Ends the turn. Callable from any thread."""
         self._must_leave = True
         loop = self._dispatched
         if loop is not None:
@@ -149,14 +149,14 @@ class Keeper:
                 self._drive()
 
     def _drive(self) -> None:
-        """Drives until a call wants to, or the end."""
+        """Drives the loop until a call wants to, or the thread has to end."""
         self.turn = turn = threading.RLock()
         with turn:
             self._must_leave = False
             if not self._claims(turn):
                 return
             while not self._must_leave and self._unended.locked():
-                # Said before it is asked again: whoever ends the turn either is seen or wakes it.
+                # Set before the flags are checked again, so ``leave`` is either seen or wakes us.
                 self._dispatched = self._loop()
                 if self._dispatched is None:
                     return
@@ -172,7 +172,7 @@ class Keeper:
         return wheel is not None and wheel.claim(turn) is turn
 
     def _is_alive(self) -> bool:
-        """Whether somebody may want to know; after a turn."""
+        """Called after a turn: whether wheel and owner still exist. Saves errors for later."""
         wheel = self._wheel()
         if wheel is None or self._owner() is None:
             return False
@@ -183,11 +183,11 @@ class Keeper:
 
 
 def wait_for(turn: Any, timeout: float | None) -> bool:
-    """Waits until the turn of another thread is over; False when time is up."""
+    """Waits until another thread's turn is over; False on timeout."""
     try:
         return bool(turn.acquire(timeout=-1 if timeout is None else timeout))
     finally:
-        # First of all, so not in a context manager.
+        # The release must be the very first step, so this cannot be a context manager.
         try:  # noqa: SIM105
             turn.release()
         except RuntimeError:  # not acquired
@@ -195,11 +195,11 @@ def wait_for(turn: Any, timeout: float | None) -> bool:
 
 
 def wake(loop: Handle) -> None:
-    """Ends the turn that runs, or begins. Fails when the loop is over: then nobody waits."""
+    """Ends the current or next turn. Fails if the loop is gone: then nobody waits."""
     lib.rt_loop_post(loop, _NOTHING, None, _NOBODY)
 
 
-# Kept for ever, as C may call it at any time.
+# Kept forever, as C may call it at any time.
 _NOTHING = abi.rt_loop_fn(lambda _: None)
 _NOBODY = abi.rt_destroy_fn()
 
@@ -213,7 +213,7 @@ def _forked() -> None:
 
 
 def _exit() -> None:
-    """No thread may come out of the library when there is no interpreter any more."""
+    """Ends the threads, since none may return from the library after the interpreter has gone."""
     keepers = list(_keepers)
     for keeper in keepers:
         keeper.end()

@@ -1,4 +1,4 @@
-"""The asyncio face of the REST client."""
+"""The asyncio REST client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .response import RESTResponse
 
 
 class AwaitedSource(Source):
-    """A body from an asynchronous iterator: a task takes its pieces ahead, one at a time."""
+    """A body from an asynchronous iterator: a task fetches its pieces ahead, one at a time."""
 
     can_rewind = False
     length = -1
@@ -58,7 +58,7 @@ class AwaitedSource(Source):
             self._is_over = True
         except BaseException as error:
             self._error = error
-        # Behind the end of this task, so that the next may be made.
+        # Scheduled after this task has ended, so that another can be created.
         self._loop.call_soon(self.resume)
 
     def rewind(self) -> bool:
@@ -75,12 +75,12 @@ def aiter_(content: Any) -> AsyncIterator[Any]:
 
 
 class StreamedResponse(StreamedAnswer):
-    """An answer whose body comes while it is taken; ``client.stream`` gives one."""
+    """A response whose body arrives while it is read; made by ``client.stream``."""
 
-    _how = "await aread, or iterate by aiter_bytes or the like"
+    _how = "await aread(), or iterate with aiter_bytes() or similar"
 
     async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
-        """The body in pieces, as they come or of `chunk_size` bytes each."""
+        """The body in pieces, as they arrive or of `chunk_size` bytes each."""
         decoder = SizeDecoder(chunk_size)
         async for data in self._bytes():
             for piece in decoder.decode(data):
@@ -98,7 +98,7 @@ class StreamedResponse(StreamedAnswer):
             yield piece
 
     async def aiter_lines(self) -> AsyncIterator[str]:
-        """The body in lines, without their ends; LF or CR LF ends one."""
+        """The lines of the body, without their ends; LF or CR LF ends a line."""
         decoder = LineDecoder()
         async for text in self.aiter_text():
             for line in decoder.decode(text):
@@ -107,12 +107,12 @@ class StreamedResponse(StreamedAnswer):
             yield line
 
     async def aread(self) -> bytes:
-        """The whole body, which ``content``, ``text`` and ``json`` have afterwards.
+        """The whole body; afterwards, ``content``, ``text`` and ``json`` have it, too.
 
-        Cancelling it loses nothing.
+        Cancelling the call loses nothing.
 
-        :raises InvalidState: when the body was taken in pieces before.
-        :raises RealtimeError: when not all of it came, however often it is called.
+        :raises InvalidState: if the body was read in pieces before.
+        :raises RealtimeError: if the body is incomplete; also on every further call.
         """
         if not self._is_read:
             self._begin_reading()
@@ -140,7 +140,7 @@ class StreamedResponse(StreamedAnswer):
             await self._client._wait(call)
 
 
-#: What a request gives: it is awaited.
+#: The result of a request: an awaitable.
 Answer = Coroutine[Any, Any, RESTResponse]
 Stream = AbstractAsyncContextManager[StreamedResponse]
 
@@ -148,7 +148,7 @@ Stream = AbstractAsyncContextManager[StreamedResponse]
 class RESTClient(BaseRESTClient[Answer, Stream]):
     """Requests with retries: ``async with RESTClient("https://example.org/api") as client``.
 
-    It lives on the asyncio loop that runs at the first request, and belongs to that loop's thread.
+    It uses the asyncio loop that runs at the first request, and belongs to that loop's thread.
     """
 
     _reactor: Reactor | None = None
@@ -200,7 +200,7 @@ class RESTClient(BaseRESTClient[Answer, Stream]):
             self._cancel(call)
 
     async def aclose(self) -> None:
-        """Ends all requests, which raise ``ConnectionClosedError``, and gives the client back."""
+        """Ends all requests, which raise ``ConnectionClosedError``, and releases the client."""
         self._give_back()
 
     def _give_back(self) -> None:
@@ -250,18 +250,18 @@ class RESTClient(BaseRESTClient[Answer, Stream]):
             self._let_go()
 
     def _let_go(self) -> None:
-        """Nobody waits for a request any more, maybe."""
+        """Called when possibly no more requests are waited for."""
         if self._reactor is not None and not self._waiters:
             self._reactor.let_go(self)
 
-    # Inside a dispatch.
+    # Called during a dispatch.
 
     def _changed(self, call: Call) -> None:
         if call.is_over:
             self._calls.discard(call)
             if isinstance(call.source, AwaitedSource):
                 call.source.stop()
-                # It refers to the call, see `Call._end`.
+                # The exception refers to the call, see `Call._end`.
                 call.source.resume = lambda: None
         future = self._waiters.get(call)
         if future is not None and not future.done():
@@ -270,7 +270,7 @@ class RESTClient(BaseRESTClient[Answer, Stream]):
     def _take(self, answer: Any) -> int:
         if not hasattr(answer, "__await__"):
             return super()._take(answer)
-        # The loop refers to tasks weakly.
+        # Keep a reference, as asyncio refers to tasks weakly.
         self._task = asyncio.get_running_loop().create_task(self._fetch(answer))
         return rt_credentials.LATER
 

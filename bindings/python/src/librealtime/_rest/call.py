@@ -1,4 +1,4 @@
-"""One request under way, the same for both faces."""
+"""A running request, the same for asyncio and blocking programs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .._core.errors import InvalidState, RealtimeError, from_status
 from .._core.values import invalid
 from .response import RESTResponse
 
-#: (sent, to_send, received, to_receive) in bytes of bodies; a total is 0 while it is not known.
+#: (sent, to_send, received, to_receive): bytes of bodies; a total is 0 while it is unknown.
 OnProgress = Optional[Callable[[int, int, int, int], object]]
 
-#: Bytes of a streamed answer that wait to be taken before receiving pauses.
+#: Bytes of a streamed response that may be queued before receiving pauses.
 HIGH_WATER = 1 << 20
 
 
 class Source:
-    """A request's body from a file, or from an iterator of bytes."""
+    """A request's body, read from a file or an iterator of bytes."""
 
     def __init__(self, content: Any) -> None:
         self._file = content if hasattr(content, "read") else None
@@ -33,7 +33,7 @@ class Source:
         self._rest = memoryview(b"")
         self._given = 0
         self._start = content.tell() if self.can_rewind else 0
-        #: In bytes; -1 when it is not known, and then the body is sent in chunks.
+        #: In bytes; -1 if unknown: then the body is sent in chunks.
         self.length = -1
         if self.can_rewind and not isinstance(content, io.TextIOBase):
             self.length = max(0, content.seek(0, io.SEEK_END) - self._start)
@@ -45,13 +45,13 @@ class Source:
         return seekable is not None and bool(seekable())
 
     def more(self, capacity: int) -> bytes | None:
-        """The next bytes; ``b""`` at the end, None when there are none yet.
+        """The next bytes; ``b""`` at the end, None if none are available yet.
 
-        :raises InvalidArgument: when a file became shorter than it was.
+        :raises InvalidArgument: if a file has become shorter.
         """
         if self.length >= 0:
-            # A file may grow meanwhile. What is beyond the length that the head of the request
-            # tells would be the next request to the server.
+            # A file may grow in the meantime. Bytes beyond the length in the request's head would
+            # look like the next request to the server.
             capacity = min(capacity, self.length - self._given)
         while capacity and not self._rest:
             piece = self._next_piece(capacity)
@@ -60,13 +60,13 @@ class Source:
                     raise invalid(f"the body ended after {self._given} of {self.length} bytes")
                 return b""
             self._rest = memoryview(piece)
-        # A file of text reads characters, and one of somebody's own making what it likes.
+        # A text file reads characters, and a custom file object may read anything.
         data, self._rest = self._rest[:capacity], self._rest[capacity:]
         self._given += len(data)
         return bytes(data)
 
     def _next_piece(self, size: int) -> bytes | None:
-        """None at the end; a piece may be empty."""
+        """The next piece, which may be empty; None at the end."""
         if self._file is not None:
             return data_of(self._file.read(size)) or None
         try:
@@ -84,13 +84,13 @@ class Source:
 
 
 def check_fresh(content: Any) -> None:
-    """A generator that is over would be sent as a body that is empty.
+    """Rejects an exhausted generator, which would be sent as an empty body.
 
-    :raises InvalidState: for one.
+    :raises InvalidState: for an exhausted generator.
     """
     frames = [getattr(content, name, content) for name in ("gi_frame", "ag_frame")]
     if None in frames:
-        message = "the generator of the body is over: a request before has taken it"
+        message = "the generator of the body is exhausted: an earlier request has read it"
         raise InvalidState(rt_status.ERROR_STATE, message)
 
 
@@ -101,7 +101,7 @@ def data_of(piece: Any) -> bytes:
 
 
 class Call:
-    """What the library calls back for one request; inside a dispatch, all of it."""
+    """The callbacks of one request; all are called during a dispatch."""
 
     def __init__(
         self,
@@ -111,11 +111,11 @@ class Call:
         on_progress: OnProgress = None,
     ) -> None:
         #: The library writes the request's number here, so no interrupt can come in between. 0 for
-        #: a request that is not sent.
+        #: a request that has not been sent.
         self.number = ctypes.c_uint64()
         self.changed = changed
         self.keep = keep
-        #: Whether a refusal is an answer: there are no other credentials.
+        #: Whether a 401 counts as a response, because there are no other credentials.
         self.is_refused: Callable[[], bool] = lambda: False
         self.source = source
         self.on_progress = on_progress
@@ -124,12 +124,12 @@ class Call:
         self.elapsed: timedelta | None = None
         self.response: RESTResponse | None = None
         self.error: BaseException | None = None
-        # A streamed answer.
+        # For a streamed response.
         self.pieces: collections.deque[bytes] = collections.deque()
         self.waiting = 0
         self.is_paused = False
-        # Of these three: one thread may take what another receives. While nobody drives the loop,
-        # going on after a pause may receive in the middle of taking.
+        # Guards these three: one thread may read what another receives. While no thread drives the
+        # loop, resuming after a pause may receive data in the middle of a read.
         self._lock = threading.RLock()
         self.pause: Callable[[bool], None] = lambda paused: None
 
@@ -150,16 +150,16 @@ class Call:
         self._end()
 
     def failed(self, error: RealtimeError) -> None:
-        """The loop itself failed."""
+        """Called when the loop itself failed."""
         self.error = self.error or error
         self._end()
 
     def _end(self) -> None:
-        # The last, as whoever waits in another thread may look at any time.
+        # Set last, because a waiting thread may look at any time.
         self.is_over = True
         changed = self.changed
-        # These functions refer to this call: a cycle, which would keep the answer until the
-        # collector runs.
+        # These functions refer to this call. The cycle would keep the response until the collector
+        # runs.
         self.changed, self.pause = _ignore, _ignore
         changed()
 
@@ -177,7 +177,7 @@ class Call:
         self.changed()
 
     def take(self) -> bytes:
-        """The next piece of a streamed answer, of which there is one."""
+        """The next piece of a streamed response; there must be one."""
         with self._lock:
             data = self.pieces.popleft()
             self.waiting -= len(data)
@@ -198,11 +198,11 @@ class Call:
         return bool(self.source.rewind())
 
     def body_failed(self, error: BaseException) -> None:
-        """Whoever awaits the request is told what its own body raised."""
+        """Keeps what the request's own body raised, for the caller that waits for the request."""
         self.error = error
 
     def result(self) -> RESTResponse:
-        """Of a call that is over; one that failed fails each time it is asked."""
+        """The result of a call that is over; a failed call raises each time."""
         if self.error is not None:
             error, self.error = self.error, _again(self.error)
             raise error
@@ -211,17 +211,17 @@ class Call:
 
 
 class StreamedAnswer(RESTResponse):
-    """An answer whose body comes while it is taken."""
+    """A response whose body arrives while it is read."""
 
-    _how = "call read, or iterate over it"
+    _how = "call read(), or iterate over it"
 
     def __init__(self, call: Call, client: Any) -> None:
-        """:param call: whose head has come."""
+        """:param call: one whose head has been received."""
         self.__dict__.update(vars(call.response))
         self._call = call
         self._client = client
         self._is_read = False
-        # What read has taken, which may have been interrupted; and whether another way takes.
+        # What read has received so far (it may be interrupted); whether the body is iterated.
         self._begun: list[bytes] = []
         self._is_iterated = False
 
@@ -231,7 +231,7 @@ class StreamedAnswer(RESTResponse):
             return self._content
         message = f"the body was not read: {self._how}"
         if self._call.is_over and self._call.error is not None:
-            message = f"the body did not come whole: {self._call.error}"
+            message = f"the body is incomplete: {self._call.error}"
         raise InvalidState(rt_status.ERROR_STATE, message)
 
     @property
@@ -240,17 +240,17 @@ class StreamedAnswer(RESTResponse):
         return super().elapsed
 
     def _begin_iterating(self) -> None:
-        """What is taken in pieces is kept by nobody."""
+        """Checks that the body can be iterated: pieces are not kept."""
         if self._is_iterated or self._begun:
-            raise self._taken("was taken before, whole or in part; read it first to take it again")
+            raise self._taken("was read before, at least in part; call read first to keep it")
         self._is_iterated = True
 
     def _begin_reading(self) -> None:
         if self._is_iterated:
-            raise self._taken("was taken in pieces, whole or in part, which read would lack")
+            raise self._taken("was read in pieces, at least in part, which read would lack")
 
     def _taken(self, how: str) -> RealtimeError:
-        """One that broke off says so however it is taken."""
+        """The exception for reading again; the failure itself if the body broke off."""
         if self._call.is_over:
             self._call.result()
         return InvalidState(rt_status.ERROR_STATE, f"the body {how}")
@@ -265,14 +265,14 @@ def _ignore(*_: object) -> None:
 
 
 def _again(error: BaseException) -> BaseException:
-    """The same failure to be raised another time.
+    """A copy of a failure, to be raised once more.
 
-    One and the same would refer to the frames it was raised through, and they to whoever keeps it:
-    a cycle, and with it all that these frames hold.
+    A single object would refer to the frames through which it was raised, and they to whatever
+    keeps it: a cycle that keeps everything in these frames alive.
     """
     try:
         fresh = copy.copy(error)
-    except Exception:  # a class whose exceptions are not made of their arguments
+    except Exception:  # a class that cannot be created from its args
         return from_status(rt_status.ERROR_CANCELLED, f"the request's body failed: {error!r}")
     vars(fresh).update(vars(error))
     return fresh
@@ -282,6 +282,6 @@ def _failure(
     status: int, message: str, response: RESTResponse | None, proxy_status: int
 ) -> RealtimeError:
     error = from_status(status, message, http_status=proxy_status)
-    # For those who want to look: a 401, for example, or the head of an answer that broke off.
+    # For callers that want to look at it: a 401, or the head of a response that broke off.
     error.response = response
     return error

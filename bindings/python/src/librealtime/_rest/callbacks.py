@@ -1,7 +1,7 @@
-"""From C to requests: one trampoline for each callback type, kept for ever.
+"""The callbacks that C makes for requests: one trampoline for each callback type, kept forever.
 
 A request's user data is an integer, the key of a weak reference to its call. The client keeps the
-call until the request ends, or until the function that waits for it is left.
+call until the request ends or the function that waits for it returns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add(call: Call) -> int:
 
 
 def remove(key: int, _pop: Callable[..., object] = _calls.pop) -> None:
-    """For a request that was not sent, or that nobody waits for any more."""
+    """For a request that was not sent, or that is no longer waited for."""
     _pop(key, None)
 
 
@@ -45,7 +45,7 @@ def _call(key: int) -> Call | None:
 
 
 def answer(response: int) -> RESTResponse | None:
-    """What C shows; None when no answer came."""
+    """Copies C's response; None if there is none."""
     address = lib.rt_rest_response_opened(response)
     if not address:
         return None
@@ -69,7 +69,7 @@ def answer(response: int) -> RESTResponse | None:
 
 
 def proxy_status(response: int) -> int:
-    """By which a proxy refused the tunnel; 0 without."""
+    """The status with which a proxy refused the tunnel; 0 without one."""
     if lib.rt_rest_response_error(response) != rt_status.ERROR_PROXY:
         return 0
     status: int = lib.rt_rest_response_status(response)
@@ -77,7 +77,7 @@ def proxy_status(response: int) -> int:
 
 
 def _on_done(response: int, key: int) -> None:
-    # It comes once for each request that was sent, and nothing behind it.
+    # Called once for each request that was sent, and no other callback follows.
     call = _call(key)
     remove(key)
     if call is not None:
@@ -118,11 +118,11 @@ def _of_request(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_body(call: Callable[..., Any], default: Any) -> Callable[..., Any]:
-    """Whoever awaits the request is told what its own body raised."""
+    """Keeps what the body raised, for the caller that waits for the request."""
     return trampoline(call, default, _call, Call.body_failed)
 
 
-# Kept as long as the process lives: C may call them at any time.
+# Kept as long as the process lives, because C may call them at any time.
 DONE = abi.rt_rest_done_fn(_on_done)
 HEAD = abi.rt_rest_head_fn(_of_request(_head))
 BODY = abi.rt_rest_body_fn(

@@ -1,4 +1,4 @@
-"""What both faces of the REST client share."""
+"""What the asyncio and the blocking REST client share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-#: What a request gives, and a streamed one: in asyncio both are awaited.
+#: The result of a request, and of a streamed one; with asyncio both are awaited.
 Answer = TypeVar("Answer")
 Stream = TypeVar("Stream")
 
@@ -30,21 +30,21 @@ Stream = TypeVar("Stream")
 @OPTIONS.shown_by("RESTClient")
 class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     """
-    Durations are in seconds, sizes in bytes. A request is tried again when that is safe: after an
-    error that came before it was sent, after 408, 429 and 503, and, if its method is idempotent or
-    it has an Idempotency-Key, after a connection that broke, a time that ran out, 425, 500, 502 and
-    504. Without a network requests wait in a queue. All but GET and HEAD are sent one after the
-    other, in the order they were asked for. An answer of any status is returned
-    (``raise_for_status``); what brings no answer is raised.
+    Durations are in seconds, sizes in bytes. A request is retried when that is safe: after an error
+    before it was sent and after 408, 429 and 503; if its method is idempotent or it has an
+    Idempotency-Key, also after a lost connection, a timeout, 425, 500, 502 and 504. Without a
+    network, requests wait in a queue. All methods except GET and HEAD are sent one after the other,
+    in the order of the calls. A response of any status is returned (see ``raise_for_status``); a
+    failure without a response is raised.
 
     The client's ``headers``, ``params``, ``cookies`` and credential go to its base URL's origin.
 
-    :param base_url: what paths are resolved against; user and password in it become a basic
-        Authorization header of all requests to its origin. Default None: requests name whole URLs.
+    :param base_url: the URL that paths are resolved against; user and password in it become a basic
+        Authorization header of all requests to its origin. Default None: requests need whole URLs.
     """
 
     _loop_handle: Handle | None
-    # Whether `credentials` had none when it was asked last.
+    # Whether `credentials` returned None when it was last called.
     _has_none = False
 
     def __init__(self, base_url: str | None = None, **options: Unpack[Keywords]) -> None:
@@ -57,11 +57,11 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
         self._prepare()
 
     def _prepare(self) -> None:
-        """For the faces; at the end of the making."""
+        """Called at the end of the constructor; overridden by subclasses."""
 
     @property
     def base_url(self) -> str | None:
-        """As it was given, without user and password."""
+        """The URL as given, without user and password."""
         url = self._options.base_url
         return None if url is None else without_userinfo(url)
 
@@ -70,7 +70,7 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
         return self._is_closed
 
     def _make(self, loop: Handle) -> Handle:
-        """The C interface's client, with all options set."""
+        """Creates the client in C, with all options set."""
         url = self._options.base_url
         base = None if url is None else text(url, "base_url", rt_status.ERROR_INVALID_URL)
         handle = c.REST.make(loop, base)
@@ -85,90 +85,91 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     def _live(self) -> Handle:
         handle = self._handle
         if handle is None or self._is_closed:
-            # Another thread that closes it says so before it takes the handle.
+            # Another thread that closes the client sets this before it removes the handle.
             if self._is_closed:
                 raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
             self._handle = handle = self._join()
         return handle
 
     def set_bearer_token(self, token: str | None) -> None:
-        """For all requests that have no Authorization of their own, from their next exchange on."""
+        """For all requests without their own Authorization, from their next attempt on."""
         _set_credential(self._live(), token)
 
     def set_auth(self, user: str, password: str) -> None:
-        """As ``set_bearer_token``, with a user and a password (RFC 7617)."""
+        """Like ``set_bearer_token``, with a user and a password (RFC 7617)."""
         _set_credential(self._live(), (user, password))
 
     # Requests.
 
     def request(self, method: str, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """Sends a request and waits for its answer; in asyncio cancelling the wait cancels it.
+        """Sends a request and waits for its response. With asyncio, cancelling the wait cancels the
+        request.
 
         :param path: below the client's base URL, or a whole URL.
         :param params: the query: a mapping or pairs, where a list gives a name several values and
-            None leaves it out; or a str or bytes, as ``a=b&c=d``. Goes before the client's of its
-            names, as do ``headers`` and ``cookies``.
-        :param headers: a mapping or pairs. Behind ``Expect: 100-continue`` the body is sent when
-            the server asks for it, or has said nothing for a second, and stays here when it answers
-            300 or more instead.
+            None omits it; or a str or bytes such as ``a=b&c=d``. Like ``headers`` and ``cookies``,
+            they override the client's of the same name.
+        :param headers: a mapping or pairs. With ``Expect: 100-continue`` the body is sent when the
+            server asks for it or has not answered for a second; it is not sent if the server
+            answers 300 or more instead.
         :param cookies: a mapping.
-        :param auth: user and password, in the place of the client's; or ``bearer_token``.
-        :param json: a body that becomes JSON.
-        :param data: a body that becomes a form, given as ``params`` is.
-        :param content: a body: str, bytes, a file, or an iterable of bytes, in asyncio also an
-            asynchronous one. A request whose body was begun to be sent is tried again only if that
-            can begin anew: str, bytes and seekable files. Of a seekable file of bytes as much is
-            sent as it has from its position on when the request is made: what is appended later is
-            left out, and one that becomes shorter raises InvalidArgument.
-        :param content_type: of the body. Default: by what was given, none for bytes.
+        :param auth: user and password; overrides the client's. Or ``bearer_token``.
+        :param json: a body to send as JSON.
+        :param data: a body to send as a form, in the forms of ``params``.
+        :param content: a body: str, bytes, a file, or an iterable of bytes; with asyncio also an
+            asynchronous iterable. After some of the body was sent, a request is only retried if the
+            body can be read again: str, bytes and seekable files. Of a seekable file, the bytes
+            from its position to its end at the time of the call are sent: bytes appended later are
+            left out, and a file that becomes shorter raises InvalidArgument.
+        :param content_type: the body's. Default: according to the kind of body, none for bytes.
         :param on_progress: called with the bytes of bodies sent, to send, received, to receive; a
-            total is 0 while it is not known.
-        :param timeout: and ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
-            ``retry_unsafe``, ``max_redirects``, ``max_body_size``: in the place of the client's. A
-            longer ``timeout`` without a ``deadline`` is the deadline, too.
-        :param idempotency_key: a key of your own, or True for a random UUID.
-        :raises RealtimeError: when no answer came, or not all of it.
+            total is 0 while it is unknown.
+        :param timeout: like ``deadline``, ``queue_ttl``, ``attempts``, ``ordered``,
+            ``retry_unsafe``, ``max_redirects`` and ``max_body_size``: overrides the client's. A
+            longer ``timeout`` without a ``deadline`` is also the deadline.
+        :param idempotency_key: your own key, or True for a random UUID.
+        :raises RealtimeError: if there was no response, or an incomplete one.
         """
         return self._request(method, path, options)
 
     def get(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """As ``request`` with GET."""
+        """Like ``request`` with GET."""
         return self.request("GET", path, **options)
 
     def head(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """As ``request`` with HEAD."""
+        """Like ``request`` with HEAD."""
         return self.request("HEAD", path, **options)
 
     def post(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """As ``request`` with POST."""
+        """Like ``request`` with POST."""
         return self.request("POST", path, **options)
 
     def put(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """As ``request`` with PUT."""
+        """Like ``request`` with PUT."""
         return self.request("PUT", path, **options)
 
     def patch(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """As ``request`` with PATCH."""
+        """Like ``request`` with PATCH."""
         return self.request("PATCH", path, **options)
 
     def delete(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """As ``request`` with DELETE."""
+        """Like ``request`` with DELETE."""
         return self.request("DELETE", path, **options)
 
     def options(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """As ``request`` with OPTIONS."""
+        """Like ``request`` with OPTIONS."""
         return self.request("OPTIONS", path, **options)
 
     def stream(self, method: str, path: str, **options: Unpack[RequestKeywords]) -> Stream:
-        """``with client.stream("GET", path) as response``, in asyncio ``async with``: the answer
-        while it comes.
+        """``with client.stream("GET", path) as response``, in asyncio ``async with``: provides the
+        response while it arrives.
 
-        The parameters of ``request``. ``timeout`` is for an attempt until its answer begins, and
-        then for the time without a byte; the client's ``deadline`` counts until then, too. The body
-        may come for as long as it flows, unless a ``deadline`` is given here. A server that is
-        faster than its reader is slowed down. Requests that are ordered, as a POST is, wait until
-        the body of one before them has ended, also when they are made inside of it:
-        ``ordered=False`` lets them by.
+        The parameters are those of ``request``. Until the response begins, ``timeout`` limits an
+        attempt and the client's ``deadline`` counts; then ``timeout`` limits the time without a
+        byte. The body may take as long as bytes flow, unless a ``deadline`` is passed here. A slow
+        reader slows the server down. Ordered requests, such as a POST, wait until the body of the
+        previous one has ended, even if they are made inside its block; ``ordered=False`` avoids
+        this.
         """
         return self._stream(method, path, options)
 
@@ -179,7 +180,7 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
         raise NotImplementedError
 
     def _new_source(self, content: Any) -> Source:
-        # Of a mapping the names alone would be sent.
+        # Of a mapping only the keys would be sent.
         is_readable = hasattr(content, "read") or hasattr(content, "__iter__")
         if isinstance(content, Mapping) or not is_readable:
             kind = type(content).__name__
@@ -190,7 +191,7 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
     def _send(
         self, call: Call, method: str, path: str, options: RequestOptions, streams: bool
     ) -> None:
-        """Sends a request, which is over when `call` says so."""
+        """Sends a request; `call` says when it is over."""
         handle = self._live()
         where = text(path, "the path", rt_status.ERROR_INVALID_URL)
         verb = text(method, "method")
@@ -203,14 +204,14 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
                 kind = text(options.content_type, "content_type", status)
                 check(lib.rt_rest_request_set_header(request, b"Content-Type", kind))
         key = c.add(call)
-        # Before it is sent: while there is one, another thread that closes does not take the loop.
+        # Added before it is sent: while calls exist, a close in another thread keeps the loop.
         self._calls.add(call)
         none = c.NO_DESTROY
         try:
             self._set_callbacks(request, call, key, streams)
             check(lib.rt_rest_request_send(request, c.DONE, key, none, ctypes.byref(call.number)))
         except BaseException:
-            # An interrupt may come after it was sent.
+            # An interrupt may arrive after the request was sent.
             self._cancel(call)
             self._calls.discard(call)
             c.remove(key)
@@ -250,15 +251,15 @@ class BaseRESTClient(Calling, Configured, Generic[Answer, Stream]):
             self._handle = None
 
     def fail(self, error: RealtimeError) -> None:
-        """The loop itself failed."""
+        """Called when the loop itself failed."""
         self._is_closed = True
         for call in list(self._calls):
             call.failed(error)
 
-    # Inside a dispatch.
+    # Called during a dispatch.
 
     def _asked(self) -> int:
-        """Fresh credentials are wanted."""
+        """Called when fresh credentials are needed."""
         self._has_none = False
         return self._take(self._given["credentials"]())
 

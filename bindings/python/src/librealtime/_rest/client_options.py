@@ -1,4 +1,4 @@
-"""The options of a client, and how they are set on one of C's."""
+"""The options of a client, and how to set them on one in C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .._core.shared_options import (
 from .._core.values import LONGEST_MS, milliseconds, strings, text
 from .options import Params
 
-#: A bearer token, or a user and a password; None when there are none.
+#: A bearer token, or a user and a password, or None.
 Credential = Union[str, "tuple[str, str]", None]
 CredentialSource = Optional[Callable[[], Union[Credential, Awaitable[Credential]]]]
 
@@ -37,28 +37,28 @@ class Keywords(
     RESTKeywords,
     total=False,
 ):
-    """All that a client may be given.
+    """All options of a client.
 
-    :param params: of the query of every request to the base URL's origin, as a request's. Default
-        none.
-    :param cookies: names and values of the Cookie header. None is kept from an answer. Default
-        none.
-    :param credential_origins: origins beside the base URL's that receive the client's own
+    :param params: query parameters of every request to the base URL's origin, in the forms of a
+        request's. Default none.
+    :param cookies: names and values of the Cookie header. Cookies of responses are not stored.
+        Default none.
+    :param credential_origins: origins besides the base URL's that receive the client's own
         credential, headers, cookies and params, such as ``"https://files.example.org"``; ``"*"``
-        for all. A request that names the URL of another origin sends it only headers that reveal
-        nothing (see ``safe_headers``) and the request's own. Default none; a client without a base
-        URL and without any of these sends them to each URL it is given.
-    :param credentials: called once when they were refused with 401, however many requests wait: it
-        returns a token, or user and password (with asyncio it may be a coroutine function), and the
-        requests go out once more; or None when there are none, and the 401 is the answer, as it is
-        when these are refused, too. A coroutine may fetch them by a request of the same client,
-        best with an Authorization of its own, and with ``ordered=False``: it would wait behind an
-        ordered one that was refused. Refused itself, it waits as the others do, until its deadline.
+        for all. Requests to other origins carry only headers that reveal nothing (see
+        ``safe_headers``) and the request's own. Default none; a client that has neither these nor a
+        base URL sends them to every URL.
+    :param credentials: called once when the server refuses them with 401, however many requests
+        wait. It returns a token, or user and password, and the requests are sent once more. If it
+        returns None, or these are refused, too, the 401 is the response. With asyncio it may be a
+        coroutine function and make a request with the same client, preferably with its own
+        Authorization and ``ordered=False``: otherwise it would wait for an ordered request that was
+        refused. If that request is refused itself, it waits like the others, until its deadline.
         Default None.
-    :param backoff: a ``Backoff`` in the place of ``base_delay``, ``max_delay``, ``delay_factor``
-        and ``jitter``; its ``max_attempts`` and ``stable_time`` are not used. Default None.
-    :param max_retry_after: the longest Retry-After that is waited for; an answer that asks for more
-        is given at once. Default 60; None for no limit but ``deadline``.
+    :param backoff: a ``Backoff`` that replaces ``base_delay``, ``max_delay``, ``delay_factor`` and
+        ``jitter``; its ``max_attempts`` and ``stable_time`` are not used. Default None.
+    :param max_retry_after: the longest Retry-After to wait for; a response that asks for more is
+        returned at once. Default 60; None: limited only by ``deadline``.
     """
 
     params: Params
@@ -80,7 +80,7 @@ def _set_origin(setup: Setup, given: Given) -> None:
 
 
 def _set_attempts(setup: Setup, given: Given) -> None:
-    # To C 0 is to wait for none, and nothing is no limit.
+    # In C, 0 means not to wait at all, and not setting it means no limit.
     longest, wish = LONGEST_MS, given["max_retry_after"]
     if wish is not None:
         longest = milliseconds(wish, "max_retry_after", least=0)

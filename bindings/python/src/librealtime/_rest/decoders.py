@@ -1,4 +1,4 @@
-"""Bodies that come in pieces, cut anew: at sizes, between characters, into lines."""
+"""Splits a body anew: at sizes, between characters, into lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class SizeDecoder:
-    """Pieces of `size` bytes and a rest, or as they come when `size` is None."""
+    """Pieces of `size` bytes and a rest; as they arrive if `size` is None."""
 
     def __init__(self, size: int | None) -> None:
         if size is not None and size < 1:
@@ -33,7 +33,7 @@ class SizeDecoder:
 
 
 class TextDecoder:
-    """Pieces that end between characters; what is ill-formed is replaced by U+FFFD."""
+    """Pieces that end between characters; U+FFFD replaces invalid bytes."""
 
     def __init__(self, encoding: str) -> None:
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
@@ -48,10 +48,10 @@ class TextDecoder:
 
 
 class LineDecoder:
-    """Lines without their ends; LF or CR LF ends one."""
+    """Lines without their ends; LF or CR LF ends a line."""
 
     def __init__(self) -> None:
-        # A line may come in any number of pieces: to join them at each would take the square.
+        # A line may arrive in many pieces: joining them each time would take quadratic time.
         self._begun: list[str] = []
 
     def decode(self, text: str) -> Iterator[str]:

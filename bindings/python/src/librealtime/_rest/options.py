@@ -1,4 +1,4 @@
-"""The options of a request, as C spells them."""
+"""The options of a request, converted for C."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .._core.values import encode, invalid, pairs, text
 from .call import OnProgress
 from .origin import is_trusted
 
-#: What becomes a query: a mapping, whose values may be lists, pairs, or a query as it is written.
+#: A query: a mapping, whose values may be lists, pairs, or an encoded query.
 Params = Union[Mapping[str, Any], Iterable["tuple[str, Any]"], str, bytes, None]
 
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """What a client was given that a request looks at."""
+    """The client's options that requests use."""
 
     base_url: str | None
     params: Params
@@ -40,12 +40,12 @@ class ClientOptions:
     credential_origins: list[str]
 
 
-#: A body that was not given: None is JSON, too.
+#: Marks a missing body, because None is valid JSON.
 NOTHING: Any = object()
 
 
 class RequestKeywords(RESTRequestKeywords, total=False):
-    """What a request may be given beside method and path."""
+    """The options of a request besides method and path."""
 
     params: Params
     headers: HeadersLike | None
@@ -62,7 +62,7 @@ class RequestKeywords(RESTRequestKeywords, total=False):
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """The same, with what was left out; ``plain`` has the plain values that were given."""
+    """The same with defaults; ``plain`` has the plain values that were given."""
 
     params: Params = None
     headers: HeadersLike | None = None
@@ -80,7 +80,7 @@ class RequestOptions:
     @staticmethod
     def of(options: Mapping[str, Any], function: str) -> RequestOptions:
         """
-        :param function: who was given them.
+        :param function: the function that received them, for error messages.
         """
         known = RequestKeywords.__annotations__
         for name in options:
@@ -119,23 +119,23 @@ class RequestOptions:
         if not client.params or not is_trusted(path, client.base_url, client.credential_origins):
             return own
         names = {name for name, _ in own}
-        # As headers do, parameters of a request take the place of the client's of their names.
+        # As with headers, a request's parameters override the client's of the same name.
         return [pair for pair in _pairs(client.params, "params") if pair[0] not in names] + own
 
     def set_body(self, request: Handle) -> bool:
-        """Sets a body that is known whole.
+        """Sets a body that is completely in memory.
 
-        :returns: False when `content` is something to read, or to iterate over.
+        :returns: False if `content` has to be read or iterated.
         """
         content, kind = self.content, self.content_type
         if (self.json is not NOTHING) + (content is not None) + (self.data is not None) > 1:
-            raise invalid("json, data and content are all the body; give one of them")
+            raise invalid("json, data and content all set the body; give one of them")
         if self.json is not NOTHING:
             content, kind = encode(json_text(self.json), "json"), kind or "application/json"
         elif self.data is not None:
             if isinstance(self.data, (str, bytes)):
                 kind = type(self.data).__name__
-                raise TypeError(f"data is a {kind}; a mapping or pairs are expected, for a form")
+                raise TypeError(f"data is a {kind}; a mapping or pairs for a form are expected")
             content = urlencode(list(_pairs(self.data, "data"))).encode()
             kind = kind or "application/x-www-form-urlencoded"
         elif isinstance(content, str):
@@ -150,16 +150,16 @@ class RequestOptions:
         return True
 
 
-#: Of a request that is given none, as most are.
+#: The options of a request without any, as most are.
 _NONE = RequestOptions()
 
 
 def json_text(value: Any) -> str:
-    """As compact as it can be."""
+    """JSON without unneeded spaces."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except ValueError as error:  # NaN, an infinity, or what holds itself
-        raise invalid(f"json cannot be sent as JSON: {error}") from error
+    except ValueError as error:  # NaN, an infinity, or a value that contains itself
+        raise invalid(f"json cannot be encoded as JSON: {error}") from error
 
 
 def _pairs(params: Params, what: str) -> Iterator[tuple[str, bytes]]:
@@ -175,6 +175,6 @@ def _items(params: Params, what: str) -> list[tuple[str, Any]]:
     if isinstance(params, bytes):
         params = params.decode("utf-8", "surrogateescape")
     if isinstance(params, str):
-        # What is no UTF-8 is refused where all values are looked at.
+        # Invalid UTF-8 is rejected where all values are checked.
         return parse_qsl(params, keep_blank_values=True, errors="surrogateescape")
     return pairs(params, what)

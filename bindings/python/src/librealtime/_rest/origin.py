@@ -1,4 +1,4 @@
-"""Where a request goes, as far as it decides what may go along."""
+"""A request's origin, which decides whether the client's headers are sent along."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Optional
 #: Scheme, host and port.
 Origin = Optional["tuple[str, str, int]"]
 
-# What the library takes for a whole URL.
+# What the library regards as a whole URL.
 _WHOLE = re.compile(r"[^:/?#]*://")
 _URL = re.compile(
     r"(https?)://(?:[^/?#@\\]*@)?([a-z0-9_.~-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(?:[/?#]|\Z)",
@@ -18,7 +18,7 @@ _URL = re.compile(
 
 
 def origin(url: str) -> Origin:
-    """None for a URL that is written in an unusual way, which therefore equals no other."""
+    """None for a URL in an unusual form, which therefore equals no other."""
     found = _URL.match(url)
     if found is None:
         return None
@@ -27,8 +27,8 @@ def origin(url: str) -> Origin:
 
 
 def is_trusted(path: str, base_url: str | None, others: Collection[str]) -> bool:
-    """Whether a request to `path` may carry what is the client's own: the library's rule for
-    headers (``rt_rest_add_credential_origin``)."""
+    """Whether a request to `path` may carry the client's own headers; the library's rule
+    (``rt_rest_add_credential_origin``)."""
     if "*" in others or not (base_url is None or _WHOLE.match(path)):
         return True
     if base_url is None and not others:

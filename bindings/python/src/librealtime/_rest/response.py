@@ -1,4 +1,4 @@
-"""The answer to a request."""
+"""The response to a request."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .._core.errors import InvalidState, RealtimeError
 from .._core.response import Headers, Opened, version_name, visible
 from .decoders import LineDecoder, SizeDecoder, TextDecoder
 
-#: The modules of `encodings` that a server may choose. Python has others under the same roof, such
-#: as punycode, whose time grows with the square of the length, and unicode_escape.
+#: The modules of `encodings` that a server may choose. Python has others, such as unicode_escape
+#: and punycode, whose time grows with the square of the length.
 _CHARACTER_SETS = re.compile(
     r"ascii|utf_8(_sig)?|utf_(16|32)(_[bl]e)?|latin_1|iso8859_\d\d?|cp\d{3,4}|koi8_[rtu]|kz1048"
     r"|ptcp154|hp_roman8|mac_\w{1,9}|tis_620|gb2312|gbk|gb18030|hz|big5|big5hkscs|johab|euc_kr"
@@ -26,17 +26,17 @@ _CHARACTER_SETS = re.compile(
 
 
 class RESTResponse:
-    """The answer to a request, of whatever status; decoded when it is asked.
+    """The response to a request, whatever its status; the body is decoded on access.
 
     :ivar status_code: for example 200.
     :ivar reason_phrase: for example ``OK``; ``""`` in HTTP/2, which has none.
-    :ivar headers: a mapping that does not care about case.
-    :ivar url: where the answer came from, after redirects, without user and password.
+    :ivar headers: a case-insensitive mapping.
+    :ivar url: the URL of the response, after redirects, without user and password.
     :ivar http_version: ``"HTTP/1.1"`` or ``"HTTP/2"``.
-    :ivar opened: an ``Opened``: the answer's head, and by which connection it came, with its
-        addresses and its version of TLS.
+    :ivar opened: an ``Opened``: the response's head and details of the connection, with its
+        addresses and TLS version.
     :ivar attempts: how often the request was tried.
-    :ivar retry_after: what the answer's Retry-After asks for, in seconds; None without.
+    :ivar retry_after: the response's Retry-After in seconds; None without one.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RESTResponse:
         self._content = content
         self._encoding: str | None = None
         self._elapsed: timedelta | None = None
-        #: What the library says of a status that is not one of 200 to 299; "" before the end.
+        #: The library's message for a status other than 200 to 299; "" before the end.
         self._refusal = ""
 
     @property
@@ -72,27 +72,27 @@ class RESTResponse:
 
     @property
     def elapsed(self) -> timedelta:
-        """From the call to the end of the answer, with what it waited and every attempt.
+        """The time from the call to the end of the response, including waits and all attempts.
 
-        :raises InvalidState: while the answer comes.
+        :raises InvalidState: while the response is arriving.
         """
         if self._elapsed is None:
-            raise InvalidState(rt_status.ERROR_STATE, "the answer has not come to its end")
+            raise InvalidState(rt_status.ERROR_STATE, "the response has not ended yet")
         return self._elapsed
 
     @property
     def cookies(self) -> dict[str, str]:
-        """Names and values that the answer sets; a client keeps none."""
+        """Names and values of cookies in the response; the client does not store them."""
         lines = (line.partition(";")[0] for line in self.headers.get_all("Set-Cookie"))
         pairs = (line.partition("=") for line in lines)
         return {name.strip(): value.strip() for name, found, value in pairs if found}
 
     @property
     def encoding(self) -> str:
-        """By which the body is read as text; may be set.
+        """The encoding for reading the body as text; may be set.
 
-        The charset of the Content-Type, or ``utf-8`` without one that Python knows as a character
-        encoding: not for its other codecs, such as ``punycode``, ``utf-7`` and ``unicode_escape``.
+        The charset of the Content-Type if Python knows it as a character encoding, else ``utf-8``.
+        Other codecs such as ``punycode``, ``utf-7`` and ``unicode_escape`` are not used.
         """
         if self._encoding is None:
             self._encoding = _charset(self.headers.get("Content-Type", "")) or "utf-8"
@@ -104,11 +104,11 @@ class RESTResponse:
 
     @property
     def text(self) -> str:
-        """The body as text; what is ill-formed is replaced by U+FFFD."""
+        """The body as text; U+FFFD replaces invalid bytes."""
         return self.content.decode(self.encoding, "replace")
 
     def json(self, **options: Any) -> Any:
-        """The body's JSON, by the standard library; `options` are those of ``json.loads``."""
+        """The body parsed as JSON; `options` are those of the standard ``json.loads``."""
         return json.loads(self.content, **options)
 
     def read(self) -> bytes:
@@ -116,7 +116,7 @@ class RESTResponse:
         return self.content
 
     def iter_bytes(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        """The body in pieces, as they come or of `chunk_size` bytes each."""
+        """The body in pieces, as they arrive or of `chunk_size` bytes each."""
         decoder = SizeDecoder(chunk_size)
         for data in self._pieces():
             yield from decoder.decode(data)
@@ -130,7 +130,7 @@ class RESTResponse:
         yield from decoder.flush()
 
     def iter_lines(self) -> Iterator[str]:
-        """The body in lines, without their ends; LF or CR LF ends one."""
+        """The lines of the body, without their ends; LF or CR LF ends a line."""
         decoder = LineDecoder()
         for text in self.iter_text():
             yield from decoder.decode(text)
@@ -141,33 +141,33 @@ class RESTResponse:
 
     @property
     def is_success(self) -> bool:
-        """Whether the status is one of 200 to 299."""
+        """Whether the status is 200 to 299."""
         return 200 <= self.status_code < 300
 
     @property
     def is_redirect(self) -> bool:
-        """Whether the status is one of 300 to 399; with ``max_redirects=0``."""
+        """Whether the status is 300 to 399, as with ``max_redirects=0``."""
         return 300 <= self.status_code < 400
 
     @property
     def is_client_error(self) -> bool:
-        """Whether the status is one of 400 to 499."""
+        """Whether the status is 400 to 499."""
         return 400 <= self.status_code < 500
 
     @property
     def is_server_error(self) -> bool:
-        """Whether the status is one of 500 to 599."""
+        """Whether the status is 500 to 599."""
         return 500 <= self.status_code < 600
 
     @property
     def is_error(self) -> bool:
-        """Whether the status is one of 400 to 599."""
+        """Whether the status is 400 to 599."""
         return 400 <= self.status_code < 600
 
     def raise_for_status(self) -> RESTResponse:
-        """Returns itself when the status is one of 200 to 299.
+        """Returns the response itself if its status is 200 to 299.
 
-        :raises HTTPStatusError: for another.
+        :raises HTTPStatusError: for any other status.
         """
         if self.is_success:
             return self
@@ -186,7 +186,7 @@ def _charset(content_type: str) -> str | None:
     if found is None:
         return None
     known = encodings.normalize_encoding(found[1]).lower().replace(".", "_")
-    # Python keeps each name that it has looked up, so only these are.
+    # Python caches each name that it looks up, so look up only these.
     if not _CHARACTER_SETS.fullmatch(aliases.get(known, known)):
         return None
     try:
@@ -197,9 +197,9 @@ def _charset(content_type: str) -> str | None:
 
 
 class HTTPStatusError(RealtimeError):
-    """An answer whose status is not one of 200 to 299, told by ``raise_for_status``.
+    """A response whose status is not 200 to 299; raised by ``raise_for_status``.
 
-    :ivar response: the answer.
+    :ivar response: the response.
     """
 
     response: RESTResponse

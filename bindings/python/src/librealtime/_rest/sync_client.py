@@ -1,4 +1,4 @@
-"""The blocking face of the REST client."""
+"""The blocking REST client."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .response import RESTResponse
 
 
 class StreamedResponse(StreamedAnswer):
-    """An answer whose body comes while it is taken; ``client.stream`` gives one."""
+    """A response whose body arrives while it is read; made by ``client.stream``."""
 
     def read(self) -> bytes:
-        """The whole body, which ``content``, ``text`` and ``json`` have afterwards.
+        """The whole body; afterwards, ``content``, ``text`` and ``json`` have it, too.
 
-        :raises InvalidState: when the body was taken in pieces before.
-        :raises RealtimeError: when not all of it came, however often it is called.
+        :raises InvalidState: if the body was read in pieces before.
+        :raises RealtimeError: if the body is incomplete; also on every further call.
         """
         if not self._is_read:
             self._begin_reading()
@@ -42,7 +42,7 @@ class StreamedResponse(StreamedAnswer):
     def _come(self) -> Iterator[bytes]:
         call, client = self._call, self._client
         while True:
-            # Asked before its pieces: another thread may receive the last ones and the end.
+            # Read before the pieces: another thread may receive the last ones and the end.
             is_over = call.is_over
             while call.pieces:
                 yield call.take()
@@ -58,8 +58,8 @@ Stream = AbstractContextManager[StreamedResponse]
 class RESTClient(Driven, BaseRESTClient[RESTResponse, Stream]):
     """Requests with retries, blocking: ``with RESTClient("https://example.org/api") as client``.
 
-    Any thread may use it, several at once: their requests run side by side. An answer
-    that is streamed continues to come while the program does something else.
+    Several threads may use it at once: their requests run in parallel. A streamed response
+    continues to arrive while the program does something else.
     """
 
     def _prepare(self) -> None:
@@ -100,7 +100,7 @@ class RESTClient(Driven, BaseRESTClient[RESTResponse, Stream]):
             self._end(call)
 
     def close(self) -> None:
-        """Ends all requests, which raise ``ConnectionClosedError``, and gives the client back."""
+        """Ends all requests, which raise ``ConnectionClosedError``, and releases the client."""
         loop = self._loop_handle
         self._close()
         self._rouse(loop)
@@ -110,17 +110,17 @@ class RESTClient(Driven, BaseRESTClient[RESTResponse, Stream]):
         self.close()
 
     def _new(self, options: RequestOptions) -> Call:
-        """A call that is not sent yet, so that an interrupt cannot leave one that nobody ends."""
+        """A call that is not yet sent, so that an interrupt cannot leave a call that never ends."""
         call = self._new_call(lambda: None, options.on_progress)
-        # Weakly: no cycle keeps what an interrupted request had.
+        # Weak references: no cycle keeps the data of an interrupted request.
         weakly = weakref.ref(call)
         call.keep = lambda error: self._call_failed(weakly(), error)
         return call
 
     def _call_failed(self, call: Call | None, error: BaseException) -> None:
-        """What its own functions raised is for who waits for it, whichever thread drives."""
+        """Keeps what a request's functions raised for its caller, whichever thread drives."""
         if not isinstance(error, Exception):
-            # An interrupt is for the thread that it came to.
+            # An interrupt is raised in the thread where it arrived.
             self._keep(error)
         if call is not None:
             call.error = call.error or error
@@ -132,7 +132,7 @@ class RESTClient(Driven, BaseRESTClient[RESTResponse, Stream]):
         self._let_go()
 
     def _let_go(self) -> None:
-        """Closed, it gives its descriptors back when nobody waits for a request any more."""
+        """Once closed, releases its descriptors when no more requests are waited for."""
         if self._is_closed and all(call.is_over for call in self._calls.copy()):
             self._end_keeper()
             self._loop_handle = None
@@ -141,7 +141,7 @@ class RESTClient(Driven, BaseRESTClient[RESTResponse, Stream]):
         if hasattr(answer, "__await__"):
             if hasattr(answer, "close"):
                 answer.close()
-            raise TypeError("credentials of a blocking client are given by a plain function")
+            raise TypeError("credentials returned a coroutine; use a plain function")
         return super()._take(answer)
 
     def _keep(self, error: BaseException) -> None:

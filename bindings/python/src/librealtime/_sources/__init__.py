@@ -1,1 +1,1 @@
-"""Whatever delivers items into a queue: event sources and long polls."""
+"""Objects that deliver items into a queue: event sources and long polls."""

@@ -1,4 +1,4 @@
-"""The asyncio face of event sources."""
+"""The asyncio event source."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .server_sent_event import ServerSentEvent
 
 
 class EventSource(AsyncSource[ServerSentEvent], BaseEventSource):
-    """A stream of Server-Sent Events (HTML §9.2) that comes back by itself.
+    """A stream of Server-Sent Events (HTML §9.2) that reconnects by itself.
 
-    ``async for event in EventSource(url)`` gives events of every type; it ends after ``close``, and
-    with ``reconnect=False`` when the stream does, and raises what is fatal. It lives on the running
-    asyncio loop, and belongs to that loop's thread. Handlers may be coroutine functions, which are
-    awaited one after the other.
+    ``async for event in EventSource(url)`` yields events of every type. It ends after ``close`` or,
+    with ``reconnect=False``, at the end of the stream; fatal errors are raised. The object uses the
+    running asyncio loop and belongs to that loop's thread. Handlers may be coroutine functions,
+    which are awaited one after the other.
     """
 
-    # Whether handlers confirm ids.
+    # Whether ids are confirmed after awaiting the handlers.
     _are_awaited = False
     _told_id: str | None = None
 
@@ -32,14 +32,14 @@ class EventSource(AsyncSource[ServerSentEvent], BaseEventSource):
         for awaitable, _, _ in self._awaited.messages:
             if isinstance(awaitable, _Handled):
                 awaitable.is_forgotten = True
-                # Of the one whose handlers are awaited.
+                # The event whose handlers are being awaited.
                 if not self._is_telling:
                     break
 
     reset_stored_id.__doc__ = BaseEventSource.reset_stored_id.__doc__
 
     def _was_told(self, id_: str) -> None:
-        # One that brings no id of its own does not bring back what was forgotten.
+        # An event without its own id must not restore an id that was reset.
         is_forgotten = self._is_forgotten or id_ == self._told_id
         self._told_id = id_
         handle = self._confirmed_handle
@@ -52,7 +52,7 @@ class EventSource(AsyncSource[ServerSentEvent], BaseEventSource):
 
 
 class _Handled:
-    """Behind what an event's handlers returned; of a source that was closed meanwhile, too."""
+    """Confirms an event's id after its handlers' results, even if the source was closed since."""
 
     def __init__(self, handle: Handle, id_: str, is_forgotten: bool) -> None:
         self._handle, self._id = handle, id_

@@ -1,4 +1,4 @@
-"""The asyncio face of long polls."""
+"""The asyncio long poll."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .longpoll_options import PollMessage
 
 
 class LongPoll(AsyncSource[PollMessage], BaseLongPoll):
-    """Messages by requests that the server answers when there is something new.
+    """Receives messages by requests that the server answers when there is something new.
 
-    ``async for message in LongPoll(url)`` ends after ``close``, and raises what is fatal. It lives
-    on the running asyncio loop, and belongs to that loop's thread. Handlers may be coroutine
+    ``async for message in LongPoll(url)`` ends after ``close`` and raises fatal errors. The object
+    uses the running asyncio loop and belongs to that loop's thread. Handlers may be coroutine
     functions, which are awaited one after the other.
     """

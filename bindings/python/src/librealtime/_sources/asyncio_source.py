@@ -1,4 +1,4 @@
-"""The asyncio face of whatever delivers items into a queue."""
+"""The asyncio side of objects that deliver items into a queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .taken import TaskTaker
 
 
 class AsyncSource(Awaiting, BaseSource[T]):
-    """Lives on the running asyncio loop, and belongs to that loop's thread."""
+    """Uses the running asyncio loop and belongs to that loop's thread."""
 
     def _begin(self, url: str, given: Given) -> None:
         self._takers: WeakKeyDictionary[asyncio.Task[Any], TaskTaker] = WeakKeyDictionary()
@@ -41,7 +41,7 @@ class AsyncSource(Awaiting, BaseSource[T]):
         self._begin_taking()
         while True:
             while items:
-                # A name would keep it while the next one comes.
+                # A local variable would keep the item alive while waiting for the next.
                 taken = [items.popleft()]
                 if inbox.paused and len(items) <= inbox.resume_at:
                     self._took(inbox)
@@ -58,9 +58,10 @@ class AsyncSource(Awaiting, BaseSource[T]):
             await self._wait(self._waiters)
 
     async def recv(self) -> T:
-        """The next one, as iteration gives them. Cancelling it loses none.
+        """The next item, as in iteration. Cancelling the call loses none.
 
-        :raises StreamEnded: when it is closed and all were taken; or what was fatal.
+        :raises StreamEnded: when it is closed and all items were taken.
+        :raises RealtimeError: a fatal error.
         """
         self._check_loop()
         inbox = self._inbox
@@ -79,10 +80,10 @@ class AsyncSource(Awaiting, BaseSource[T]):
         return item
 
     async def wait_closed(self) -> None:
-        """Waits until it is closed and its handlers are done; with handlers alone, what a program
-        can wait for.
+        """Waits until it is closed and its handlers have finished. For programs that only use
+        handlers.
 
-        :raises RealtimeError: what was fatal.
+        :raises RealtimeError: a fatal error.
         """
         self._check_loop()
         while not self._is_over or self._is_awaiting:
@@ -92,7 +93,7 @@ class AsyncSource(Awaiting, BaseSource[T]):
 
     async def _leave(self, in_order: bool) -> None:
         if in_order:
-            # Else it comes again in the next run.
+            # Otherwise the next run receives it again.
             self._confirm(is_leaving=True)
         super().close()
         try:
@@ -129,16 +130,16 @@ class AsyncSource(Awaiting, BaseSource[T]):
         self._hold()
 
     def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
-        # The loop refers to tasks weakly.
+        # Keep a reference, as asyncio refers to tasks weakly.
         self._task = self._loop.create_task(self._fetch(awaitable, then))
 
     async def _fetch(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
         try:
             then(await awaitable)
         except Exception as error:
-            self._give_up("the credentials could not be had", error)
+            self._give_up("fetching credentials failed", error)
 
-    # Inside a dispatch.
+    # Called during a dispatch.
 
     def _queue(self, item: T, size: int) -> None:
         if self._inbox.add(item, size):

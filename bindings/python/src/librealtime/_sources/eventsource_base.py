@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
 @OPTIONS.shown_by("EventSource")
 class BaseEventSource(HTTPSource[ServerSentEvent]):
-    """It begins to connect when it is made; events wait for the first handler or iteration.
+    """It connects as soon as it is created; events wait for the first handler or iteration.
 
-    Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+    Durations are in seconds, sizes in bytes. Where an option accepts None, None switches it off.
 
     :param url: ``http://`` or ``https://``; a user and password in it become a basic Authorization.
     """
 
     _kind = EVENTSOURCE
     _options = OPTIONS
-    # Whose ids are kept when the event was taken and the next is asked for: those that wait in the
-    # queue would be lost by a crash.
+    # The handle whose ids are stored only when an event was taken and the next one requested: a
+    # crash would lose events that are still queued.
     _confirmed_handle: Handle | None = None
     # Whether C calls back for comments.
     _hears_comments = False
-    # Handlers of an event are called; and one has its id forgotten.
+    # Whether an event's handlers are being called, and whether one of them has reset its id.
     _is_telling = _is_forgotten = False
 
     def __init__(self, url: str, **options: Unpack[Keywords]) -> None:
         given = OPTIONS.complete(options)
         self._listeners: dict[str, list[EventListener]] = {}
-        # What the stream has given since the last event.
+        # The reconnection time that the stream has sent since the last event.
         self._retry_ms: int | None = None
-        # Origin and reconnection time at the end.
+        # Origin and reconnection time, saved when it ends.
         self._last: tuple[str, float] = ("", 0)
         self._begin(url, given)
         handle = self._require_handle()
@@ -71,22 +71,22 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
             callbacks.append(ON_STORE)
         return callbacks
 
-    # What it is.
+    # State.
 
     @property
     def origin(self) -> str:
-        """Where the events come from, after redirects: scheme, host and port."""
+        """The origin of the events, after redirects: scheme, host and port."""
         handle = self._handle
         return self._last[0] if handle is None else read_text(EVENTSOURCE.get_origin, handle)
 
     @property
     def reconnection_time(self) -> float:
-        """Seconds before a reconnect: what the server set last, at least
-        `min_reconnection_time`, or the option."""
+        """The delay before a reconnect in seconds: the server's last value, at least
+        `min_reconnection_time`, or else the option."""
         handle = self._handle
         return self._last[1] if handle is None else _reconnection_time(handle)
 
-    # Handlers, beside those of every source.
+    # Handlers, in addition to those of every source.
 
     on_any = Handler[OnEvent]()
     on_comment = Handler[OnComment]()
@@ -99,13 +99,13 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         super()._set_handler(name, handler)
 
     def add_event_listener(self, event: str, handler: EventHandler) -> EventListener:
-        """Has `handler` called with each event of this type, behind those there are.
+        """Calls `handler` with each event of this type, after existing listeners.
 
-        :param event: compared byte for byte; ``"message"`` for events without one.
-        :returns: what ``remove_event_listener`` takes.
+        :param event: compared byte for byte; ``"message"`` for events without a type.
+        :returns: a listener to pass to ``remove_event_listener``.
         """
         if not text(event, "the type of events"):
-            raise invalid('the type of events is ""; those without one are "message"')
+            raise invalid('the type of events is ""; use "message" for events without a type')
         if not callable(handler):
             raise TypeError(f"a listener is a {type(handler).__name__}; a function is expected")
         listener = EventListener(event, handler)
@@ -114,7 +114,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         return listener
 
     def remove_event_listener(self, listener: str | EventListener) -> None:
-        """Removes a listener, or all for events of a type. One that is gone changes nothing."""
+        """Removes a listener, or all listeners of a type. Removing it again does nothing."""
         if isinstance(listener, EventListener):
             left = [
                 other for other in self._listeners.pop(listener.event, []) if other is not listener
@@ -129,24 +129,24 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
         self._handlers_changed()
 
     def event_names(self) -> list[str]:
-        """The types that have a listener, sorted."""
-        # By code points is bytewise by UTF-8.
+        """The types that have listeners, sorted."""
+        # The order of code points is the order of UTF-8 bytes.
         return sorted(self._listeners)
 
-    # Use.
+    # Methods.
 
     def reset_stored_id(self) -> None:
-        """Forgets the id that is kept in the id file for this event source, and that of the event
-        whose handler calls this, or that was taken last; ids of later events are kept as ever."""
+        """Deletes the id stored in the id file for this event source. The id of the current event,
+        whose handler calls this or which was taken last, is not stored either; later ids are."""
         check(EVENTSOURCE.reset_stored_id(self._require_handle()))
         self._taken.forget()
 
     def close(self) -> None:
-        """Ends it for good: no handler is called any more, what waits to be taken is forgotten.
+        """Closes it for good. No more handlers are called, and queued events are discarded.
 
-        The event that was taken last comes again in the next run, as its work may have failed; the
-        end of a ``with`` in order says that it has not. Of several tasks or threads that take
-        events each has its own.
+        The next run receives the last taken event again, because processing it may have failed.
+        Leaving a ``with`` block normally confirms that event. If several tasks or threads take
+        events, this applies to the last event of each.
         """
         self._confirms = False
         self._confirmed_handle = None
@@ -165,26 +165,26 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
             self._hand_to(handlers.on_message, told, size)
         if self._listeners:
             for listener in tuple(self._listeners.get(event, ())):
-                # One that was removed meanwhile, by itself or another, is not called.
+                # A listener removed in the meantime is not called.
                 if listener in self._listeners.get(event, ()):
                     self._hand_to(listener.handler, told, size)
         if handlers.on_any is not None:
             self._hand_to(handlers.on_any, told, size)
         self._is_telling = False
-        # Handlers and an iteration are given the same events.
+        # Handlers and iteration receive the same events.
         if self._is_taken and not self._is_closed:
             self._queue(told, size)
         elif self._confirmed_handle is not None:
             self._was_told(id_)
 
     def _was_told(self, id_: str) -> None:
-        """The handlers have returned, with what may still be to be awaited."""
+        """Called after an event's handlers have returned; their results may still be awaited."""
 
     def _hand_over(self, handler: EventHandler) -> None:
-        """What waits is for the iteration that it waits for, and no other."""
+        """Does nothing: queued events belong to the iteration that they wait for."""
 
     def _hand_to(self, handler: EventHandler, event: ServerSentEvent, size: int) -> None:
-        """One that fails does not keep the event from the others."""
+        """Calls a handler; an exception does not keep the event from the others."""
         if self._is_closed:
             return
         try:
@@ -201,7 +201,7 @@ class BaseEventSource(HTTPSource[ServerSentEvent]):
     def _stores(self, key: str, id_: str) -> None:
         self._tell("on_store", key, id_)
 
-    # For the faces.
+    # Overridden by the asyncio and the blocking class.
 
     def _handlers_changed(self) -> None:
         super()._handlers_changed()

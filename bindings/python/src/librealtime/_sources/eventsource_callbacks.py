@@ -1,4 +1,4 @@
-"""From C to an event source: what other sources do not have."""
+"""The callbacks that C makes for an event source, beyond those of other sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _view = abi.rt_event.from_address
 
 
 def _on_event(address: int, key: int) -> None:
-    """Its own trampoline, as a general one would make each event slower."""
+    """Has its own trampoline, because a general one would slow down each event."""
     target = find(key)
     if target is not None:
         try:
@@ -36,7 +36,7 @@ def _on_event(address: int, key: int) -> None:
 
 
 def _comment(target: Any, comment: int, length: int) -> None:
-    # A comment may be anything.
+    # A comment may contain any bytes.
     target._commented(memory[comment : comment + length].decode("utf-8", "replace"))
 
 
@@ -49,5 +49,5 @@ ON_COMMENT = callback("comment", abi.rt_eventsource_comment_fn, _comment)
 ON_RETRY = callback(
     "retry", abi.rt_eventsource_retry_fn, lambda target, time_ms: target._retried(time_ms)
 )
-# Inside a close, too.
+# Also called during a close.
 ON_STORE = callback("store", abi.rt_eventsource_store_fn, _store)

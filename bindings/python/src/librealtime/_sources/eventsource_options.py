@@ -1,4 +1,4 @@
-"""The options of an event source, and how they are set on one of C's."""
+"""The options of an event source, and how to set them on one in C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OnEvent = Optional[EventHandler]
 OnComment = Optional[Callable[[str], object]]
 OnStore = Optional[Callable[[str, str], object]]
 
-#: Statuses that pass, of servers behind proxies that restart; for ``retry_statuses=``.
+#: Temporary statuses, for example of proxies whose server restarts; for ``retry_statuses=``.
 RESILIENT = frozenset((408, 425, 429, 500, 502, 503, 504))
 
 
@@ -32,8 +32,8 @@ RESILIENT = frozenset((408, 425, 429, 500, 502, 503, 504))
 class EventListener:
     """What ``add_event_listener`` returns, for ``remove_event_listener``.
 
-    :ivar event: the type that it listens to.
-    :ivar handler: what is called.
+    :ivar event: the type of events.
+    :ivar handler: the function to call.
     """
 
     event: str
@@ -41,33 +41,32 @@ class EventListener:
 
 
 class Keywords(HTTPSourceKeywords, EventSourceKeywords, total=False):
-    """All that an event source may be given.
+    """All options of an event source.
 
     :param on_open: called when a stream begins.
     :param on_error: called with an ``ErrorEvent`` when an attempt fails or a stream ends.
-    :param on_message: called with each event of the type "message", named or not.
-    :param on_any: called with every event, after the listeners of its type. Handlers are given what
-        comes from when they are set on. Once ``recv`` or an iteration has begun it is given the
-        same events, and while ``max_queue`` of them wait for it none come, to handlers neither.
-    :param on_comment: called with each comment, as it is read.
+    :param on_message: called with each event of type "message", the type of unnamed events.
+    :param on_any: called with every event, after the listeners of its type. Handlers receive events
+        from the time they are set. Once ``recv`` or an iteration has begun, it receives the same
+        events; while ``max_queue`` events wait for it, handlers receive none either.
+    :param on_comment: called with each comment as it is read.
     :param method: default GET.
     :param content: the body, sent with each attempt. Default None.
-    :param last_event_id: what the first request sends, whatever the id file says. Default None.
-    :param id_file: a file that keeps the last id between runs, for any number of event sources and
-        processes: an id is kept when its handlers have returned, coroutines too, or the next event
-        is asked for, so that a crash repeats events and loses none; of several tasks or threads
-        that take events, when each is done with those before it. A file with other content, of
-        another user or writable by others, and a symbolic link, are a StoreError and stay as they
-        are. Default None.
-    :param store_key: under what this one's id is kept, there and by on_store. Default None: its
-        URL, the one that it starts with, whatever `on_request` sets.
-    :param on_store: called with the key and the id that is to be kept, at most once a second and
-        at the end.
-    :param retry_statuses: HTTP statuses that it comes back from; ``RESILIENT`` has those that pass.
-        Default ().
-    :param backoff: a ``Backoff`` that delays attempts, and limits them, in the place of
-        ``reconnection_time``, ``max_delay``, ``max_reconnects`` and ``stable_time``; a ``retry``
-        field of the server still sets the initial delay. Default None: by those.
+    :param last_event_id: sent with the first request, instead of the id file's. Default None.
+    :param id_file: a file that stores the last id between runs, for any number of event sources and
+        processes. An id is stored when the event's handlers, coroutines included, have returned or
+        the next event is requested, so a crash repeats events but loses none. If several tasks or
+        threads take events, all earlier events must be finished, too. A file that has other
+        content, belongs to another user or is writable by others, or a symbolic link, raises
+        StoreError and is left unchanged. Default None.
+    :param store_key: the key of this event source's id, in the file and for on_store. Default None:
+        the URL it starts with, whatever `on_request` sets.
+    :param on_store: called with the key and the id to store, at most once a second and at the end.
+    :param retry_statuses: HTTP statuses after which it reconnects; ``RESILIENT`` has the temporary
+        ones. Default ().
+    :param backoff: a ``Backoff`` that delays and limits attempts; replaces ``reconnection_time``,
+        ``max_delay``, ``max_reconnects`` and ``stable_time``. A ``retry`` field of the server still
+        sets the initial delay. Default None: use those options.
     """
 
     on_open: OnOpen
@@ -103,7 +102,7 @@ def _set_ids(setup: Setup, given: Given) -> None:
     if id_file is None and store_key is None:
         return
     if id_file is None and given["on_store"] is None:
-        raise invalid("store_key needs an id_file or on_store")
+        raise invalid("store_key is given without id_file or on_store")
     file = None if id_file is None else path(id_file, "id_file")
     setup.set_id_file(file, None if store_key is None else text(store_key, "store_key"))
 
@@ -112,7 +111,7 @@ def _body(content: object) -> bytes:
     if isinstance(content, str):
         return encode(content, "content")
     if not isinstance(content, (bytes, bytearray, memoryview)):
-        # The bytes of a number are so many NULs.
+        # bytes(n) would be n NUL bytes.
         raise TypeError(f"content is a {type(content).__name__}; str or bytes are expected")
     return bytes(content)
 

@@ -1,4 +1,4 @@
-"""The parser of event streams on its own, for streams that come from elsewhere."""
+"""The event stream parser, for streams from other sources."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ Data = Union[bytes, bytearray, memoryview]
 
 @Options(EventStreamParserKeywords, plain=EVENTSTREAM_PARSER_OPTIONS).shown_by("EventStreamParser")
 class EventStreamParser(Configured):
-    """Reads an event stream in pieces, cut anywhere::
+    """Parses an event stream from pieces, split anywhere::
 
         parser = librealtime.EventStreamParser()
         for chunk in response.iter_bytes():
             for sse in parser.feed(chunk):
                 print(sse.event, sse.data, sse.id)
 
-    One thread at a time.
+    It may be used by one thread at a time.
 
-    :param last_event_id: what events carry until the stream gives an id.
-    :param on_comment: called inside ``feed`` with each comment, which are skipped without.
+    :param last_event_id: the id of events until the stream sends one.
+    :param on_comment: called inside ``feed`` with each comment. Default None: comments are skipped.
     """
 
     def __init__(
@@ -62,19 +62,19 @@ class EventStreamParser(Configured):
             check(lib.rt_eventstream_parser_on_comment(handle, _ON_COMMENT, key, _NOTHING))
 
     def feed(self, data: Data) -> list[ServerSentEvent]:
-        """Reads the next bytes.
+        """Parses the next bytes.
 
-        Raises RealtimeError with the name RT_ERROR_TOO_LARGE above a limit, until ``finish`` or
-        ``reset``; and what ``on_comment`` raised. The events that the same bytes completed are not
-        told then.
+        Above a limit it raises RealtimeError with the name RT_ERROR_TOO_LARGE, until ``finish`` or
+        ``reset``. It also raises what ``on_comment`` raised. In both cases the events that these
+        bytes completed are lost.
 
-        :returns: the events that they complete, of every type.
-        :raises InvalidState: inside its own ``on_comment``; these bytes are not read.
+        :returns: the events that these bytes complete, of every type.
+        :raises InvalidState: inside its own ``on_comment``; these bytes are not parsed.
         """
         if not isinstance(data, bytes):
             data = bytes(memoryview(data))
         if self._key in _feeding:
-            message = "a parser is not fed inside its own on_comment"
+            message = "feed was called inside the parser's own on_comment; call it afterwards"
             raise from_status(rt_status.ERROR_REENTRANT, message)
         _feeding[self._key] = self
         try:
@@ -88,9 +88,9 @@ class EventStreamParser(Configured):
         return events
 
     def finish(self) -> None:
-        """The stream ended: what is not finished is forgotten, as the standard wants it.
+        """Ends the stream. As in the standard, an incomplete event is discarded.
 
-        The next bytes are the first of another stream, whose events carry the last id on.
+        The next bytes begin another stream, whose events keep the last id until it sends one.
 
         :raises InvalidState: inside its own ``on_comment``.
         """
@@ -98,7 +98,7 @@ class EventStreamParser(Configured):
         self._retry = None
 
     def reset(self) -> None:
-        """Makes it as new: id and reconnection time are forgotten.
+        """Resets the parser, including id and reconnection time.
 
         :raises InvalidState: inside its own ``on_comment``.
         """
@@ -107,7 +107,7 @@ class EventStreamParser(Configured):
 
     @property
     def last_event_id(self) -> str:
-        """For a Last-Event-ID header; ``""`` for none."""
+        """The value for a Last-Event-ID header; ``""`` for none."""
         length = ctypes.c_size_t()
         get = lib.rt_eventstream_parser_get_last_event_id
         check(get(self._handle, None, 0, ctypes.byref(length)))
@@ -117,12 +117,12 @@ class EventStreamParser(Configured):
 
     @property
     def reconnection_time(self) -> int | None:
-        """The last one that the stream gave, in milliseconds."""
+        """The last one that the stream sent, in milliseconds; None before."""
         time = lib.rt_eventstream_parser_get_reconnection_time_ms(self._handle)
         return None if time < 0 else time
 
 
-# Parsers that are being fed: C calls back inside of the call alone.
+# Parsers that are being fed: C calls back only inside that call.
 _feeding: dict[int, EventStreamParser] = {}
 _keys = itertools.count(1)
 

@@ -1,4 +1,4 @@
-"""A source that makes one request after the other: an event source, a long poll."""
+"""A source that makes one request after another: an event source or a long poll."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .source_options import ReadyState
 
 
 class HTTPSource(BaseSource[T], Generic[T]):
-    """What such sources share: requests that may be changed, and credentials asked for."""
+    """What such sources share: requests that handlers may change, and credentials."""
 
     def _handlers_of(self, given: Given) -> SimpleNamespace:
         plain(given["on_request"], "on_request")
@@ -38,11 +38,11 @@ class HTTPSource(BaseSource[T], Generic[T]):
             callbacks.append(ON_CREDENTIALS)
         return callbacks
 
-    # What it is.
+    # State.
 
     @property
     def ready_state(self) -> ReadyState:
-        """OPEN while the server answers; CONNECTING before, and after a failure."""
+        """OPEN after the server has responded; CONNECTING before, and after a failure."""
         handle = self._handle
         if handle is None:
             return ReadyState.CLOSED
@@ -52,15 +52,15 @@ class HTTPSource(BaseSource[T], Generic[T]):
 
     @property
     def url(self) -> str:
-        """As it was given, without user and password."""
+        """The URL as given, without user and password."""
         return self._url
 
-    # Use.
+    # Methods.
 
     def restart(self) -> None:
-        """Drops the connection and connects again at once, which counts as no attempt.
+        """Drops the connection and reconnects at once; this does not count as an attempt.
 
-        :raises StreamEnded: when it is closed.
+        :raises StreamEnded: if it is closed.
         """
         check(self._kind.restart(self._require_handle()))
 
@@ -82,7 +82,7 @@ class HTTPSource(BaseSource[T], Generic[T]):
                 if at_once(answer, "on_request") is False:
                     self.close()
         except Exception as error:
-            self._give_up("what was asked before a request failed", error)
+            self._give_up("on_request or header_provider failed", error)
         return not self._is_closed
 
     def _asks(self, http_status: int) -> int:
@@ -95,7 +95,7 @@ class HTTPSource(BaseSource[T], Generic[T]):
                 return rt_credentials.LATER
             return self._take_credentials(answer)
         except Exception as error:
-            self._give_up("the credentials could not be had", error)
+            self._give_up("fetching credentials failed", error)
             return rt_credentials.LATER
 
     def _take_credentials(self, answer: Any) -> int:
@@ -107,7 +107,7 @@ class HTTPSource(BaseSource[T], Generic[T]):
         return rt_credentials.READY
 
     def _answer(self, credentials: Any) -> None:
-        """They had to be fetched."""
+        """Called with the credentials once they are fetched."""
         is_fresh = self._take_credentials(credentials) == rt_credentials.READY
         if self._handle is not None:
             self._kind.credentials_ready(self._handle, is_fresh)

@@ -31,11 +31,11 @@ ON_MESSAGE = callback("message", abi.rt_event_fn, _message)
 
 @OPTIONS.shown_by("LongPoll")
 class BaseLongPoll(HTTPSource[PollMessage]):
-    """It begins to poll when it is made; messages wait for the handler or the iteration. Polls go
-    on while up to ``max_queue`` of them wait to be taken.
+    """It starts to poll as soon as it is created; messages wait for the handler or the iteration.
+    Polling continues until ``max_queue`` of them are queued.
 
-    Durations are in seconds, sizes in bytes; None switches off what it can be given for. The header
-    Accept takes anything unless it is among ``headers``.
+    Durations are in seconds, sizes in bytes. Where an option accepts None, None switches it off.
+    The Accept header accepts anything unless ``headers`` contains another.
 
     :param url: ``http://`` or ``https://``; a user and password in it become a basic Authorization.
     """

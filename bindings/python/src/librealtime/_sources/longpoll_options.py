@@ -1,4 +1,4 @@
-"""The options of a long poll, and how they are set on one of C's."""
+"""The options of a long poll, and how to set them on one in C."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Cursor = Literal["validators", "header_id", "query_id", "none"]
 
 @dataclass(frozen=True)
 class PollMessage(Received):
-    """What a poll brought.
+    """A message received by a poll.
 
     :ivar data: its bytes.
-    :ivar content_type: its media type; ``""`` when the server did not say.
-    :ivar id: how far the messages have come; ``""`` before the server said so. It serves
-        ``last_event_id``, and with Nchan the other transports too.
-    :ivar had_id: whether it has an id of its own: of a batch only the last has.
+    :ivar content_type: its media type; ``""`` if the server sent none.
+    :ivar id: the position in the sequence of messages; ``""`` before the server sent one. It can be
+        passed as ``last_event_id`` and, with Nchan, also to the other transports.
+    :ivar had_id: whether it has its own id: of a batch, only the last message has.
     """
 
     data: bytes
@@ -41,21 +41,21 @@ class PollMessage(Received):
 
 
 class Keywords(HTTPSourceKeywords, LongPollKeywords, total=False):
-    """All that a long poll may be given.
+    """All options of a long poll.
 
-    :param on_open: called when the server answers, or has held a poll for its whole time: for the
+    :param on_open: called when the server responds, or has held a poll for its whole time: for the
         first time, or again after a failure.
     :param on_error: called with an ``ErrorEvent`` when an attempt fails.
-    :param on_message: called with each ``PollMessage``, in the place of an iteration.
-    :param cursor: how polls say what they have seen: ``"validators"`` (the default), the latest
-        answer's Last-Modified and ETag; ``"header_id"``, the id as Last-Event-ID; ``"query_id"``,
-        the id as a query parameter; ``"none"``.
+    :param on_message: called with each ``PollMessage``, instead of an iteration.
+    :param cursor: how polls tell the server what they have received: ``"validators"`` (the
+        default), the latest response's Last-Modified and ETag; ``"header_id"``, the id as
+        Last-Event-ID; ``"query_id"``, the id as a query parameter; ``"none"``.
     :param id_query_param: the name of that parameter. Default ``"last_event_id"``.
-    :param last_event_id: begins behind the message with this id. Default ``""``.
-    :param backoff: a ``Backoff`` that delays attempts after one that failed, in the place of
-        ``max_delay``. When it limits attempts and none is left, the long poll ends with a
-        ``ReconnectsExhausted``. Its ``stable_time`` is not used: a good answer counts at once.
-        Default None: by that option, with no limit.
+    :param last_event_id: continues after the message with this id. Default ``""``.
+    :param backoff: a ``Backoff`` that delays attempts after a failure; replaces ``max_delay``. If
+        it limits attempts and none is left, the long poll ends with ``ReconnectsExhausted``. Its
+        ``stable_time`` is not used: any good response resets the count. Default None: use
+        ``max_delay``, with no limit.
     """
 
     on_open: OnOpen

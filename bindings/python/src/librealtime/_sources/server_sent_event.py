@@ -1,4 +1,4 @@
-"""Events of an event stream, as httpx-sse has them."""
+"""Events of an event stream, with the names of httpx-sse."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 class ServerSentEvent:
     """One event.
 
-    :ivar event: its type; ``"message"`` when the stream named none.
-    :ivar data: its data, lines joined by newlines.
-    :ivar id: the last event id, which stays until another comes; ``""`` without.
-    :ivar retry: the reconnection time in milliseconds, when the stream has given one since the
-        event before; else None.
-    :ivar had_id: whether an event source's event had an id of its own.
+    :ivar event: its type; ``"message"`` if the stream named none.
+    :ivar data: its data; lines are joined by newlines.
+    :ivar id: the last event id, which stays until the stream sends another; ``""`` before.
+    :ivar retry: the reconnection time in milliseconds if the stream has sent one since the previous
+        event, else None.
+    :ivar had_id: whether an event of an event source had its own id.
     """
 
     __slots__ = ("data", "event", "had_id", "id", "retry")
@@ -34,7 +34,7 @@ class ServerSentEvent:
         self.had_id = had_id
 
     def json(self) -> Any:
-        """The data read as JSON."""
+        """The data parsed as JSON."""
         return json.loads(self.data)
 
     def __eq__(self, other: object) -> bool:

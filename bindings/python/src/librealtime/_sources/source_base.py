@@ -1,7 +1,7 @@
-"""What delivers items into a bounded queue, for asyncio and for blocking programs.
+"""Delivers items into a bounded queue, for asyncio and for blocking programs.
 
-A source connects when it is made and comes back by itself; it pauses its peer while its queue is
-full, and ends by ``close`` or with one fatal error.
+A source connects as soon as it is created, and reconnects by itself. It pauses its peer while its
+queue is full, and ends by ``close`` or with one fatal error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .taken import Taken
 
 
 class Item(Protocol):
-    """What a source delivers."""
+    """An item that a source delivers."""
 
     @property
     def id(self) -> str: ...
@@ -40,32 +40,32 @@ T = TypeVar("T", bound=Item)
 
 
 class BaseSource(Endpoint, Configured, Generic[T]):
-    """What all kinds have in both faces.
+    """What all kinds of sources share, in asyncio and in blocking programs.
 
-    A kind is a class with `_kind`; it makes itself by `_begin`, names its callbacks in
-    `_callbacks`, and hands each item to its handler or to `_queue`. What its chapter of the C
-    interface does otherwise it overrides. Mixed with ``AsyncSource`` or ``BlockingSource``, which
-    go first, it is a face.
+    A kind is a class with `_kind`. Its constructor calls `_begin`; its `_callbacks` lists its
+    callbacks; it passes each item to its handler or to `_queue`, and overrides what its chapter of
+    the C interface does differently. A usable class derives from ``AsyncSource`` or
+    ``BlockingSource`` first and then from the kind.
     """
 
     _options: ClassVar[Options]
 
     def _begin(self, url: str, given: Given) -> None:
-        """Makes the C interface's and starts it."""
+        """Creates the object in C and starts it."""
         kind = self._kind
         address = text(url, "the URL", rt_status.ERROR_INVALID_URL)
         self._handlers = self._handlers_of(given)
         self._inbox: Inbox[T] = Inbox(*queue_limits(given))
         self._failure: RealtimeError | None = None
         self._untold: ErrorEvent | None = None
-        # Items come once there is somebody to take them.
+        # Items are delivered once there is a consumer.
         self._flows = self._hands_over
-        # Whether somebody has asked for the next item.
+        # Whether anyone has asked for the next item.
         self._is_taken = False
-        # Whether `_confirm` is wanted behind each item taken.
+        # Whether to call `_confirm` after each item taken.
         self._confirms = False
         self._taken = Taken(self._is_gone)
-        # Those of every attempt.
+        # The headers of every attempt.
         self._headers = self._pairs(given)
         self._last_id = ""
         loop = self._join()
@@ -86,7 +86,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
 
     @property
     def _hands_over(self) -> bool:
-        """Whether there is a handler that what comes may be handed to."""
+        """Whether there is a handler that receives items."""
         return self._handlers.on_message is not None
 
     def _pairs(self, given: Given) -> Pairs:
@@ -94,25 +94,25 @@ class BaseSource(Endpoint, Configured, Generic[T]):
         return header_pairs(given["headers"])
 
     def _callbacks(self) -> list[Callback]:
-        """The callbacks it needs."""
+        """The callbacks that it needs."""
         raise NotImplementedError
 
     def _start(self, handle: Handle) -> None:
         check(self._kind.start(handle))
 
-    # What it is.
+    # State.
 
     @property
     def last_event_id(self) -> str:
-        """How far what came has come, with what waits to be taken; "" at the beginning."""
+        """The id of the last item received, queued items included; "" at the beginning."""
         handle = self._handle
         if handle is None:
             return self._last_id
         return read_text(self._kind.get_last_event_id, handle)
 
     on_open = Handler[OnOpen]()
-    on_error = Handler[OnError]("One that came before the handler is set is kept, and told then.")
-    on_message = Handler[Optional[Callable[[T], object]]]("What waits to be taken is handed to it.")
+    on_error = Handler[OnError]("Set later, it is also called with an earlier error.")
+    on_message = Handler[Optional[Callable[[T], object]]]("It also receives queued items.")
 
     def _set_handler(self, name: str, handler: object) -> None:
         super()._set_handler(name, handler)
@@ -125,7 +125,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
 
     def _hand_over(self, handler: Callable[[T], object]) -> None:
         items = self._inbox.messages
-        # Another thread may take some meanwhile.
+        # Another thread may take some in the meantime.
         with contextlib.suppress(IndexError):
             while True:
                 item = items.popleft()
@@ -136,10 +136,10 @@ class BaseSource(Endpoint, Configured, Generic[T]):
         if self._inbox.paused:
             self._took(self._inbox)
 
-    # Use.
+    # Methods.
 
     def close(self) -> None:
-        """Ends it for good: no handler is called any more, what waits to be taken is forgotten."""
+        """Closes it for good. No more handlers are called, and queued items are discarded."""
         handle = self._handle
         if handle is not None:
             check(self._kind.close(handle))
@@ -157,7 +157,7 @@ class BaseSource(Endpoint, Configured, Generic[T]):
 
     def _failed(self, event: ErrorEvent) -> None:
         if event.fatal:
-            # The end of a stream that is not to come back is none.
+            # The end of a stream that does not reconnect is not an error.
             is_end = event.error.status == rt_status.ERROR_CLOSED
             self._failure = None if is_end else event.error
             self._ended()
@@ -170,11 +170,11 @@ class BaseSource(Endpoint, Configured, Generic[T]):
             self._call(self._handlers.on_error, event)
 
     def fail(self, error: RealtimeError) -> None:
-        """The loop itself failed."""
+        """Called when the loop itself failed."""
         self._failed(ErrorEvent(error, 0, True, None, 0))
 
     def _give_up(self, what: str, cause: Exception) -> None:
-        """A function of the caller's failed, and it cannot go on without."""
+        """Ends the source: a function of the caller failed that it cannot continue without."""
         handle = self._handle
         if handle is not None:
             check(self._kind.close(handle))
@@ -182,66 +182,66 @@ class BaseSource(Endpoint, Configured, Generic[T]):
             error.__cause__ = cause
             self._failed(ErrorEvent(error, 0, True, None, 0))
 
-    # For the faces.
+    # Overridden by the asyncio and the blocking class.
 
     @property
     def _is_over(self) -> bool:
-        """Whether nothing comes any more."""
+        """Whether no more items will come."""
         return self._is_closed
 
     def _join(self) -> Handle:
-        """The library's loop that it is to live on."""
+        """The library's loop to use."""
         raise NotImplementedError
 
     def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
-        """Has a coroutine of the caller's run, and `then` be called with what it gives."""
+        """Runs a coroutine of the caller, then calls `then` with its result."""
         raise NotImplementedError
 
     def _deliver(self, item: T, size: int) -> None:
-        """Hands over what came, or queues it; inside a dispatch."""
+        """Passes an item to the handler, or queues it; called during a dispatch."""
         if self._handle is None:
             return
         if self._handlers.on_message is not None:
-            # What it returns counts even if the message is empty.
+            # size + 1, since even an empty message counts.
             self._call(self._handlers.on_message, item, size=size + 1)
         else:
             self._queue(item, size)
 
     def _queue(self, item: T, size: int) -> None:
-        """Adds what came to the queue; inside a dispatch."""
+        """Adds an item to the queue; called during a dispatch."""
         raise NotImplementedError
 
     def _begin_taking(self) -> None:
-        """Somebody wants the next item: those that were taken are done with."""
+        """Called when a consumer asks for the next item: the items it took before are finished."""
         self._is_taken = True
         self._confirm()
         self._flow()
 
     def _confirm(self, is_leaving: bool = False) -> None:
-        """The item that was taken last, by the task or thread that calls, is done with."""
+        """Confirms the item that the calling task or thread took last."""
 
     def _asker(self) -> Any:
-        """The task or thread that calls."""
+        """The calling task or thread."""
         raise NotImplementedError
 
     @staticmethod
     def _is_gone(taker: Any, is_leaving: bool) -> bool:
-        """Whether it has ended, so that nothing is in work there."""
+        """Whether a task or thread has ended, so that it is not processing an item."""
         raise NotImplementedError
 
     @property
     def _calls_back(self) -> bool:
-        """Whether what comes has somewhere to go, even when nobody refers to this object."""
+        """Whether items have somewhere to go even if nobody refers to this object."""
         tellers = (self._handlers.on_open, self._handlers.on_error)
         return self._hands_over or any(handler is not None for handler in tellers)
 
     def _handlers_changed(self) -> None:
-        """Handlers were set or taken away."""
+        """Called after handlers were set or removed."""
         if self._hands_over:
             self._flow()
 
     def _flow(self) -> None:
-        """Has items come from now on."""
+        """Lets items arrive from now on."""
         handle = self._handle
         if not self._flows and handle is not None:
             self._flows = True

@@ -1,4 +1,4 @@
-"""What every kind of source is given."""
+"""Options that every kind of source has."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Credentials = Optional[Callable[[int], Union[HeadersLike, Awaitable[Optional[Hea
 
 
 class ReadyState(IntEnum):
-    """Where a source stands, with the numbers of the standard's EventSource."""
+    """The state of a source, with the numbers of the standard's EventSource."""
 
     CONNECTING = rt_eventsource_state.CONNECTING
     OPEN = rt_eventsource_state.OPEN
@@ -44,14 +44,14 @@ class ReadyState(IntEnum):
 
 @dataclass(frozen=True)
 class ErrorEvent:
-    """An attempt that failed, or a stream that ended; for ``on_error``.
+    """A failed attempt or the end of a stream; passed to ``on_error``.
 
-    :ivar error: what happened; a stream that ended in order has the status RT_ERROR_CLOSED.
-    :ivar http_status: of the answer; 0 without one.
-    :ivar fatal: whether the source is closed now; else it connects again.
-    :ivar retry_in: seconds until the next attempt; None when there is none, or it waits for the
-        network.
-    :ivar attempt: the number of that attempt, from 1 since the last connection that was stable.
+    :ivar error: what happened; RT_ERROR_CLOSED is the status of a stream that ended normally.
+    :ivar http_status: the status of the response; 0 without one.
+    :ivar fatal: whether the source is closed now; otherwise it reconnects.
+    :ivar retry_in: seconds until the next attempt; None if there is none, or if the source waits
+        for the network.
+    :ivar attempt: the number of that attempt, from 1 since the last stable connection.
     """
 
     error: RealtimeError
@@ -62,22 +62,21 @@ class ErrorEvent:
 
     @classmethod
     def _of(cls: type[E], failure: Failure, *more: object) -> E:
-        """:param more: what a subclass has besides."""
+        """:param more: further fields of a subclass."""
         error, http_status = failure.stream_error(), failure.http_status
         return cls(error, http_status, failure.fatal, failure.retry_in, failure.attempt, *more)
 
 
 class RequestKeywords(TypedDict, total=False):
-    """What is asked before and after a request.
+    """Functions that are called before and after a request.
 
-    :param on_request: called with an ``Attempt`` before each request, whose URL and headers it may
-        change; it closes the source by returning False.
-    :param header_provider: called with the number of each attempt, from 1 since the last that was
-        stable; the headers it returns are laid over the others for that attempt. Default None.
+    :param on_request: called with an ``Attempt`` before each request. It may change URL and
+        headers, and closes the source by returning False.
+    :param header_provider: called with the number of each attempt, from 1 since the last stable
+        connection. The headers it returns override the others for that attempt. Default None.
     :param credentials: called with the status when the server answers 401, or the proxy 407, once
-        an attempt: returns headers (Proxy-Authorization for the proxy), with which the request is
-        sent again, or None, which is fatal. In asyncio it may be a coroutine function. Default
-        None.
+        an attempt. It returns headers (Proxy-Authorization for the proxy) for repeating the
+        request, or None, which is fatal. With asyncio it may be a coroutine function. Default None.
     """
 
     on_request: OnRequest
@@ -94,10 +93,10 @@ class HTTPSourceKeywords(
     QueueKeywords,
     total=False,
 ):
-    """All that sources have that make requests."""
+    """All options that sources with requests share."""
 
 
-# Credentials go with the headers, which such a source sets anew when they are refused.
+# Such a source sets credentials with the headers, which change when the credentials are refused.
 HTTP_SOURCE = (
     Group(RequestKeywords),
     HEADERS,

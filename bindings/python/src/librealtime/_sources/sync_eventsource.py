@@ -1,4 +1,4 @@
-"""The blocking face of event sources."""
+"""The blocking event source."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from .sync_source import BlockingSource
 
 
 class EventSource(BlockingSource[ServerSentEvent], BaseEventSource):
-    """A stream of Server-Sent Events (HTML §9.2) that comes back by itself; blocking.
+    """A stream of Server-Sent Events (HTML §9.2) that reconnects by itself; blocking.
 
-    ``for event in EventSource(url)`` gives events of every type; it ends after ``close``, and with
-    ``reconnect=False`` when the stream does, and raises what is fatal. Any thread may use it,
-    several at once. Events come and handlers are called whatever the program does: in the call that
-    waits, or in a thread of its own while none does. What handlers raise is raised by that call, or
-    by the next that waits.
+    ``for event in EventSource(url)`` yields events of every type. It ends after ``close`` or, with
+    ``reconnect=False``, at the end of the stream; fatal errors are raised. Several threads may use
+    it at once. Events are received and handlers called whatever the program does: in the call that
+    waits, or in a thread of the object while no call does. The call that waits, or the next one,
+    raises what handlers raise.
     """

@@ -1,4 +1,4 @@
-"""The blocking face of long polls."""
+"""The blocking long poll."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from .sync_source import BlockingSource
 
 
 class LongPoll(BlockingSource[PollMessage], BaseLongPoll):
-    """Messages by requests that the server answers when there is something new; blocking.
+    """Receives messages by requests that the server answers when there is something new; blocking.
 
-    ``for message in LongPoll(url)`` ends after ``close``, and raises what is fatal. Any thread may
-    use it, several at once. Messages come and handlers are called whatever the program does: in the
-    call that waits, or in a thread of its own while none does. What handlers raise is raised by
-    that call, or by the next that waits.
+    ``for message in LongPoll(url)`` ends after ``close`` and raises fatal errors. Several threads
+    may use it at once. Messages are received and handlers called whatever the program does: in the
+    call that waits, or in a thread of the object while no call does. The call that waits, or the
+    next one, raises what handlers raise.
     """

@@ -1,4 +1,4 @@
-"""The blocking face of whatever delivers items into a queue."""
+"""The blocking side of objects that deliver items into a queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .source_base import BaseSource, T
 
 
 class BlockingSource(Driven, BaseSource[T]):
-    """Driven by whichever thread waits for it."""
+    """Driven by any thread that waits for it."""
 
     def _begin(self, url: str, given: Given) -> None:
         self._prepare_driving()
@@ -27,16 +27,17 @@ class BlockingSource(Driven, BaseSource[T]):
     def __iter__(self) -> Iterator[T]:
         try:
             while True:
-                # A name would keep it while the next one comes.
+                # A local variable would keep the item alive while waiting for the next.
                 yield self.recv()
         except StreamEnded:
             return
 
     def recv(self, timeout: float | None = None) -> T:
-        """The next one, as iteration gives them.
+        """The next item, as in iteration.
 
-        :raises TimeoutError: when none came in `timeout` seconds.
-        :raises StreamEnded: when it is closed and all were taken; or what was fatal.
+        :raises TimeoutError: if none arrived within `timeout` seconds.
+        :raises StreamEnded: when it is closed and all items were taken.
+        :raises RealtimeError: a fatal error.
         """
         inbox = self._inbox
         items = inbox.messages
@@ -58,10 +59,10 @@ class BlockingSource(Driven, BaseSource[T]):
                 raise TimeoutError(f"no {self._kind.item} within {timeout} s")
 
     def wait_closed(self, timeout: float | None = None) -> None:
-        """Waits until it is closed; with handlers alone, what a program can wait for.
+        """Waits until it is closed. For programs that only use handlers.
 
-        :raises TimeoutError: when it is still open after `timeout` seconds.
-        :raises RealtimeError: what was fatal.
+        :raises TimeoutError: if it is still open after `timeout` seconds.
+        :raises RealtimeError: a fatal error.
         """
         if not self._until(lambda: self._is_over, timeout):
             raise TimeoutError(f"the {self._kind.noun} is still open after {timeout} s")
@@ -77,17 +78,16 @@ class BlockingSource(Driven, BaseSource[T]):
 
     def _leave(self, in_order: bool) -> None:
         if in_order:
-            # Else it comes again in the next run.
+            # Otherwise the next run receives it again.
             self._confirm(is_leaving=True)
         self.close()
 
     def _later(self, awaitable: Awaitable[Any], then: Callable[[Any], None]) -> None:
         if isinstance(awaitable, Coroutine):
             awaitable.close()
-        noun = self._kind.noun
-        raise TypeError(f"credentials of a blocking {noun} are given by a plain function")
+        raise TypeError("credentials returned a coroutine; use a plain function")
 
-    # Inside a dispatch.
+    # Called during a dispatch.
 
     def _queue(self, item: T, size: int) -> None:
         with self._lock:

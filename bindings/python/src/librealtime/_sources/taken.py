@@ -1,4 +1,4 @@
-"""How far what was taken is done with, when several take it."""
+"""Tracks, for several concurrent consumers, up to which item all have finished."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class TaskTaker:
-    """A task that takes items; it is not kept by that."""
+    """A task that takes items; holds only a weak reference to it."""
 
     def __init__(self, task: asyncio.Task[Any]) -> None:
         self._task = weakref.ref(task)
@@ -33,36 +33,36 @@ class TaskTaker:
 
 
 class Taken:
-    """Whoever takes an item is done with it when it asks for the next one, or is gone.
+    """A consumer has finished an item when it asks for the next one, or has ended.
 
-    :param is_gone: whether a thread, or a task, takes no more; for one that leaves, and asks for
-        no other, one that was cancelled is not gone.
+    :param is_gone: whether a consuming thread or task has ended; when the source is being left,
+        a cancelled task does not count as ended.
     """
 
     def __init__(self, is_gone: Callable[[Any, bool], bool]) -> None:
         self._is_gone = is_gone
-        # Each taker's item, by the id of the one before it; in the order they were taken.
+        # Each consumer's item, as the id of the item before it; in the order of the items.
         self._before: dict[Any, str | None] = {}
         self._last: str | None = None
         self._told: str | None = None
         self._lock = threading.Lock()
 
     def took(self, taker: Any, id_: str) -> None:
-        """To be called in the order of the items."""
+        """Must be called in the order of the items."""
         with self._lock:
             self._before[taker] = self._last
             self._last = id_
 
     def forget(self) -> None:
-        """Of those that were taken none is told any more."""
+        """Drops the ids of all items taken so far."""
         with self._lock:
-            # Neither by an item that brings no id of its own.
+            # A later item without its own id must not restore one, either.
             self._told = self._last
             self._before = dict.fromkeys(self._before)
             self._last = None
 
     def finished(self, taker: Any, tell: Callable[[str], None], is_leaving: bool = False) -> None:
-        """Tells the id up to which all are done with, when it is another than before."""
+        """Calls `tell` with the id up to which all have finished, if it has changed."""
         with self._lock:
             self._before.pop(taker, None)
             for other in [other for other in self._before if self._is_gone(other, is_leaving)]:
@@ -70,5 +70,5 @@ class Taken:
             id_ = next(iter(self._before.values()), self._last)
             if id_ is not None and id_ != self._told:
                 self._told = id_
-                # Inside the lock, as the ids must be told in their order.
+                # Inside the lock, so that ids are reported in order.
                 tell(id_)

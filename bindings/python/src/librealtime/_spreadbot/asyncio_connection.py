@@ -1,4 +1,4 @@
-"""The asyncio face of Spreadbot connections."""
+"""The asyncio Spreadbot connection."""
 
 from __future__ import annotations
 
@@ -26,40 +26,40 @@ Task = asyncio.Task[Any]
 
 
 class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
-    """Messages of a path, each once and in order, by whichever way works: a WebSocket, server-sent
-    events or long polls. What is sent arrives in order, or its sender is told.
+    """Receives the messages of a path exactly once and in order, by whichever transport works: a
+    WebSocket, server-sent events or long polls. Sends in order and reports failures to the sender.
 
-    ``async for message in bot`` gives a ``SpreadbotMessage`` each, ends after ``close_connection``
-    and raises what is fatal. It lives on the running asyncio loop, and belongs to that loop's
+    ``async for message in bot`` yields each ``SpreadbotMessage``, ends after ``close_connection``
+    and raises fatal errors. The object uses the running asyncio loop and belongs to that loop's
     thread. Handlers may be coroutine functions, which are awaited one after the other.
     """
 
     def _begin(self, url: str, given: Given) -> None:
         self._rest: SharedREST | None = None
-        # Sends that are awaited, by their future: the number, and who awaits it.
+        # Sends that are awaited: the number and the waiting task, by the future.
         self._senders: dict[asyncio.Future[RESTResponse | None], tuple[int, Task | None]] = {}
-        # Who took the last message.
+        # The task that took the last message.
         self._taker: weakref.ref[Task] | None = None
         self._is_closing = False
         super()._begin(url, given)
 
     @property
     def rest(self) -> SpreadbotREST:
-        """Requests below the base URL that share the tokens; it ends with this object."""
+        """Requests below the base URL that share the tokens; they end with this object."""
         if self._rest is None:
             self._require_handle()
             self._rest = SharedREST(self)
         return self._rest
 
     async def establish_connection(self, path: str, *, wait: bool = True) -> None:
-        """Connects to a path, in place of what is there, and waits until it is connected.
+        """Connects to a path, replacing any current connection, and waits until it is connected.
 
-        Cursor and tokens are kept; another path than before begins without a cursor. Without a
-        network it waits for one. Cancelling the wait does not end the connection.
+        Cursor and tokens are kept, but a different path starts without a cursor. Without a network
+        it waits for one. Cancelling the wait does not end the connection.
 
-        :param path: below the base URL, maybe with a query; ``""`` for the base URL itself.
-        :param wait: False returns at once; ``on_open`` tells.
-        :raises RealtimeError: what was fatal; ``StreamEnded`` when it was closed meanwhile.
+        :param path: below the base URL, optionally with a query; ``""`` for the base URL itself.
+        :param wait: False returns at once; ``on_open`` is called when it is connected.
+        :raises RealtimeError: a fatal error; ``StreamEnded`` if it was closed in the meantime.
         """
         self._check_loop()
         if self._is_closing:
@@ -71,18 +71,18 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
             await self._wait(self._waiters)
 
     async def send_message_string(self, message: str) -> RESTResponse | None:
-        """Sends a text, behind those before it, and waits until the server has it: by the
-        WebSocket, else, while one is dialled too, by a POST; without a network it waits. Cancelling
-        the wait withdraws a message that was not given to a WebSocket.
+        """Sends a text after all earlier sends, and waits until the server has it. Uses the
+        WebSocket or, if none is connected, a POST; without a network it waits. Cancelling the wait
+        withdraws a message that has not been passed to a WebSocket.
 
-        :returns: the answer to the POST; None by the WebSocket.
-        :raises ConnectionLost: when the connection broke before the server confirmed it: it may
-            have arrived, or not.
-        :raises ConnectionClosedError: when nothing is established, or it was closed before.
-        :raises HTTPStatusError: when the server refused the POST.
-        :raises QueueFull: when ``queue_capacity`` messages wait.
+        :returns: the response to the POST; None for the WebSocket.
+        :raises ConnectionLost: if the connection broke before the server confirmed the message; it
+            may or may not have arrived.
+        :raises ConnectionClosedError: if nothing is established, or it was closed before.
+        :raises HTTPStatusError: if the server refused the POST.
+        :raises QueueFull: if ``queue_capacity`` messages are waiting.
         :raises BufferFull: see ``max_queue``.
-        :raises StoreError: when it cannot be written to the outbox.
+        :raises StoreError: if the message cannot be written to the outbox.
         """
         if not isinstance(message, str):
             raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
@@ -91,7 +91,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
     async def send_message_binary(
         self, message: bytes | bytearray | memoryview
     ) -> RESTResponse | None:
-        """Sends bytes; otherwise as ``send_message_string``."""
+        """Sends bytes; otherwise like ``send_message_string``."""
         if isinstance(message, str):
             raise TypeError("a binary message is a str; bytes are expected")
         return await self._send(sends.message(False, payload(message)[1]))
@@ -113,10 +113,10 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
             self._hold()
 
     async def close_connection(self) -> None:
-        """Ends the connection, a WebSocket by its closing handshake, and waits until it is over.
+        """Ends the connection, a WebSocket by its closing handshake, and waits until it has ended.
 
-        Sends that wait raise ``ConnectionClosedError``; those of an outbox wait on, for the next
-        establishment. Messages that have come can still be taken. It may be established again.
+        Waiting sends raise ``ConnectionClosedError``; those in an outbox wait for the next
+        ``establish_connection``, which is allowed. Messages already received can still be taken.
         """
         self._check_loop()
         handle = self._handle
@@ -129,13 +129,13 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
             await self._wait(self._waiters)
 
     async def aclose(self) -> None:
-        """``close_connection``, and gives it back, with ``rest``. What handlers returned is awaited
-        before, except of messages."""
+        """Calls ``close_connection`` and releases the object and ``rest``. Before that, it awaits
+        what handlers returned, except those of messages."""
         await self._leave(in_order=True)
 
     def close(self) -> None:
-        """Drops it without a closing handshake: no handler is called any more, what waits to be
-        taken is forgotten, sends under way raise ``ConnectionClosedError``."""
+        """Drops the connection without a closing handshake. No more handlers are called, queued
+        messages are discarded, and running sends raise ``ConnectionClosedError``."""
         super().close()
         if self._rest is not None:
             self._rest._give_back()
@@ -150,7 +150,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
         finally:
             self.close()
 
-    # Those who send, and those who take.
+    # Senders, and consumers of messages.
 
     def _begin_taking(self) -> None:
         task = asyncio.current_task()
@@ -164,7 +164,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
             if bot is not None:
                 bot._look_at_senders()
 
-        # Of a sender that waits for it to go on.
+        # Ends sends that wait for this task to continue.
         task.add_done_callback(stopped)
 
     def _another_takes(self, sender: object) -> bool:
@@ -179,7 +179,7 @@ class Spreadbot(AsyncSource[SpreadbotMessage], BaseSpreadbot):
                 self._sends.withdraw(number, self._handle)
                 future.set_exception(self._stuck())
 
-    # For the base.
+    # Overrides of the base class.
 
     def _changed(self) -> None:
         self._wake(self._waiters)

@@ -1,4 +1,4 @@
-"""The asyncio face of ``SpreadbotREST``."""
+"""The asyncio ``SpreadbotREST``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .sends import Send, ending
 
 class SpreadbotREST(BaseSpreadbotREST[Answer, Stream], RESTClient):
     """Requests that carry access tokens and have them refreshed: ``get_data``, ``post_data``, and
-    all that ``RESTClient`` has.
+    everything of ``RESTClient``.
 
-    It lives on the asyncio loop that runs at the first request, and belongs to that loop's thread.
+    It uses the asyncio loop that runs at the first request, and belongs to that loop's thread.
     """
 
     async def _successful(self, answer: Answer) -> RESTResponse:
@@ -26,7 +26,7 @@ class SpreadbotREST(BaseSpreadbotREST[Answer, Stream], RESTClient):
         number = self._submit(send, ending(future))
         reactor = self._reactor
         assert reactor is not None
-        # Nobody else may refer to it.
+        # No other object may refer to it.
         reactor.hold(self)
         try:
             answer: RESTResponse = await future
@@ -44,7 +44,7 @@ class SpreadbotREST(BaseSpreadbotREST[Answer, Stream], RESTClient):
     def _await(self, awaitable: Any, size: int) -> None:
         tasks = self.__dict__.setdefault("_tasks", set())
         task = asyncio.ensure_future(self._watch(awaitable))
-        # The loop refers to tasks weakly.
+        # Keep a reference, as asyncio refers to tasks weakly.
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 

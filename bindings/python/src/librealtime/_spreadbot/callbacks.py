@@ -1,4 +1,4 @@
-"""From C to a Spreadbot connection: what sources do not have."""
+"""The callbacks that C makes for a Spreadbot connection, beyond those of sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._rest.callbacks import answer, proxy_status
 from .._rest.response import HTTPStatusError, RESTResponse
 
 SPREADBOT = Kind("spreadbot", "Spreadbot connection", "message")
-# What a source calls to be ended.
+# The function that a source calls to be closed.
 SPREADBOT.close = lib.rt_spreadbot_disconnect
 
 

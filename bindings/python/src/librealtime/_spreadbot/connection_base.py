@@ -55,31 +55,32 @@ if TYPE_CHECKING:
 
 @OPTIONS.shown_by("Spreadbot")
 class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
-    """Nothing is sent before ``establish_connection``. One transport is in use at a time. The
-    WebSocket is tried first, then server-sent events, then long polls: a transport that fails is
-    tried again, one that does not work here is left for the next. While a later one is in use, the
+    """Nothing is sent before ``establish_connection``. One transport is in use at a time. It tries
+    the WebSocket first, then server-sent events, then long polls: a transport that fails is tried
+    again; one that does not work here is replaced by the next. While a later one is in use, the
     WebSocket is tried again from time to time. Each transport continues after the last message of
-    the one before.
+    the previous one.
 
-    A WebSocket confirms a send behind what it sent before: while receiving pauses, as ``max_queue``
-    messages wait, a send by the task that takes the messages, or with nobody to take them, raises
-    ``BufferFull``. A program that wants no messages gives an ``on_message`` that forgets them.
+    The server confirms a WebSocket send after the messages it sent earlier. While receiving pauses
+    because ``max_queue`` messages are queued, a send therefore raises ``BufferFull`` if the sending
+    task is the one that takes messages, or if none does. A program that needs no messages can pass
+    an ``on_message`` that ignores them.
 
-    Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+    Durations are in seconds, sizes in bytes. Where an option accepts None, None switches it off.
 
     :param base_url: ``http://`` or ``https://`` without a query; paths are appended to it.
     """
 
     _kind = SPREADBOT
     _options = OPTIONS
-    # What is asked for after the end, too: access and refresh token.
+    # Access and refresh token, saved when the connection ends.
     _last_tokens = ("", "")
 
     def __init__(self, base_url: str, **options: Unpack[Keywords]) -> None:
         given = OPTIONS.complete(options)
         self._is_established = False
         self._is_open = False
-        # Counts calls of establish_connection: who waits for the end of one waits for no other.
+        # Counts calls of establish_connection: each call waits only for its own end.
         self._epoch = 0
         self._fatal: RealtimeError | None = None
         self._is_durable = given["outbox"] is not None
@@ -94,9 +95,9 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         ]  # fmt: skip
 
     def _start(self, handle: Handle) -> None:
-        """It is told when, and by which path."""
+        """Does nothing: ``establish_connection`` starts it."""
 
-    # What it is.
+    # State.
 
     @property
     def state(self) -> State:
@@ -105,13 +106,13 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
 
     @property
     def phase(self) -> Phase:
-        """What is done while it is connecting; ``"none"`` otherwise."""
+        """The current step while it is connecting; ``"none"`` otherwise."""
         handle = self._handle
         return "none" if handle is None else PHASES[_asked(SPREADBOT.get_phase, handle)]
 
     @property
     def transport(self) -> Transport | None:
-        """The transport in use, or tried last while it is connecting."""
+        """The transport in use, or the last one tried while it is connecting."""
         handle = self._handle
         return None if handle is None else transport_name(_asked(SPREADBOT.get_transport, handle))
 
@@ -120,11 +121,11 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         return self._last_tokens if handle is None else read_tokens(handle)
 
     def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
-        """Sets tokens in the place of those there are, from the next attempt and request on."""
+        """Replaces the tokens, from the next attempt and request on."""
         tokens = encoded_tokens(access_token, refresh_token)
         check(SPREADBOT.set_tokens(self._require_handle(), *tokens))
 
-    # Handlers, beside those of every source; these are called with other arguments.
+    # Handlers, in addition to those of every source; these receive other arguments.
 
     on_open = Handler[OnOpen]()  # type: ignore[assignment]
     on_error = Handler[OnError]()  # type: ignore[assignment]
@@ -132,12 +133,13 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
     on_tokens = Handler[OnTokens]()
     on_disconnected = Handler[OnDisconnected]()
 
-    # Use.
+    # Methods.
 
     def send_nowait(self, message: Data, on_sent: OnSent = None) -> None:
-        """Sends a str, or bytes, behind those before it, and does not wait.
+        """Sends a str or bytes after all earlier sends, without waiting.
 
-        :param on_sent: called once with how it ended: None, or what a send that waits raises.
+        :param on_sent: called once at the end of the send: with None, or the exception that a
+            waiting send would raise.
         """
         is_text, data = payload(message)
 
@@ -150,7 +152,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
     def _begin_establishing(self, path: str) -> None:
         handle = self._require_handle()
         where = text(path, "the path", rt_status.ERROR_INVALID_URL)
-        # Before the call: another thread may tell at once what comes of it.
+        # Set before the call: another thread may report its outcome at once.
         before = self._is_established, self._is_open, self._failure
         self._is_established, self._is_open, self._failure = True, False, None
         try:
@@ -166,7 +168,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         if handle is None:
             raise self._closed()
         number = self._sends.submit(handle, send, ended)
-        if self._handle is None:  # closed by another thread, before there was anything to end
+        if self._handle is None:  # another thread closed it before this send was registered
             self._sends.end_all(self._closed())
         self._changed()
         return number
@@ -209,7 +211,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         fatal, self._fatal = self._fatal, None
         if error is not None:
             error = fatal or error
-        # A handler of what was fatal may have established it again.
+        # A handler of the fatal error may have established it again.
         handle = self._handle
         state = rt_spreadbot_state.DISCONNECTED
         if handle is not None and SPREADBOT.get_state(handle) == state:
@@ -219,25 +221,25 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         self._tell("on_disconnected", error)
 
     def fail(self, error: RealtimeError) -> None:
-        """The loop itself failed."""
+        """Called when the loop itself failed."""
         self._failure = error
         self._ended()
         self._tell_error(SpreadbotError(error, 0, True, None, 0, None))
 
-    # For the faces.
+    # Overridden by the asyncio and the blocking class.
 
     def _changed(self) -> None:
-        """State or sends changed: those who wait look around."""
+        """Called when state or sends changed, so that waiters check their conditions."""
 
     def _look_at_senders(self) -> None:
-        """Ends the sends that would wait for ever: see `_is_stuck`."""
+        """Ends sends that would wait forever: see `_is_stuck`."""
 
     def _another_takes(self, sender: object) -> bool:
-        """Whether somebody else than this one takes messages."""
+        """Whether another task or thread takes messages."""
         raise NotImplementedError
 
     def _is_stuck(self, sender: object) -> bool:
-        """Whether a send is confirmed behind messages that nobody will take before it ends."""
+        """Whether a send is confirmed only after messages that nobody will take before it ends."""
         if not self._is_paused or self._another_takes(sender):
             return False
         handle = self._handle
@@ -246,9 +248,9 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
 
     def _stuck(self) -> RealtimeError:
         message = (
-            "so many messages wait to be taken that receiving pauses, and the WebSocket confirms a"
-            " send behind them: take them elsewhere than where is sent, or raise max_queue; what"
-            " was sent may have arrived, or not"
+            "receiving pauses because max_queue messages are queued, and the WebSocket confirms a"
+            " send only after them: take messages in another task or thread, or raise max_queue;"
+            " the message may or may not have arrived"
         )
         return BufferFull(rt_status.ERROR_BUFFER_FULL, message)
 
@@ -267,8 +269,8 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
 
     @property
     def _hands_over(self) -> bool:
-        # A WebSocket that is not read has its sends never confirmed: what comes is queued from the
-        # beginning.
+        # Messages are queued from the beginning: the server's confirmations of sends come on the
+        # same WebSocket, which therefore must be read.
         return True
 
     def _ended(self) -> None:
@@ -287,7 +289,7 @@ class BaseSpreadbot(BaseSource[SpreadbotMessage], Account):
         return f"{self.state}{f' by {leg}' if leg else ''} {self._url}"
 
     def _closed(self) -> RealtimeError:
-        """For whoever sends."""
+        """The exception for sending after it is closed."""
         message = f"the {self._kind.noun} is closed"
         return self._failure or from_status(rt_status.ERROR_CLOSED, message)
 

@@ -1,4 +1,4 @@
-"""What a Spreadbot connection is given, and what it tells."""
+"""The options of a Spreadbot connection, and the objects that it passes to handlers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .._sources.source_options import ErrorEvent
 
 Self = TypeVar("Self")
 
-#: A way that messages come.
+#: A transport of messages.
 Transport = Literal["websocket", "sse", "poll"]
 State = Literal["connecting", "connected", "disconnected"]
 Phase = Literal["none", "dialing", "backoff", "offline", "auth"]
@@ -48,13 +48,13 @@ def transport_name(transport: int) -> Transport | None:
 
 @dataclass(frozen=True)
 class SpreadbotMessage(Received):
-    """A message, by whichever way it came.
+    """A message, received by any transport.
 
-    :ivar id: how far the messages have come; ``""`` before there was an id. It serves
-        ``last_event_id``.
-    :ivar event: what the server named it, or the path.
+    :ivar id: the position in the sequence of messages; ``""`` before the server sent one. It can be
+        passed as ``last_event_id``.
+    :ivar event: the server's name for it, or the path.
     :ivar data: its bytes.
-    :ivar had_id: whether it has an id of its own.
+    :ivar had_id: whether it has its own id.
     """
 
     id: str
@@ -65,18 +65,18 @@ class SpreadbotMessage(Received):
 
 @dataclass(frozen=True)
 class SpreadbotError(ErrorEvent):
-    """A transport that failed or was lost, or tokens that were refused; for ``on_error``.
+    """A transport that failed or was lost, or tokens that were refused; passed to ``on_error``.
 
-    ``retry_in`` is the time until the next attempt, by this transport or another, and ``attempt``
-    its number in a row by this transport, 0 when it is not counted.
+    ``retry_in`` is the time until the next attempt, by this transport or another. ``attempt``
+    counts attempts in a row by this transport; 0 if it is not counted.
 
-    :ivar transport: None when it was none.
+    :ivar transport: None if the error concerns no transport.
     """
 
     transport: Transport | None
 
 
-#: What a handler returns: with asyncio it may be a coroutine function.
+#: The result of a handler; with asyncio handlers may be coroutine functions.
 Handled = Union[Awaitable[object], object]
 OnOpen = Optional[Callable[[Transport, bool], Handled]]
 OnTransport = Optional[Callable[[Optional[Transport]], Handled]]
@@ -84,25 +84,25 @@ OnMessage = Optional[Callable[[SpreadbotMessage], Handled]]
 OnError = Optional[Callable[[SpreadbotError], Handled]]
 OnTokens = Optional[Callable[[str, str], Handled]]
 OnDisconnected = Optional[Callable[[Optional[RealtimeError]], Handled]]
-#: How a send ended: with None when the server has it.
+#: Called at the end of a send: with None if the server has the message.
 OnSent = Optional[Callable[[Optional[RealtimeError]], object]]
 
 
 class AccountKeywords(TypedDict, total=False):
-    """As whom; a ``SpreadbotREST`` has these, too.
+    """Credentials; a ``SpreadbotREST`` has these, too.
 
     :param access_token: sent as ``Authorization: Bearer``; ``""``, the default, sends none.
     :param refresh_token: for ``auth_url``. Default ``""``.
-    :param auth_url: where a refused access token is refreshed (RFC 6749 §6), once for all that wait
-        for it. The answer is waited for up to 30 s; a refresh token whose request is lost, or not
-        answered by then, is sent again. Default None: a refusal is fatal, or a request's
-        ``AuthenticationFailed``.
+    :param auth_url: URL that refreshes a refused access token (RFC 6749 §6), once for all requests
+        that wait for it. If the request is lost, or has no response within 30 s, the refresh token
+        is sent again. Default None: the refusal is a fatal error of the connection, and raises
+        ``AuthenticationFailed`` for requests.
     :param base64_credentials: base64 of "client:secret", for ``auth_url``. Default ``""``.
-    :param on_tokens: called with access and refresh token when they were refreshed, before they are
-        used: keep them for the next run. A coroutine function is begun behind that, while they are
-        used already: only what a plain one keeps is kept before.
-    :param log: sends the library's log to the logger ``librealtime``, from INFO on, and to standard
-        error where the program has set up no logging. Default False.
+    :param on_tokens: called with access and refresh token after a refresh, before they are used:
+        store them for the next run. A coroutine function starts later, when they are already in
+        use; only a plain function can store them before.
+    :param log: sends the library's log from INFO on to the logger ``librealtime``, and to standard
+        error if the program has set up no logging. Default False.
     """
 
     access_token: str
@@ -140,7 +140,7 @@ def encoded_tokens(access_token: str, refresh_token: str) -> tuple[bytes, bytes]
 
 
 def write_log() -> None:
-    """The library's log from INFO on, on standard error where the program has no place for it."""
+    """Logs from INFO on, to standard error if the program has set up no logging."""
     logger = logging.getLogger("librealtime")
     if not logger.hasHandlers():
         logger.addHandler(logging.StreamHandler())
@@ -163,30 +163,29 @@ class Keywords(
     SpreadbotKeywords,
     total=False,
 ):
-    """All that a Spreadbot connection may be given.
+    """All options of a Spreadbot connection.
 
-    :param on_open: called with the transport (``"websocket"``, ``"sse"``, ``"poll"``) and whether
-        it began behind the last id, so that nothing is missing: when it is connected, and again.
-    :param on_transport: called with the transport when another one is in use; with None when it is
-        over.
+    :param on_open: called after each connect, with the transport (``"websocket"``, ``"sse"``,
+        ``"poll"``) and whether it continued after the last id, so that no message is missing.
+    :param on_transport: called with the transport when another one is in use; with None at the end.
     :param on_error: called with a ``SpreadbotError`` when a transport fails or is lost.
-    :param on_message: called with each ``SpreadbotMessage``, in the place of an iteration.
-    :param on_disconnected: called when it is over: with None after ``close_connection``, else with
-        the fatal error. It may be established again, here too.
-    :param transports: which are tried, in this order. Default ``("websocket", "sse", "poll")``.
+    :param on_message: called with each ``SpreadbotMessage``, instead of an iteration.
+    :param on_disconnected: called at the end: with None after ``close_connection``, else with the
+        fatal error. It may call ``establish_connection`` again.
+    :param transports: which to try, in this order. Default ``("websocket", "sse", "poll")``.
     :param transport_urls: whole URLs of transports, instead of base URL and path. Default none.
-    :param send_url: where sends are posted while there is no WebSocket. Default None: to base URL
-        and path.
-    :param last_event_id: begins behind the message with this id. Default ``""``.
-    :param outbox: a file that keeps sends until the server has them: one whose call has begun to
-        wait, or has returned, is sent after a crash of the process, too, by the next object with
-        this outbox, once that is established; when a connection is lost, or in a crash, maybe
-        twice, a POST with the same Idempotency-Key. Cancelling a wait withdraws nothing, and what
-        was sent before anything was established is refused. It holds 10,000 sends, and 64 MiB:
-        the next one raises ``QueueFull``. Default None: they are kept in memory.
-    :param backoff: a ``Backoff`` that delays attempts on one transport, and rounds over all of
-        them, in the place of ``max_delay``. Its ``max_attempts`` and ``stable_time`` are not used.
-        Default None: by that option.
+    :param send_url: URL to post sends to while there is no WebSocket. Default None: base URL and
+        path.
+    :param last_event_id: continues after the message with this id. Default ``""``.
+    :param outbox: a file that keeps sends until the server has them. Once its call waits or has
+        returned, a send survives a crash of the process: the next object with this outbox sends it
+        when it is established. After a lost connection or a crash it may be sent twice, a POST with
+        the same Idempotency-Key. Cancelling a wait withdraws nothing; sends before
+        ``establish_connection`` are refused. It holds 10,000 sends and 64 MiB; the next send raises
+        ``QueueFull``. Default None: sends are kept in memory.
+    :param backoff: a ``Backoff`` that delays attempts on one transport and rounds over all of them;
+        replaces ``max_delay``. Its ``max_attempts`` and ``stable_time`` are not used. Default None:
+        use ``max_delay``.
     """
 
     on_open: OnOpen
@@ -226,7 +225,7 @@ OPTIONS = Options(
 )
 
 
-#: The original's names, and what they are here.
+#: Maps the original's names to the names here.
 _NAMES = {
     "baseURL": "base_url",
     "authURL": "auth_url",
@@ -238,17 +237,17 @@ _NAMES = {
 
 
 def _keywords(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that a configuration by the original's names stands for.
+    """The parameters for a configuration with the original's names.
 
-    :raises InvalidArgument: for a name that is none of them, or without a baseURL.
-    :raises TypeError: for a value of another type than its parameter has.
+    :raises InvalidArgument: for an unknown name, or if baseURL is missing.
+    :raises TypeError: for a value of the wrong type.
     """
     if not isinstance(config, Mapping):
         raise TypeError(f"config is a {type(config).__name__}; a mapping is expected")
     for name, value in config.items():
         if name not in _NAMES:
             known = ", ".join(_NAMES)
-            raise invalid(f"the configuration has {name!r}; {known} are known")
+            raise invalid(f"the configuration has the unknown name {name!r}; known are: {known}")
         wanted = bool if name == "log" else str
         if value is not None and not isinstance(value, wanted):
             kind = type(value).__name__
@@ -259,16 +258,16 @@ def _keywords(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Account:
-    """What has tokens, and can be made by a configuration with the original's names."""
+    """An object with tokens; can be created from a configuration with the original's names."""
 
     @property
     def access_token(self) -> str:
-        """The one in use, which a refresh may have changed."""
+        """The current one, which a refresh may have changed."""
         return self._tokens()[0]
 
     @property
     def refresh_token(self) -> str:
-        """The one to be spent next."""
+        """The one for the next refresh."""
         return self._tokens()[1]
 
     def _tokens(self) -> tuple[str, str]:
@@ -276,11 +275,11 @@ class Account:
 
     @classmethod
     def from_config(cls: type[Self], config: Mapping[str, Any], **options: Any) -> Self:
-        """From a mapping by the original's names: ``baseURL``, ``authURL``, ``accessToken``,
-        ``refreshToken``, ``base64Credentials`` and ``log``; None is as if it were not there.
+        """Creates an object from a mapping with the original's names: ``baseURL``, ``authURL``,
+        ``accessToken``, ``refreshToken``, ``base64Credentials`` and ``log``. None counts as absent.
 
-        :param options: further parameters, by the names here; they go before those of `config`.
-        :raises InvalidArgument: for another name, or without a baseURL.
-        :raises TypeError: for a value that is no str, or a ``log`` that is no bool.
+        :param options: further parameters, with the names here; they override those of `config`.
+        :raises InvalidArgument: for an unknown name, or if baseURL is missing.
+        :raises TypeError: for a value that is not a str, or a ``log`` that is not a bool.
         """
         return cls(**{**_keywords(config), **options})

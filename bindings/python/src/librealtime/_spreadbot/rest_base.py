@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 
 class Keywords(AccountKeywords, HeaderKeywords, RouteKeywords, total=False):
-    """All that a ``SpreadbotREST`` may be given.
+    """All options of a ``SpreadbotREST``.
 
-    :param outbox: a file that keeps what ``post_data`` sends until the server has it: what has
-        begun to wait is sent after a crash of the process, too, by the next object with this
-        outbox; in the moment of a crash maybe twice, with the same Idempotency-Key. Messages that a
-        ``Spreadbot`` has left in it wait for one. Default None: it is kept in memory.
+    :param outbox: a file that keeps what ``post_data`` sends until the server has it. Once the call
+        waits, the post survives a crash of the process: the next object with this outbox sends it.
+        A post in progress during a crash may be sent twice, with the same Idempotency-Key. Messages
+        of a ``Spreadbot`` in the file wait for a ``Spreadbot``. Default None: posts are kept in
+        memory.
     """
 
     outbox: StrPath | None
@@ -60,22 +61,22 @@ OPTIONS = Options(
 @OPTIONS.shown_by("SpreadbotREST")
 class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
     """
-    Each request is tried up to three times, a POST by an Idempotency-Key that is the same in all
-    attempts; without a network they wait. An access token that is refused is refreshed once for all
-    that wait for it, and they go out again; the base URL's origin alone is shown it.
+    Each request is tried up to three times; all attempts of a POST have the same Idempotency-Key.
+    Without a network requests wait. A refused access token is refreshed once for all requests that
+    wait for it, which are then sent again. Only the base URL's origin receives the token.
 
     Durations are in seconds, sizes in bytes.
 
     :param base_url: ``http://`` or ``https://`` without a query; paths are appended to it.
     """
 
-    # Who has the tokens; None before the first use, and at the end.
+    # The object in C that has the tokens; None before the first use, and at the end.
     _owner: Handle | None = None
 
     def __init__(self, base_url: str, **options: Unpack[Keywords]) -> None:
         self._account = OPTIONS.complete(options)
         self._on_tokens: OnTokens = self._account["on_tokens"]
-        # What `post_data` sends by the outbox.
+        # Posts of `post_data` in the outbox.
         self._sends = Sends(is_durable=True)
         self._spreadbot_url = base_url
         super().__init__(base_url)
@@ -91,32 +92,32 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
         return made
 
     def get_data(self, path: str, **options: Unpack[RequestKeywords]) -> Answer:
-        """The answer, whose ``json()`` reads it.
+        """The response; ``json()`` parses it.
 
         :param options: those of ``request``.
-        :raises HTTPStatusError: for a status that is not one of 200 to 299.
-        :raises RealtimeError: when no answer came.
+        :raises HTTPStatusError: for a status other than 200 to 299.
+        :raises RealtimeError: if there was no response.
         """
         return self._successful(self.get(path, **options))
 
     def post_data(self, path: str, payload: Any, **options: Unpack[RequestKeywords]) -> Answer:
-        """Posts a payload; raises as ``get_data`` does.
+        """Posts a payload; raises the same as ``get_data``.
 
-        With an outbox it is on the disk before this waits, in one order with what the connection
-        sends, and has no `options`.
+        With an outbox the payload is on disk before this call waits, in one order with the sends of
+        the connection; `options` are not supported then.
 
-        :param payload: sent as JSON; a str and bytes are sent as they are.
+        :param payload: sent as JSON; str and bytes are sent as they are.
         """
         if self._is_durable:
             return self._post_durably(durable(path, payload, options))
         return self._successful(self.post(path, **body(payload), **options))
 
     def _successful(self, answer: Answer) -> Answer:
-        """Raises for another status than 200 to 299."""
+        """Raises for a status other than 200 to 299."""
         raise NotImplementedError
 
     def _post_durably(self, send: Send) -> Answer:
-        """Posts by the outbox."""
+        """Posts using the outbox."""
         raise NotImplementedError
 
     def _tokens(self) -> tuple[str, str]:
@@ -126,7 +127,7 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
         return read_tokens(owner)
 
     def set_tokens(self, access_token: str, refresh_token: str = "") -> None:
-        """Sets tokens in the place of those there are, from the next request on."""
+        """Replaces the tokens, from the next request on."""
         if self._is_closed:
             raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
         if self._owner is not None:
@@ -146,12 +147,12 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
         self._on_tokens = handler
 
     def set_bearer_token(self, token: str | None) -> NoReturn:
-        """The tokens are ``set_tokens``'."""
-        raise InvalidState(rt_status.ERROR_STATE, "tokens are set by set_tokens")
+        """Not supported; use ``set_tokens``."""
+        raise InvalidState(rt_status.ERROR_STATE, "this client has tokens; use set_tokens")
 
     def set_auth(self, user: str, password: str) -> NoReturn:
-        """The tokens are ``set_tokens``'."""
-        raise InvalidState(rt_status.ERROR_STATE, "tokens are set by set_tokens")
+        """Not supported; use ``set_tokens``."""
+        raise InvalidState(rt_status.ERROR_STATE, "this client has tokens; use set_tokens")
 
     def _close(self) -> None:
         super()._close()
@@ -161,17 +162,17 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
         self._end_sends()
 
     def _end_sends(self) -> None:
-        message = "the client is closed; the next one with this outbox goes on"
+        message = "the client is closed; the next client with this outbox will send it"
         self._sends.end_all(from_status(rt_status.ERROR_CLOSED, message))
 
     def _submit(self, send: Send, ended: Ended) -> int:
-        """Posts by the outbox."""
+        """Posts using the outbox."""
         self._live()
         owner = self._owner
         if owner is None:
             raise InvalidState(rt_status.ERROR_STATE, "the client is closed")
         number = self._sends.submit(owner, send, ended)
-        if self._owner is None:  # closed by another thread, before there was anything to end
+        if self._owner is None:  # another thread closed it before this send was registered
             self._end_sends()
         return number
 
@@ -183,7 +184,7 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
         super().fail(error)
         self._sends.end_all(error)
 
-    # Inside a dispatch.
+    # Called during a dispatch.
 
     def _sent(
         self, number: int, error: RealtimeError | None, response: RESTResponse | None
@@ -196,12 +197,12 @@ class BaseSpreadbotREST(BaseRESTClient[Answer, Stream], Account):
 
 
 def sharing(spreadbot: Handle) -> Handle:
-    """A client of the C interface's with the tokens of a connection."""
+    """Creates a client in C that shares the tokens of a connection."""
     return new(SPREADBOT.new_rest, lib.rt_rest_free, spreadbot)
 
 
 def body(payload: Any) -> dict[str, Any]:
-    """How `payload` is sent: a str or bytes as they are, all else as JSON."""
+    """The body for `payload`: str or bytes as they are, anything else as JSON."""
     if isinstance(payload, (str, bytes, bytearray, memoryview)):
         return {"content": payload}
     return {"json": payload}
@@ -211,7 +212,7 @@ def durable(path: str, payload: Any, options: Mapping[str, Any]) -> Send:
     """A POST that the outbox keeps."""
     if options:
         names = ", ".join(options)
-        raise invalid(f"with an outbox a post has no options of its own, as {names}")
+        raise invalid(f"with an outbox post_data takes no options, but got {names}")
     if isinstance(payload, str):
         return posting(path, "text/plain; charset=utf-8", encode(payload, "the payload"))
     if isinstance(payload, (bytes, bytearray, memoryview)):

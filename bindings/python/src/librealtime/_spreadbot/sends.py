@@ -1,4 +1,4 @@
-"""Sends of a Spreadbot connection that have not ended."""
+"""Running sends of a Spreadbot connection."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from .._core.values import text
 from .._rest.response import RESTResponse
 from .callbacks import SPREADBOT
 
-#: What is told of a send's end: an error when the server does not have it, or may not.
+#: Called at the end of a send: with an error if the server does not, or may not, have it.
 Ended = Callable[[Optional[RealtimeError], Optional[RESTResponse]], None]
-#: A function of the C interface's, with all it is given but the place for the number.
+#: A function of the C interface with all its arguments except the place for the number.
 Send = Callable[[Handle, Any], int]
 
 
 class Sends:
-    """By their numbers."""
+    """Running sends by number."""
 
     def __init__(self, is_durable: bool) -> None:
         self._is_durable = is_durable
         self._endings: dict[int, Ended] = {}
-        # A number is known before its end can be told, by another thread. A handler of log lines
-        # that sends does so inside a send.
+        # Ensures that a number is known before another thread reports its end. Reentrant, since a
+        # handler of log lines may send inside a send.
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._endings)
 
     def submit(self, handle: Handle, send: Send, ended: Ended) -> int:
-        """Sends, and has `ended` be told once how that ended."""
+        """Sends, and has `ended` called once at the end of the send."""
         number = ctypes.c_uint64()
         with self._lock:
             try:
                 check(send(handle, ctypes.byref(number)))
                 self._endings[number.value] = ended
             except BaseException:
-                # An interrupt may come after it was sent.
+                # An interrupt may arrive after it was sent.
                 if number.value:
                     self.withdraw(number.value, handle)
                 raise
@@ -55,8 +55,8 @@ class Sends:
             ended(error, response)
 
     def withdraw(self, number: int, handle: Handle | None) -> None:
-        """Nobody waits for it any more; it is not sent if that can be helped, or is in an outbox:
-        who is interrupted while it waits means to have it sent."""
+        """Called when nobody waits for a send any more. Prevents it from being sent if possible,
+        unless it is in an outbox: a caller interrupted while waiting still wants it sent."""
         self._endings.pop(number, None)
         if handle is not None and not self._is_durable:
             check(SPREADBOT.cancel(handle, number))
@@ -71,7 +71,7 @@ class Sends:
 
 
 class Waiting:
-    """A send that is waited for."""
+    """A send whose caller waits."""
 
     is_over = False
     error: RealtimeError | None = None
@@ -82,14 +82,14 @@ class Waiting:
         self.is_over = True
 
     def result(self) -> RESTResponse | None:
-        """Of one that is over."""
+        """The result, once it is over."""
         if self.error is not None:
             raise self.error
         return self.response
 
 
 def ending(future: asyncio.Future[RESTResponse | None]) -> Ended:
-    """Has a future end with the send."""
+    """Completes a future at the end of the send."""
 
     def ended(error: RealtimeError | None, response: RESTResponse | None) -> None:
         if future.done():

@@ -1,4 +1,4 @@
-"""What ``bot.rest`` is in both faces."""
+"""``bot.rest``, for asyncio and blocking programs."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ class BaseSharedREST(BaseSpreadbotREST[Answer, Stream]):
 
     @on_tokens.setter
     def on_tokens(self, handler: OnTokens) -> NoReturn:
-        message = "the tokens are the connection's; see Spreadbot.on_tokens"
+        message = "the tokens belong to the connection; set on_tokens of the Spreadbot"
         raise InvalidState(rt_status.ERROR_STATE, message)

@@ -1,4 +1,4 @@
-"""The blocking face of Spreadbot connections."""
+"""The blocking Spreadbot connection."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ from .sync_rest import SpreadbotREST
 
 
 class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
-    """Messages of a path, each once and in order, by whichever way works: a WebSocket, server-sent
-    events or long polls. What is sent arrives in order, or its sender is told. Blocking.
+    """Receives the messages of a path exactly once and in order, by whichever transport works: a
+    WebSocket, server-sent events or long polls. Sends in order and reports failures to the sender.
+    Blocking.
 
-    ``for message in bot`` gives a ``SpreadbotMessage`` each, ends after ``close_connection`` and
-    raises what is fatal. Any thread may use it, several at once. Messages come, pings are answered
-    and handlers are called whatever the program does: in the call that waits, or in a thread of its
-    own while none does. What handlers raise is raised by that call, or by the next that waits.
+    ``for message in bot`` yields each ``SpreadbotMessage``, ends after ``close_connection`` and
+    raises fatal errors. Several threads may use it at once. Messages are received, pings answered
+    and handlers called whatever the program does: in the call that waits, or in a thread of the
+    object while no call does. The call that waits, or the next one, raises what handlers raise.
     """
 
     def _begin(self, url: str, given: Given) -> None:
         self._rest: SharedREST | None = None
-        # Who took the last message.
+        # The thread that took the last message.
         self._taker: threading.Thread | None = None
         super()._begin(url, given)
 
     @property
     def rest(self) -> SpreadbotREST:
-        """Requests below the base URL that share the tokens; it ends with this object."""
+        """Requests below the base URL that share the tokens; they end with this object."""
         with self._lock:
             if self._rest is None:
                 self._require_handle()
@@ -50,15 +51,15 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
     def establish_connection(
         self, path: str, *, wait: bool = True, timeout: float | None = None
     ) -> None:
-        """Connects to a path, in place of what is there, and waits until it is connected.
+        """Connects to a path, replacing any current connection, and waits until it is connected.
 
-        Cursor and tokens are kept; another path than before begins without a cursor. Without a
-        network it waits for one.
+        Cursor and tokens are kept, but a different path starts without a cursor. Without a network
+        it waits for one.
 
-        :param path: below the base URL, maybe with a query; ``""`` for the base URL itself.
-        :param wait: False returns at once, as in a handler; ``on_open`` tells.
-        :raises TimeoutError: when it is not connected after `timeout` seconds; it goes on trying.
-        :raises RealtimeError: what was fatal; ``StreamEnded`` when it was closed meanwhile.
+        :param path: below the base URL, optionally with a query; ``""`` for the base URL itself.
+        :param wait: False returns at once, as in a handler; ``on_open`` is called when connected.
+        :raises TimeoutError: if it is not connected within `timeout` seconds; it continues to try.
+        :raises RealtimeError: a fatal error; ``StreamEnded`` if it was closed in the meantime.
         """
         self._check_waiting(wait)
         self._begin_establishing(path)
@@ -72,19 +73,19 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
     def send_message_string(
         self, message: str, timeout: float | None = None
     ) -> RESTResponse | None:
-        """Sends a text, behind those before it, and waits until the server has it: by the
-        WebSocket, else, while one is dialled too, by a POST; without a network it waits.
+        """Sends a text after all earlier sends, and waits until the server has it. Uses the
+        WebSocket or, if none is connected, a POST; without a network it waits.
 
-        :returns: the answer to the POST; None by the WebSocket.
-        :raises TimeoutError: when that is not known after `timeout` seconds; one that was not given
-            to a WebSocket is withdrawn.
-        :raises ConnectionLost: when the connection broke before the server confirmed it: it may
-            have arrived, or not.
-        :raises ConnectionClosedError: when nothing is established, or it was closed before.
-        :raises HTTPStatusError: when the server refused the POST.
-        :raises QueueFull: when ``queue_capacity`` messages wait.
+        :returns: the response to the POST; None for the WebSocket.
+        :raises TimeoutError: if the outcome is unknown after `timeout` seconds; a message that has
+            not been passed to a WebSocket is withdrawn.
+        :raises ConnectionLost: if the connection broke before the server confirmed the message; it
+            may or may not have arrived.
+        :raises ConnectionClosedError: if nothing is established, or it was closed before.
+        :raises HTTPStatusError: if the server refused the POST.
+        :raises QueueFull: if ``queue_capacity`` messages are waiting.
         :raises BufferFull: see ``max_queue``.
-        :raises StoreError: when it cannot be written to the outbox.
+        :raises StoreError: if the message cannot be written to the outbox.
         """
         if not isinstance(message, str):
             raise TypeError(f"a text message is a {type(message).__name__}; a str is expected")
@@ -93,7 +94,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
     def send_message_binary(
         self, message: bytes | bytearray | memoryview, timeout: float | None = None
     ) -> RESTResponse | None:
-        """Sends bytes; otherwise as ``send_message_string``."""
+        """Sends bytes; otherwise like ``send_message_string``."""
         if isinstance(message, str):
             raise TypeError("a binary message is a str; bytes are expected")
         return self._send(sends.message(False, payload(message)[1]), timeout)
@@ -110,25 +111,25 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         if send.error is not None:
             raise send.error
         if not done:
-            raise TimeoutError(f"the server did not confirm it within {timeout} s")
+            raise TimeoutError(f"the server did not confirm the send within {timeout} s")
         if not send.is_over:
             raise self._stuck()
         return send.response
 
     def _check_waiting(self, waits: bool) -> None:
-        """Before anything is sent."""
+        """Checks, before anything is sent, that this call may wait."""
         if waits and self._is_inside_callback():
             message = "a callback cannot wait for its own connection"
             raise InvalidState(rt_status.ERROR_REENTRANT, message)
 
     def close_connection(self, timeout: float | None = None) -> None:
-        """Ends the connection, a WebSocket by its closing handshake, and waits until it is over;
+        """Ends the connection, a WebSocket by its closing handshake, and waits until it has ended;
         in a handler it does not wait.
 
-        Sends that wait raise ``ConnectionClosedError``; those of an outbox wait on, for the next
-        establishment. Messages that have come can still be taken. It may be established again.
+        Waiting sends raise ``ConnectionClosedError``; those in an outbox wait for the next
+        ``establish_connection``, which is allowed. Messages already received can still be taken.
 
-        :raises TimeoutError: when it is not over after `timeout` seconds.
+        :raises TimeoutError: if it has not ended after `timeout` seconds.
         """
         handle = self._handle
         if handle is None or not self._is_established:
@@ -142,8 +143,8 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
             raise TimeoutError(f"the connection is not closed after {timeout} s")
 
     def close(self) -> None:
-        """``close_connection``, and gives it back, with ``rest``: no handler is called any more,
-        what waits to be taken is forgotten."""
+        """Calls ``close_connection`` and releases the object and ``rest``. No more handlers are
+        called, and queued messages are discarded."""
         try:
             self.close_connection()
         finally:
@@ -154,7 +155,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
     def _leave(self, in_order: bool) -> None:
         self.close()
 
-    # For the base.
+    # Overrides of the base class.
 
     def _begin_taking(self) -> None:
         self._taker = threading.current_thread()
@@ -164,7 +165,7 @@ class Spreadbot(BlockingSource[SpreadbotMessage], BaseSpreadbot):
         return taker is not None and taker is not sender and taker.is_alive()
 
     def _changed(self) -> None:
-        """Those who wait in another thread look around behind this turn, or the next."""
+        """Threads that wait check their conditions after this turn or the next."""
 
 
 class SharedREST(BaseSharedREST[RESTResponse, Stream], SpreadbotREST):

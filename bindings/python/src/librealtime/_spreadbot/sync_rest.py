@@ -1,4 +1,4 @@
-"""The blocking face of ``SpreadbotREST``."""
+"""The blocking ``SpreadbotREST``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .sends import Send, Waiting
 
 class SpreadbotREST(BaseSpreadbotREST[RESTResponse, Stream], RESTClient):
     """Requests that carry access tokens and have them refreshed: ``get_data``, ``post_data``, and
-    all that ``RESTClient`` has; blocking. Any thread may use it, several at once.
+    everything of ``RESTClient``; blocking. Several threads may use it at once.
     """
 
     def _successful(self, answer: RESTResponse) -> RESTResponse:

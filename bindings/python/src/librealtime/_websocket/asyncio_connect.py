@@ -1,4 +1,4 @@
-"""Connections of the asyncio face."""
+"""Connecting with asyncio."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .connector import Connector
 class connect(Connector):  # noqa: N801
     """Connects to a WebSocket server: ``async with connect(url) as ws`` or ``await connect(url)``.
 
-    ``async for ws in connect(url)`` gives one connection after the other: the next when the body of
-    the loop is done with the last, which is closed then. An attempt that fails is repeated after a
-    delay of ``reconnect_delays``, unless ``process_exception`` says that it is of no use.
+    ``async for ws in connect(url)`` yields one connection after another and closes each when the
+    loop body has finished. A failed attempt is repeated after a delay of ``reconnect_delays``,
+    unless ``process_exception`` decides against it.
     """
 
     _connection: Connection | None = None
@@ -58,7 +58,7 @@ class connect(Connector):  # noqa: N801
                 try:
                     await connection.close()
                 except BaseException:
-                    # Cancelled: asyncio.run ends, and nobody is left who could wait.
+                    # Cancelled because asyncio.run ends: nobody is left to wait.
                     connection._abandon()
                     raise
             await asyncio.sleep(retries.after_end(lasted, end))

@@ -1,4 +1,4 @@
-"""The asyncio face."""
+"""The asyncio WebSocket connection."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 class Connection(Awaiting, BaseConnection):
     """A WebSocket on the running asyncio loop; belongs to that loop's thread.
 
-    ``async for message in connection`` ends when the connection is closed in order, and raises
-    ConnectionClosedError when it is not.
+    ``async for message in connection`` ends when the connection is closed normally, else it raises
+    ConnectionClosedError.
     """
 
     def __init__(self, reactor: Reactor, url: str, given: Given) -> None:
         self._prepare_awaiting(reactor, *queue_limits(given))
         self._receivers: Futures = {}
-        # At least what waits to be sent, looked up when it reaches the limit.
+        # A lower bound of the unsent bytes; the exact number is read when this reaches the limit.
         self._unsent = 0
         self._is_draining = False
         self._is_sending_pieces = False
@@ -45,7 +45,7 @@ class Connection(Awaiting, BaseConnection):
         reactor.add(self)
 
     async def _open(self) -> Connection:
-        """Connects; whatever ends the wait early closes what it opened."""
+        """Connects; if the wait ends early, closes what it opened."""
         try:
             self._start()
             while not self._is_open and not self._is_closed:
@@ -60,7 +60,7 @@ class Connection(Awaiting, BaseConnection):
         return self
 
     async def recv(self) -> Message:
-        """The next message; str for text, bytes for binary. Cancelling it loses none.
+        """The next message; str for text, bytes for binary. Cancelling the call loses no message.
 
         :raises ConnectionClosed: when the connection is closed and all messages were taken.
         """
@@ -83,7 +83,7 @@ class Connection(Awaiting, BaseConnection):
                 yield await self._recv_joined()
             while True:
                 while messages:
-                    # A name would keep it while the next one comes.
+                    # A local variable would keep the message alive while waiting for the next.
                     taken = [messages.popleft()]
                     if inbox.paused and len(messages) <= inbox.resume_at:
                         self._took(inbox)
@@ -95,10 +95,11 @@ class Connection(Awaiting, BaseConnection):
     async def recv_streaming(self) -> AsyncIterator[Message]:
         """The next message in pieces: ``async for piece in ws.recv_streaming()``.
 
-        With ``streaming=True`` as they come, and then ``max_size`` does not count; else all at
-        once. What is left of a message when the iteration ends early is passed over by the next.
+        With ``streaming=True`` pieces are yielded as they arrive, without the limit ``max_size``;
+        otherwise all at once. If the iteration ends early, the next one skips the rest of the
+        message.
 
-        :raises ConnectionClosed: also when it is lost inside the message.
+        :raises ConnectionClosed: also when the connection is lost during the message.
         """
         if self._pieces is None:
             yield await self.recv()
@@ -109,7 +110,7 @@ class Connection(Awaiting, BaseConnection):
         is_first = True
         while is_first or self._is_midway:
             piece = await self._next_piece(reader)
-            # Only a message that has nothing else has an empty piece.
+            # Skip empty pieces, except that of an empty message.
             if piece or (is_first and not self._is_midway):
                 yield piece
                 self._check_reader(reader)
@@ -139,17 +140,17 @@ class Connection(Awaiting, BaseConnection):
         text: bool | None = None,
         compress: bool | None = None,
     ) -> None:
-        """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent, or while
-        there is no connection and ``offline_queue`` messages wait for one.
+        """Sends a message. Waits while more than ``write_limit`` bytes are unsent, or while there
+        is no connection and ``offline_queue`` messages wait for one.
 
-        Cancelled in that wait after the message was queued, it is sent all the same.
+        If it is cancelled while it waits after queueing the message, the message is still sent.
 
         :param message: str is sent as text, bytes as binary. The items of an iterable, or of an
-            asynchronous one, are the pieces of one message, sent one by one; when it fails in the
-            middle, or is cancelled there, the connection is closed with 1011.
-        :param text: sends bytes as text, or str as binary.
-        :param compress: whether the message is compressed, where that was agreed; None: if it has
-            ``Deflate.min_size`` or more.
+            asynchronous iterable, are the pieces of one message and are sent one by one. If it
+            fails or is cancelled in the middle, the connection is closed with 1011.
+        :param text: True sends bytes as text, False sends str as binary.
+        :param compress: whether to compress the message, if compression was negotiated. None: if it
+            has at least ``Deflate.min_size`` bytes.
         """
         if not is_data(message):
             await self._send_pieces(message, text, compress)  # type: ignore[arg-type]
@@ -164,7 +165,7 @@ class Connection(Awaiting, BaseConnection):
                 is_queued = self._put(is_text, data, compress)
                 break
             except BufferFull:
-                # The offline queue: the library owes us the drained callback.
+                # The offline queue is full: the library will call the drained callback.
                 self._is_draining = True
                 await self._turn_to_send()
         if not is_queued:
@@ -178,10 +179,10 @@ class Connection(Awaiting, BaseConnection):
     def send_nowait(
         self, message: Data, *, text: bool | None = None, compress: bool | None = None
     ) -> None:
-        """Sends a message without waiting, for callbacks.
+        """Sends a message without waiting, for use in callbacks.
 
-        :raises BufferFull: when more than ``write_limit`` bytes wait already, or ``offline_queue``
-            messages for a connection.
+        :raises BufferFull: if more than ``write_limit`` bytes, or ``offline_queue`` messages
+            without a connection, are already waiting.
         """
         is_text, data = payload(message, text)
         if self._unsent > self._write_limit:
@@ -228,19 +229,19 @@ class Connection(Awaiting, BaseConnection):
             await self._drain()
 
     async def _turn_to_send(self) -> None:
-        """Waits until what goes first has gone."""
+        """Waits until earlier messages are sent."""
         while self._is_draining or self._is_sending_pieces:
             if self._is_closed:
                 raise self._closed_error()
             await self._wait(self._waiters)
 
     def _will_drain(self, size: int) -> bool:
-        """Whether a message arms the drained callback: the library's own condition for that."""
+        """Whether a message arms the drained callback, by the library's own condition."""
         self._unsent = self._buffered()
         return self._unsent + size > self._write_limit
 
     async def ping(self) -> float:
-        """Sends a ping and waits for its pong: the round trip in seconds."""
+        """Sends a ping and waits for its pong; returns the round-trip time in seconds."""
         ping = self._begin_ping()
         while ping.latency is None:
             if self._is_closed:
@@ -251,9 +252,9 @@ class Connection(Awaiting, BaseConnection):
         return ping.latency
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Closes in order and waits for the end, ``close_timeout`` at most.
+        """Performs the closing handshake and waits up to ``close_timeout`` for the end.
 
-        Messages that were received before can still be taken.
+        Messages received earlier can still be taken.
         """
         self._begin_close(code, reason)
         await self._until_closed()
@@ -263,7 +264,7 @@ class Connection(Awaiting, BaseConnection):
             await self._wait(self._waiters)
 
     async def wait_closed(self) -> None:
-        """Waits until the connection is closed, by whichever side, and its handlers are done."""
+        """Waits until the connection is closed, by either side, and its handlers have finished."""
         while not self._is_closed or self._is_awaiting:
             await self._wait(self._waiters)
 
@@ -276,15 +277,15 @@ class Connection(Awaiting, BaseConnection):
             self._stop_awaiting()
 
     def fail(self, error: RealtimeError) -> None:
-        """The loop itself failed."""
+        """Called when the loop itself failed."""
         self._failure = self._failure or error
         self._abandon()
 
     async def _more(self) -> None:
-        """Waits until a message has come."""
+        """Waits until a message has arrived."""
         if self._calls_back:
             raise InvalidState(
-                rt_status.ERROR_STATE, "the messages of this connection go to on_message"
+                rt_status.ERROR_STATE, "this connection passes its messages to on_message"
             )
         if self._is_closed:
             raise self._closed_error()
@@ -307,10 +308,10 @@ class Connection(Awaiting, BaseConnection):
     def _set_handler(self, name: str, handler: Any) -> None:
         super()._set_handler(name, handler)
         self._hold()
-        # Who waits for a message looks whether one is still to come.
+        # Wake tasks in recv, so that they check whether a message can still arrive.
         self._wake(self._receivers)
 
-    # Inside a dispatch.
+    # Called during a dispatch.
 
     def _received(self, messages: list[Message], lengths: list[int]) -> None:
         super()._received(messages, lengths)
@@ -321,7 +322,7 @@ class Connection(Awaiting, BaseConnection):
         self._wake(self._receivers)
 
     def _went_down(self) -> None:
-        # What waited to be sent is gone; what waits for a connection is not.
+        # Unsent messages are dropped; only messages that wait for a connection are kept.
         self._is_draining = self._is_draining and self._buffered() > 0
         super()._went_down()
         self._wake(self._receivers)
@@ -336,7 +337,7 @@ class Connection(Awaiting, BaseConnection):
 
     def _begin_close(self, code: int, reason: str) -> None:
         super()._begin_close(code, reason)
-        # As those that were not handed to on_message.
+        # As for messages not yet passed to on_message.
         self._forgets_messages = True
         self._forget_awaited(messages=True)
 

@@ -1,7 +1,7 @@
-"""The messages of one read, from the library's memory into Python's.
+"""Copies the messages of one read from the library's memory into Python objects.
 
 Each statement here runs once for each message, and each call into ctypes would cost more than all
-of them. So a message is a slice of an array that is laid over the library's buffer.
+of them. So a message is a slice of an array that is mapped over the library's buffer.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Message = Union[str, bytes]
 
 _ONE = struct.Struct("=QQii")
 _ROW = ctypes.sizeof(abi.rt_message)
-# Of a row's kind the one byte that is not zero.
+# The only byte of a row's kind that can be nonzero.
 _KIND = 16 if sys.byteorder == "little" else 19
 _TEXT = int(abi.rt_message_kind.TEXT)
-#: Everything behind the address it is laid on; what is read of it is the reader's business.
+#: An array of all memory from a base address on. The caller must pass a valid range.
 _Memory = ctypes.c_char * sys.maxsize
 
 
@@ -33,7 +33,7 @@ def decode(base: int, table: Any, count: int) -> tuple[list[Message], list[int]]
         if kind == _TEXT:
             return [text_at(at, length)], [length]
         return [memory[at : at + length]], [length]
-    # A slice of it is bytes.
+        # Slicing it returns bytes.
     here: Any = _Memory.from_address(base)
     rows = ctypes.string_at(table, count * _ROW)
     kinds = rows[_KIND::_ROW]

@@ -1,4 +1,4 @@
-"""From C to a WebSocket connection."""
+"""The callbacks that C makes for a WebSocket connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT = int(abi.rt_message_kind.TEXT)
 
 
 def _on_messages(base: int, table: Any, count: int, key: int) -> None:
-    """Its own trampoline, as a general one would make small reads slower."""
+    """Has its own trampoline, because a general one would slow down small reads."""
     target = find(key)
     if target is not None:
         try:
@@ -53,13 +53,13 @@ _ALWAYS = (
 )
 _WHOLE = Callback("messages", abi.rt_websocket_messages_fn(_on_messages))
 _IN_PIECES = callback("piece", abi.rt_websocket_piece_fn, _piece)
-# An exception ends the connection, as False does.
+# An exception ends the connection, like False.
 _RECONNECTING = callback(
     "reconnect", abi.rt_attempt_fn, lambda target, attempt: target._tries_again(attempt), False
 )
 
 
 def callbacks(*, in_pieces: bool, reconnects: bool) -> tuple[Callback, ...]:
-    """Those that a connection needs."""
+    """The callbacks that a connection needs."""
     found = (*_ALWAYS, _IN_PIECES if in_pieces else _WHOLE)
     return (*found, _RECONNECTING) if reconnects else found

@@ -49,7 +49,7 @@ from .callbacks import WEBSOCKET, callbacks
 from .options import OPTIONS
 from .state import OnMessage, OnMessages, Ping, State
 
-#: Of a message, and whether it ends it; None when the connection was lost there.
+#: A piece and whether it ends its message; None if the connection was lost during the message.
 Piece = tuple[Message, Optional[bool]]
 
 _COMPRESSIONS = {True: rt_compression.ALWAYS, False: rt_compression.NEVER}
@@ -58,8 +58,8 @@ _COMPRESSIONS = {True: rt_compression.ALWAYS, False: rt_compression.NEVER}
 class BaseConnection(Endpoint):
     """A WebSocket connection; made by ``connect``.
 
-    :ivar subprotocol: what the server selected, or None.
-    :ivar latency: the round trip of the last answered ping in seconds; 0 before the first.
+    :ivar subprotocol: the one that the server selected, or None.
+    :ivar latency: the round-trip time of the last answered ping in seconds; 0 before the first.
     :ivar close_code: None until closed; 1005 without a code, 1006 without a close frame.
     :ivar close_reason: None until closed.
     """
@@ -74,29 +74,29 @@ class BaseConnection(Endpoint):
         self._handlers = handlers_of(given, OPTIONS.handlers)
         count, size = queue_limits(given)
         self._inbox: Inbox[Message] = Inbox(count, size)
-        # Pieces of messages, each with whether it ends one; None when they come whole.
+        # Pieces of messages, each with whether it ends its message; None for whole messages.
         self._pieces: Inbox[Piece] | None = None
         in_pieces = bool(given["streaming"])
         if in_pieces:
             self._pieces = Inbox(count, size)
-        # Whether the last piece that came, and the last that was taken, did not end its message.
+        # Whether the last piece received, and the last piece taken, did not end its message.
         self._comes_midway = self._is_midway = False
         self._reader: object = None
         self._max_size = limit(WEBSOCKET_OPTIONS.get("max_size", given), "max_size")
         self._write_limit: int = given["write_limit"]
         self._pings: list[Ping] = []
-        # What is being handed to on_message: all, those that follow, those for another handler.
+        # Messages being passed to on_message: all, the remaining ones, those for a new handler.
         self._batch: list[Message] = []
         self._rest = iter(self._batch)
         self._left: list[Message] = []
         self._failure: RealtimeError | None = None
-        # Open once at least; open now; how often it was lost.
+        # Was open at least once; is open now; how often it was lost.
         self._is_open = self._is_up = False
         self._losses = 0
         address = text(url, "the URL", rt_status.ERROR_INVALID_URL)
         self._url = url
         self._loop_handle: Handle | None = loop
-        # Those of the end.
+        # Saved when the connection ends.
         self._statistics: rt_websocket_statistics | None = None
         handle = WEBSOCKET.make(loop, address)
         self._reconnects = given["reconnect"] is not None
@@ -121,7 +121,7 @@ class BaseConnection(Endpoint):
 
     @property
     def statistics(self) -> Statistics:
-        """What went through the connection so far."""
+        """Counters of the connection."""
         handle = self._handle
         raw = self._statistics if handle is None else read_statistics(handle)
         if raw is None:
@@ -130,22 +130,22 @@ class BaseConnection(Endpoint):
 
     @property
     def loop_statistics(self) -> LoopStatistics:
-        """What went through the library's loop that the connection is on."""
+        """Counters of the library's loop that the connection uses."""
         loop = self._loop_handle
         if loop is None:
             raise self._closed_error()
         return loop_statistics(loop)
 
-    # Handlers, at any time.
+    # Handlers, which may be set at any time.
 
     on_message = Handler[OnMessage](
-        "Takes the place of ``on_messages``, and that of ``recv`` for what comes from now on."
+        "Receives each new message, instead of ``on_messages`` or ``recv``."
     )
     on_messages = Handler[OnMessages](
-        "Takes the place of ``on_message``, and that of ``recv`` for what comes from now on."
+        "Receives the new messages of each read, instead of ``on_message`` or ``recv``."
     )
-    on_lost = Handler[OnLost]("With ``reconnect``: called with a ``Lost``.")
-    on_reconnect = Handler[OnReconnect]("With ``reconnect``: called with an ``Attempt``.")
+    on_lost = Handler[OnLost]("With ``reconnect``: called with a ``Lost`` after a loss.")
+    on_reconnect = Handler[OnReconnect]("With ``reconnect``: called with each new ``Attempt``.")
 
     @property
     def _calls_back(self) -> bool:
@@ -162,12 +162,12 @@ class BaseConnection(Endpoint):
             super()._set_handler(name, handler)
             return
         if handler is not None and self._pieces is not None:
-            raise invalid("on_message, on_messages and streaming exclude each other")
+            raise invalid("on_message, on_messages and streaming exclude each other; give one")
         taker = {"on_message": None, "on_messages": None, name: handler}
         self._handlers = SimpleNamespace(**{**vars(self._handlers), **taker})
-        # The rest of what is being handed out is for who takes messages now.
+        # The rest of the current batch goes to the new handler.
         self._left += self._rest
-        # What waits for recv does not hold up what goes elsewhere.
+        # A queue full of messages for recv must not hold up a handler.
         if handler is not None and self._inbox.paused:
             self._took(self._inbox)
 
@@ -195,14 +195,14 @@ class BaseConnection(Endpoint):
                 self._hand_out(on_message, messages, lengths)
 
     def _put_in(self, messages: list[Message], lengths: list[int]) -> None:
-        """They wait for recv."""
+        """Queues messages for recv."""
         if self._inbox.put(messages, sum(lengths)):
             self._pause()
 
     def _hand_out(
         self, on_message: Callable[[Message], Any], messages: list[Message], lengths: list[int]
     ) -> None:
-        # Emptied by a close inside the callback, which ends the iteration.
+        # A close inside the callback empties this list and so ends the iteration.
         self._batch = messages
         self._rest = rest = iter(messages)
         while True:
@@ -220,13 +220,13 @@ class BaseConnection(Endpoint):
             self._received(left, lengths[-len(left) :])
 
     def _came(self, piece: Message, length: int, is_last: bool) -> None:
-        """A piece of a message."""
+        """Queues a piece of a message."""
         self._comes_midway = not is_last
         if self._pieces is not None and self._pieces.put([(piece, is_last)], length):
             self._pause()
 
     def _failed(self, failure: Failure, code: int, reason: str) -> None:
-        # An end in order, behind which the connection is made again, is none.
+        # A normal end before a reconnect is not a failure.
         is_end = failure.status == rt_status.ERROR_CLOSED
         self._failure = None if is_end else failure.connection_error()
         if failure.fatal:
@@ -256,8 +256,8 @@ class BaseConnection(Endpoint):
 
     def _ponged(self, round_trip_us: int) -> None:
         self.latency = round_trip_us / 1e6
-        # It answers the pings that were sent before the one it names, too (RFC 6455 §5.5.3), and
-        # maybe one of the interval: what counts is when the answered one was sent.
+        # A pong also answers earlier pings (RFC 6455 §5.5.3), and may belong to a ping of the
+        # interval: what counts is when the answered ping was sent.
         sent_at_ns = time.monotonic_ns() - round_trip_us * 1000
         for ping in self._pings:
             if ping.called_at_ns <= sent_at_ns:
@@ -265,14 +265,14 @@ class BaseConnection(Endpoint):
         self._pings = [ping for ping in self._pings if ping.latency is None]
         self._changed()
 
-    # For the faces.
+    # Overridden by the asyncio and the blocking class.
 
     def _changed(self) -> None:
-        """Something that somebody may wait for has happened."""
+        """Called after a change that someone may wait for."""
         raise NotImplementedError
 
     def _went_down(self) -> None:
-        """The connection was lost, and will be made again."""
+        """Called when the connection was lost and will be made again."""
         self._is_up = False
         self._losses += 1
         for ping in self._pings:
@@ -293,7 +293,7 @@ class BaseConnection(Endpoint):
         self._changed()
 
     def _abandon(self) -> None:
-        """Drops the connection without waiting for anything."""
+        """Drops the connection without waiting."""
         if not self._is_closed:
             self.close_code = 1006
             self.close_reason = ""
@@ -307,18 +307,18 @@ class BaseConnection(Endpoint):
         return super()._is_paused or (self._pieces is not None and self._pieces.paused)
 
     def _let_messages_come(self) -> None:
-        """Held since open, so that the first call comes when the caller has the connection."""
+        """Resumes after open, so that no callback runs before the caller has the connection."""
         if self._calls_back:
             self._go_on()
 
     def _open_error(self) -> RealtimeError:
-        """Why it did not open."""
+        """The exception that says why it did not open."""
         return self._failure or from_status(
             rt_status.ERROR_CANCELLED, "the connection was closed before it was open"
         )
 
     def _closed_error(self) -> ConnectionClosed:
-        """For whoever uses a connection that is closed."""
+        """The exception for using a closed connection."""
         code = 1006 if self.close_code is None else self.close_code
         reason = self.close_reason or ""
         if self._failure is not None:
@@ -332,16 +332,16 @@ class BaseConnection(Endpoint):
         return self._closed_error()
 
     def _own_end(self) -> ConnectionClosed | None:
-        """How it ended without our close; None when it did not."""
+        """The exception if it ended without our close, else None."""
         return self._closed_error() if self._is_closed and not self._is_closing else None
 
     def _lost_error(self) -> ConnectionClosed:
-        """For whoever had begun something on a connection that was lost."""
-        how = "the connection was lost meanwhile"
+        """The exception for an operation during which the connection was lost."""
+        how = "the connection was lost during the operation"
         return ConnectionClosedError(rt_status.ERROR_CONNECTION_LOST, how)
 
     def _put(self, is_text: bool, data: bytes, compress: bool | None = None) -> bool:
-        """Queues a message; False when the closing handshake has begun."""
+        """Queues a message; False if the closing handshake has begun."""
         handle = self._require_handle()
         if compress is None:
             send = lib.rt_websocket_send_text if is_text else lib.rt_websocket_send_binary
@@ -361,7 +361,7 @@ class BaseConnection(Endpoint):
         check(lib.rt_websocket_begin_message(handle, _message_kind(is_text), choice))
 
     def _put_piece(self, data: bytes, losses: int) -> None:
-        """Queues a piece, unless the connection was lost since it had been lost so often."""
+        """Queues a piece, unless the connection was lost again after the first `losses` losses."""
         if self._losses != losses:
             raise self._lost_error()
         check(lib.rt_websocket_continue_message(self._require_handle(), data, len(data)))
@@ -372,21 +372,21 @@ class BaseConnection(Endpoint):
         check(lib.rt_websocket_end_message(self._require_handle()))
 
     def _break_pieces(self, losses: int) -> None:
-        """A message that was begun cannot be ended: nothing else can be sent any more."""
+        """Closes the connection: a message cannot be completed, so nothing more can be sent."""
         if self._losses == losses and not self._is_closed:
             self._begin_close(1011, "error in fragmented message")
 
     def _begin_reading(self) -> object:
-        """Makes the caller the one who receives pieces."""
+        """Makes the caller the current reader of pieces."""
         self._reader = object()
         return self._reader
 
     def _check_reader(self, reader: object) -> None:
         if reader is not self._reader:
-            raise ConcurrencyError(rt_status.ERROR_STATE, "another receives pieces meanwhile")
+            raise ConcurrencyError(rt_status.ERROR_STATE, "another caller now receives the pieces")
 
     def _take(self, inbox: Inbox[Piece]) -> Message:
-        """Takes a piece that has come."""
+        """Takes a received piece."""
         pieces = inbox.messages
         piece, is_last = pieces.popleft()
         if inbox.paused and len(pieces) <= inbox.resume_at:
@@ -405,7 +405,7 @@ class BaseConnection(Endpoint):
         if buffered > self._write_limit:
             raise BufferFull(
                 rt_status.ERROR_BUFFER_FULL,
-                f"{buffered} bytes wait to be sent, more than write_limit = {self._write_limit}",
+                f"{buffered} bytes are unsent, more than write_limit = {self._write_limit}",
             )
 
     def _begin_ping(self) -> Ping:
@@ -431,7 +431,7 @@ class BaseConnection(Endpoint):
         self._is_closing = True
         self._batch.clear()
         if self._is_paused:
-            # The peer's close frame must be read; messages before it are not delivered any more.
+            # Continue reading for the peer's close frame; earlier messages are dropped.
             check(lib.rt_websocket_resume(handle))
 
 

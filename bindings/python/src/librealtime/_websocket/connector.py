@@ -1,4 +1,4 @@
-"""The parameters of ``connect``, the same for every face."""
+"""The parameters of ``connect``, the same for asyncio and blocking programs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @OPTIONS.shown_by("connect")
 class Connector(Configured):
-    """Durations are in seconds, sizes in bytes; None switches off what it can be given for.
+    """Durations are in seconds, sizes in bytes. Where an option accepts None, None switches it off.
 
-    Handlers are attributes of the connection, too, which may be set at any time.
+    Handlers are also attributes of the connection, which may be set at any time.
 
     :param url: ``ws://`` or ``wss://``; a user and password in it become a basic Authorization.
     """
@@ -28,7 +28,7 @@ class Connector(Configured):
         self._given = given = OPTIONS.complete(options)
         takers = (given["on_message"], given["on_messages"], given["streaming"] or None)
         if takers.count(None) < 2:
-            raise invalid("on_message, on_messages and streaming exclude each other")
+            raise invalid("on_message, on_messages and streaming exclude each other; give one")
         needy = ["on_lost", "on_reconnect", "reachability", "offline_queue"]
         needy.append("reconnect_after_normal_close")
         if given["reconnect"] is None and any(given.get(name) for name in needy):

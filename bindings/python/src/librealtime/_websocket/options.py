@@ -1,4 +1,4 @@
-"""The options of a connection, and how they are set on one of C's."""
+"""The options of a connection, and how to set them on one in C."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Deflate:
     """How messages are compressed (permessage-deflate, RFC 7692); for ``compression=``.
 
     :param level: 1 (fast, the default) to 9 (small); 0 sends uncompressed and still accepts
-        compressed ones.
-    :param memory_level: 1 to 9: with a window of w bits a connection holds 2^(w+2) + 2^(level+9)
-        bytes once it has compressed a message. Default 8.
+        compressed messages.
+    :param memory_level: 1 to 9. With a window of w bits, a connection that has compressed a message
+        uses 2^(w+2) + 2^(level+9) bytes, where level is the memory level. Default 8.
     :param min_size: messages of fewer bytes are sent uncompressed. Default 100.
-    :param max_inflate_ratio: how many times its size a message may grow. Default None: only
-        ``max_size`` counts.
+    :param max_inflate_ratio: the largest ratio of a message's decompressed to its compressed size.
+        Default None: limited only by ``max_size``.
     :param client_max_window_bits: the window of messages sent, 9 to 15. Default 15.
-    :param server_max_window_bits: the window asked of the server, 8 to 15. Default 15.
-    :param client_no_context_takeover: compress each message sent on its own. Default False.
-    :param server_no_context_takeover: ask the server to do so. Default False.
+    :param server_max_window_bits: the window requested of the server, 8 to 15. Default 15.
+    :param client_no_context_takeover: compress each sent message on its own. Default False.
+    :param server_no_context_takeover: request the same of the server. Default False.
     """
 
     level: int = 1
@@ -71,16 +71,16 @@ class Deflate:
 class Keywords(
     CredentialKeywords, SafeHeaderKeywords, RouteKeywords, WebSocketKeywords, total=False
 ):
-    """All that ``connect`` may be given.
+    """All options of ``connect``.
 
-    :param on_message: called with each message inside the loop's dispatch, instead of ``recv``. In
-        asyncio what it raises goes to the loop's exception handler; it may be a coroutine function,
-        as ``on_messages`` and ``on_lost`` may, and then its calls are awaited one after the other,
-        ``max_queue`` messages at most waiting for theirs.
-    :param on_messages: the same with a list, all messages of one read: the fastest way.
+    :param on_message: called with each message while the loop is dispatched, instead of ``recv``.
+        With asyncio, what it raises goes to the loop's exception handler. There, ``on_message``,
+        ``on_messages`` and ``on_lost`` may be coroutine functions; their calls are awaited one
+        after the other, and receiving pauses while ``max_queue`` messages wait for their turn.
+    :param on_messages: the same with a list of all messages of one read: the fastest way.
     :param on_lost: called with a ``Lost`` when the connection will be made again (``reconnect``).
-    :param on_reconnect: called with an ``Attempt`` before each further attempt, whose URL and
-        headers it may change; it ends the connection by returning False, or by raising.
+    :param on_reconnect: called with an ``Attempt`` before each further attempt. It may change URL
+        and headers, and ends the connection by returning False or raising.
     :param subprotocols: offered in this order. Default None.
     :param origin: the Origin header. Default None.
     :param additional_headers: a mapping or pairs, for the handshake. Default None.
@@ -88,19 +88,19 @@ class Keywords(
     :param cookies: names and values of the Cookie header. Default None.
     :param compression: ``"deflate"`` (the default), a ``Deflate`` with its settings, or None.
     :param streaming: messages come in pieces, for ``recv_streaming``. Default False.
-    :param max_queue: how many messages may wait to be taken before receiving pauses; one read's
-        messages may come on top. Default 256.
-    :param max_queue_bytes: the same by their size. Default 1 MiB.
-    :param write_limit: how many bytes may wait to be sent, with a connection or without, before
+    :param max_queue: how many messages may be queued before receiving pauses; the messages of one
+        read may exceed this. Default 256.
+    :param max_queue_bytes: the same, by size. Default 1 MiB.
+    :param write_limit: how many bytes may wait to be sent, with or without a connection, before
         ``send`` waits and ``send_nowait`` raises ``BufferFull``. Default 256 KiB.
-    :param reconnect: a ``Backoff``: the connection is made again when it is lost or cannot be made,
-        as one and the same object; what was sent before a loss is not sent again. Default None.
-    :param offline_queue: how many messages may wait while there is no connection, and up to
-        ``write_limit`` bytes; above, ``send`` waits until they are sent and ``send_nowait`` raises
+    :param reconnect: a ``Backoff``. The same object connects again when the connection is lost or
+        cannot be made; messages sent before a loss are not sent again. Default None.
+    :param offline_queue: how many messages, up to ``write_limit`` bytes, may wait while there is no
+        connection; above, ``send`` waits until they are sent and ``send_nowait`` raises
         ``BufferFull``. Default 0: both raise ``InvalidState``.
     :param reconnect_delays: a ``Backoff`` for iterating over connections. Default ``Backoff()``.
-    :param process_exception: tells when iterating whether a failure is worth another attempt: it is
-        given the exception and returns None, or the exception to raise.
+    :param process_exception: decides, when iterating, whether to try again: it is called with the
+        exception and returns None to do so, or the exception to raise.
     """
 
     on_message: OnMessage
@@ -139,7 +139,7 @@ def _set_handshake(setup: Setup, given: Given) -> None:
 
 def _set_messages(setup: Setup, given: Given) -> None:
     setup.set_send_high_water_bytes(number(given["write_limit"], "write_limit", 0))
-    # What waits is bounded by write_limit here: send waits, send_nowait refuses.
+    # Here, write_limit bounds unsent messages: send waits, send_nowait raises.
     setup.set_send_limit_bytes(0)
     compression = given["compression"]
     if compression is None:
@@ -147,7 +147,7 @@ def _set_messages(setup: Setup, given: Given) -> None:
     elif isinstance(compression, Deflate):
         compression.apply(setup)
     elif compression != "deflate":  # which is C's default
-        raise invalid(f'compression is {compression!r}; "deflate", Deflate() or None')
+        raise invalid(f'compression is {compression!r}; "deflate", Deflate() or None is expected')
 
 
 def _set_reconnect(setup: Setup, given: Given) -> None:

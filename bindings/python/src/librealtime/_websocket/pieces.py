@@ -1,4 +1,4 @@
-"""Messages in pieces: what is given to be sent, and what came."""
+"""Messages in pieces, sent and received."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .batch import Message
 
 
 class PieceEncoder:
-    """Turns the pieces of one message into bytes; they are all of one kind."""
+    """Turns the pieces of one message into bytes; all pieces have the same type."""
 
     def __init__(self, text: bool | None) -> None:
         self._text = text
@@ -22,23 +22,23 @@ class PieceEncoder:
     def encode(self, piece: Data) -> bytes:
         is_str = isinstance(piece, str)
         if self._is_str not in (None, is_str):
-            raise TypeError("a message has pieces of str or of bytes, not of both")
+            raise TypeError("a message mixes pieces of str and bytes; use only one of them")
         self._is_str = is_str
         self.is_text, data = payload(piece, self._text)
         return data
 
 
 class Joined:
-    """A message that is put together again."""
+    """Joins the pieces of a received message."""
 
     def __init__(self, max_size: int) -> None:
-        """:param max_size: 0 for no limit."""
+        """:param max_size: 0 means no limit."""
         self._max_size = max_size
         self._size = 0
         self._pieces: list[Any] = []
 
     def add(self, piece: Message) -> bool:
-        """False when the message becomes too large."""
+        """Adds a piece; False if the message becomes too large."""
         self._pieces.append(piece)
         self._size += len(piece.encode()) if isinstance(piece, str) else len(piece)
         return self._max_size == 0 or self._size <= self._max_size
@@ -56,7 +56,7 @@ class Joined:
 
 
 def iterable(pieces: object) -> Iterable[Data]:
-    """A mapping is refused: that its keys are meant is less likely than a mistake."""
+    """Checks for an iterable of pieces. Refuses mappings, which are more likely a mistake."""
     if isinstance(pieces, Iterable) and not isinstance(pieces, Mapping):
         return pieces
     kind = type(pieces).__name__

@@ -1,4 +1,4 @@
-"""Where a connection stands, and who is told."""
+"""The states of a connection, and pings that wait for an answer."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ OnMessages = Optional[Callable[["list[Message]"], object]]
 
 
 class State(IntEnum):
-    """Where a connection stands."""
+    """The state of a connection."""
 
     NEW = rt_websocket_state.NEW
     CONNECTING = rt_websocket_state.CONNECTING
     OPEN = rt_websocket_state.OPEN
     CLOSING = rt_websocket_state.CLOSING
     CLOSED = rt_websocket_state.CLOSED
-    #: Lost, and the time of the next attempt has not come.
+    #: Lost, waiting for the next attempt.
     WAITING = rt_websocket_state.WAITING
 
 
 class Ping:
-    """A ping under way."""
+    """A ping that waits for its pong."""
 
     __slots__ = ("called_at_ns", "is_lost", "latency")
 
     def __init__(self) -> None:
         self.called_at_ns = time.monotonic_ns()
         self.latency: float | None = None
-        # With its connection, so that there will be no pong.
+        # The connection was lost, so there will be no pong.
         self.is_lost = False

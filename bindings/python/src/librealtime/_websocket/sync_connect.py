@@ -1,4 +1,4 @@
-"""The blocking ways to a connection: one, or one after the other."""
+"""Connecting in blocking programs: once, or repeatedly."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 
 
 class reconnect(Connector):  # noqa: N801
-    """Gives one connection after the other: ``for ws in reconnect(url)``.
+    """Yields one connection after another: ``for ws in reconnect(url)``.
 
-    The next comes when the body of the loop is done with the last, which is closed then. An attempt
-    that fails is repeated after a delay of ``reconnect_delays``, unless ``process_exception`` says
-    that it is of no use.
+    Each connection is closed when the loop body has finished. A failed attempt is repeated after a
+    delay of ``reconnect_delays``, unless ``process_exception`` decides against it.
     """
 
     def __iter__(self) -> Iterator[Connection]:
         retries = self._retries()
-        # One for all: each would read the system's certificates again.
+        # One loop for all connections: each new one would read the system's certificates again.
         loop, wheel = new_loop(), Wheel()
         while True:
             try:
@@ -55,7 +54,7 @@ def _connecting(connector: Callable[P, reconnect]) -> Callable[P, Connection]:
     connect.__doc__ = f"""Connects to a WebSocket server: ``with connect(url) as ws``.
 
     ``on_message`` and the other functions are called in the call that waits, or in a thread of the
-    connection while none does. What they raise is raised by that call, or by the next that waits.
+    connection while no call does. The call that waits, or the next one, raises what they raise.
 
     {Connector._parameters}"""
     connect.__signature__ = inspect.signature(connector)  # type: ignore[attr-defined]

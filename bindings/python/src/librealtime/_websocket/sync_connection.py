@@ -20,10 +20,10 @@ from .state import State
 
 
 class Connection(Driven, BaseConnection):
-    """A blocking WebSocket connection. Any thread may use it, several at once.
+    """A blocking WebSocket connection. Several threads may use it at once.
 
-    ``for message in connection`` ends when the connection is closed in order, and raises
-    ConnectionClosedError when it is not.
+    ``for message in connection`` ends when the connection is closed normally, else it raises
+    ConnectionClosedError.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class Connection(Driven, BaseConnection):
         wheel: Wheel | None = None,
     ) -> None:
         self._prepare_driving(wheel)
-        # Sending in pieces goes on over several calls; a thread may do so once at a time.
+        # Sending in pieces takes several calls; only one thread at a time may do so.
         self._sending = threading.RLock()
         super().__init__(loop, url, given)
 
     def _open(self) -> Connection:
-        """Connects; whatever ends the wait early closes what it opened."""
+        """Connects; if the wait ends early, closes what it opened."""
         try:
             self._start()
             self._until(lambda: self._is_open or self._is_closed)
@@ -55,8 +55,8 @@ class Connection(Driven, BaseConnection):
     def recv(self, timeout: float | None = None) -> Message:
         """The next message; str for text, bytes for binary.
 
-        :raises TimeoutError: when none came in `timeout` seconds; with ``streaming=True``, when no
-            piece of it came in that time.
+        :raises TimeoutError: if no message arrived within `timeout` seconds or, with
+            ``streaming=True``, no piece of it.
         :raises ConnectionClosed: when the connection is closed and all messages were taken.
         """
         if self._pieces is not None:
@@ -83,11 +83,12 @@ class Connection(Driven, BaseConnection):
     def recv_streaming(self, timeout: float | None = None) -> Iterator[Message]:
         """The next message in pieces: ``for piece in ws.recv_streaming()``.
 
-        With ``streaming=True`` as they come, and then ``max_size`` does not count; else all at
-        once. What is left of a message when the iteration ends early is passed over by the next.
+        With ``streaming=True`` pieces are yielded as they arrive, without the limit ``max_size``;
+        otherwise all at once. If the iteration ends early, the next one skips the rest of the
+        message.
 
-        :raises TimeoutError: when no piece came in `timeout` seconds.
-        :raises ConnectionClosed: also when it is lost inside the message.
+        :raises TimeoutError: if no piece arrived within `timeout` seconds.
+        :raises ConnectionClosed: also when the connection is lost during the message.
         """
         if self._pieces is None:
             yield self.recv(timeout)
@@ -98,7 +99,7 @@ class Connection(Driven, BaseConnection):
         is_first = True
         while is_first or self._is_midway:
             piece = self._next_piece(reader, timeout)
-            # Only a message that has nothing else has an empty piece.
+            # Skip empty pieces, except that of an empty message.
             if piece or (is_first and not self._is_midway):
                 yield piece
                 self._check_reader(reader)
@@ -130,17 +131,17 @@ class Connection(Driven, BaseConnection):
         text: bool | None = None,
         compress: bool | None = None,
     ) -> None:
-        """Sends a message. Waits while more than ``write_limit`` bytes wait to be sent, or while
-        there is no connection and ``offline_queue`` messages wait for one.
+        """Sends a message. Waits while more than ``write_limit`` bytes are unsent, or while there
+        is no connection and ``offline_queue`` messages wait for one.
 
         Inside ``on_message`` it does not wait: see ``send_nowait``.
 
         :param message: str is sent as text, bytes as binary. The items of an iterable are the
-            pieces of one message, sent one by one; when it fails in the middle, the connection is
-            closed with 1011.
-        :param text: sends bytes as text, or str as binary.
-        :param compress: whether the message is compressed, where that was agreed; None: if it has
-            ``Deflate.min_size`` or more.
+            pieces of one message and are sent one by one. If it fails in the middle, the connection
+            is closed with 1011.
+        :param text: True sends bytes as text, False sends str as binary.
+        :param compress: whether to compress the message, if compression was negotiated. None: if it
+            has at least ``Deflate.min_size`` bytes.
         """
         if not is_data(message):
             self._send_pieces(message, text, compress)  # type: ignore[arg-type]
@@ -155,7 +156,7 @@ class Connection(Driven, BaseConnection):
                     is_queued = self._put(is_text, data, compress)
                 break
             except BufferFull:
-                # The offline queue: there is room as soon as there is a connection.
+                # The offline queue is full: there is room as soon as there is a connection.
                 self._until(lambda: self.state not in (State.WAITING, State.CONNECTING))
         if not is_queued:
             self.wait_closed()
@@ -165,10 +166,10 @@ class Connection(Driven, BaseConnection):
     def send_nowait(
         self, message: Data, *, text: bool | None = None, compress: bool | None = None
     ) -> None:
-        """Queues a message without waiting; it is sent by the next turn of any thread's call.
+        """Queues a message without waiting; the next turn of the loop, in any thread, sends it.
 
-        :raises BufferFull: when more than ``write_limit`` bytes wait already, or ``offline_queue``
-            messages for a connection.
+        :raises BufferFull: if more than ``write_limit`` bytes, or ``offline_queue`` messages
+            without a connection, are already waiting.
         """
         is_text, data = payload(message, text)
         self._refuse_when_full()
@@ -201,7 +202,7 @@ class Connection(Driven, BaseConnection):
         self._drain()
 
     def _drain(self) -> None:
-        """Writes, and waits while too much is unsent."""
+        """Sends, and waits while too many bytes are unsent."""
         if self._is_inside_callback():
             return
         self._turn(0, lambda: self._is_closed)
@@ -211,7 +212,7 @@ class Connection(Driven, BaseConnection):
             raise self._closed_error()
 
     def ping(self, timeout: float | None = None) -> float:
-        """Sends a ping and waits for its pong: the round trip in seconds."""
+        """Sends a ping and waits for its pong; returns the round-trip time in seconds."""
         with self._lock:
             ping = self._begin_ping()
 
@@ -225,18 +226,18 @@ class Connection(Driven, BaseConnection):
         return ping.latency
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Closes in order and waits for the end, ``close_timeout`` at most.
+        """Performs the closing handshake and waits up to ``close_timeout`` for the end.
 
-        Inside ``on_message`` it begins to close and does not wait.
+        Inside ``on_message`` it starts to close and does not wait.
         """
         self._begin_close(code, reason)
         if not self._is_inside_callback():
             self._until(lambda: self._is_closed)
 
     def wait_closed(self, timeout: float | None = None) -> None:
-        """Waits until the connection is closed, by whichever side.
+        """Waits until the connection is closed, by either side.
 
-        :raises TimeoutError: when it is still open after `timeout` seconds.
+        :raises TimeoutError: if it is still open after `timeout` seconds.
         """
         if not self._until(lambda: self._is_closed, timeout):
             raise TimeoutError(f"the connection is still open after {timeout} s")
@@ -245,13 +246,13 @@ class Connection(Driven, BaseConnection):
         self.close(1000 if in_order else 1011)
 
     def _more(self, messages: Sized, timeout: float | None, deadline: float | None) -> None:
-        """Waits until a message has come; another thread may take it."""
+        """Waits until a message has arrived; another thread may take it."""
         if self._calls_back:
             raise InvalidState(
-                rt_status.ERROR_STATE, "the messages of this connection go to on_message"
+                rt_status.ERROR_STATE, "this connection passes its messages to on_message"
             )
         with self._lock:
-            # Its last messages are there before it is closed.
+            # The last messages arrive before it is closed.
             if self._is_closed and not messages:
                 raise self._closed_error()
 
@@ -264,17 +265,17 @@ class Connection(Driven, BaseConnection):
     def _set_handler(self, name: str, handler: Any) -> None:
         with self._lock:
             super()._set_handler(name, handler)
-        # Who waits for a message looks whether one is still to come.
+        # Wake threads in recv, so that they check whether a message can still arrive.
         self._rouse(self._loop_handle)
 
-    # Inside a dispatch.
+    # Called during a dispatch.
 
     def _put_in(self, messages: list[Message], lengths: list[int]) -> None:
         with self._lock:
             if not self._calls_back:
                 super()._put_in(messages, lengths)
                 return
-        # Another thread has set a handler meanwhile.
+        # Another thread has set a handler in the meantime.
         self._received(messages, lengths)
 
     def _came(self, piece: Message, length: int, is_last: bool) -> None:
@@ -290,4 +291,4 @@ class Connection(Driven, BaseConnection):
             super()._ponged(round_trip_us)
 
     def _changed(self) -> None:
-        """Whoever waits looks again after the turn."""
+        """Threads that wait check their conditions after the turn."""
