@@ -1,6 +1,6 @@
 /*
- * The library on a thread of its own: rt_loop_start(), then calls from main. Callbacks run on the
- * loop's thread, so what they share with main is behind a mutex.
+ * Runs the loop on its own thread: rt_loop_start(), then calls from main. Callbacks run on the
+ * loop's thread, so a mutex guards the data they share with main.
  *
  *   background_thread ws://127.0.0.1:8080/echo [CA.pem]
  */
@@ -63,7 +63,7 @@ static bool converse(rt_websocket *websocket, struct shared *shared) {
   while (!shared->open && !shared->closed) pthread_cond_wait(&shared->changed, &shared->mutex);
   pthread_mutex_unlock(&shared->mutex);
 
-  /* Sends are called without the lock: callbacks may need it meanwhile. */
+  /* Send without the lock, because callbacks may need it in the meantime. */
   for (int i = 0; i < MESSAGE_COUNT; i++) {
     char text[32];
     int length = snprintf(text, sizeof text, "message %d", i);
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
   }
   if (!ok) fprintf(stderr, "background_thread: failed %s\n", rt_last_error());
   rt_websocket_free(websocket);
-  rt_loop_stop_and_wait(loop); /* After this no callback touches `shared`. */
+  rt_loop_stop_and_wait(loop); /* No callback uses `shared` after this. */
   rt_loop_free(loop);
   return ok ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* The same as readme.c with callbacks, on a loop that this program runs. */
+/* Does the same as readme.c with callbacks, on a loop that this program runs. */
 #include <realtime.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Sends each line of standard input as a text message and prints what comes back; the next line is
- * read when the answer to the last has come, and is compared with it.
+ * Sends each line of standard input as a text message and prints the answers. Reads the next line
+ * when the previous one has been answered, and checks that the answer is the same.
  *
  *   printf 'one\ntwo\n' | echo wss://example.org/echo [CA.pem]
  */
@@ -15,7 +15,7 @@ struct echo {
   bool failed;
 };
 
-/* A call that must not fail here: says which one did, and remembers it. */
+/* For calls that must not fail here: prints which one did, and remembers it. */
 static bool check(struct echo *echo, rt_status status, const char *call) {
   if (status == RT_OK) return true;
   fprintf(stderr, "echo: %s: %s: %s\n", call, rt_status_name(status), rt_last_error());

@@ -1,6 +1,6 @@
 /*
  * Prints the events of a stream (Server-Sent Events), each with its id and type, until COUNT have
- * come or for ever. With a file for ids a second run goes on where the first one stopped.
+ * arrived, or forever. With a file for ids, a second run continues where the first one stopped.
  *
  *   events https://example.org/events [COUNT [ID-FILE]]
  */
@@ -27,7 +27,7 @@ static void on_event(const rt_event *event, void *user) {
          event->event, (int)event->data_length, event->data);
   fflush(stdout);
   if (reader->left > 0 && --reader->left == 0) {
-    /* Nothing more is told, and the id of this event is stored. */
+    /* No more callbacks follow, and the id of this event is stored. */
     rt_eventsource_close(reader->source);
     rt_loop_stop(reader->loop);
   }
@@ -59,7 +59,7 @@ static bool run(struct reader *reader, const char *url, const char *id_file) {
   if (!check(rt_eventsource_new(reader->loop, url, &reader->source), url)) return false;
   rt_eventsource *source = reader->source;
   if (id_file && !check(rt_eventsource_set_id_file(source, id_file, NULL), id_file)) return false;
-  /* A server that restarts is waited for. */
+  /* Keep trying while a server restarts. */
   rt_eventsource_set_resilient(source);
   rt_eventsource_on_open(source, on_open, reader, NULL);
   rt_eventsource_on_any(source, on_event, reader, NULL);

@@ -1,7 +1,7 @@
 /*
  * Prints the messages of a path, each once and in order, by WebSocket, server-sent events or long
- * polls, whichever works, and tells the way in use and each change of it. With the last id a second
- * run goes on where the first one stopped. TOKEN in the environment is the access token.
+ * polls, whichever works, and reports the transport in use and each change of it. With the last id,
+ * a second run continues where the first one stopped. TOKEN in the environment is the access token.
  *
  *   listen https://example.org news [COUNT [ID]]
  */
@@ -22,7 +22,7 @@ static const char *const names[] = {"nothing", "WebSocket", "server-sent events"
 static void on_open(const rt_opened *opened, void *user) {
   (void)user;
   fprintf(stderr, "listen: by %s%s\n", names[opened->transport], opened->resumed
-          ? ", behind the last id" : "");
+          ? ", after the last id" : "");
 }
 
 static void on_message(const rt_event *event, void *user) {
@@ -31,7 +31,7 @@ static void on_message(const rt_event *event, void *user) {
   fwrite(event->data, 1, event->data_length, stdout);
   printf("\n");
   fflush(stdout);
-  /* Nothing is delivered after this call; the callback of the end stops the loop. */
+  /* Nothing is delivered after this call; on_disconnected stops the loop. */
   if (listener->left > 0 && --listener->left == 0) rt_spreadbot_disconnect(listener->spreadbot);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Prints the messages of a server that answers requests when there is something new (long polling),
- * each with its id, until COUNT have come or for ever. With the last id a second run goes on where
- * the first one stopped.
+ * each with its id, until COUNT have arrived, or forever. With the last id, a second run continues
+ * where the first one stopped.
  *
  *   poll https://example.org/messages [COUNT [ID]]
  */
@@ -24,7 +24,7 @@ static void on_open(const rt_opened *opened, void *user) {
 
 static void on_message(const rt_event *event, void *user) {
   struct poller *poller = user;
-  /* Of a batch only the last message has an id of its own. */
+  /* Of a batch, only the last message has its own id. */
   printf("%.*s ", event->had_id ? (int)event->id_length : 1, event->had_id ? event->id : "-");
   fwrite(event->data, 1, event->data_length, stdout);
   printf("\n");

@@ -1,9 +1,9 @@
 /*
- * The library inside a poll(2) loop of the program's own: standard input and the WebSocket share
- * one thread. Lines go out as messages, messages come out as lines; it ends when every line's
- * answer has come after the end of input.
+ * Runs the library inside the program's own poll(2) loop: standard input and the WebSocket share
+ * one thread. Sends each line as a message and prints each message as a line. Ends when all lines
+ * have been answered after the end of input.
  *
- * rt_loop_fd() is readable whenever there is work, timers included: no timeout to compute.
+ * rt_loop_fd() is readable whenever there is work, including timers: no timeout to compute.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,7 +46,7 @@ static void on_close(const rt_closed *closed, void *user) {
   ((struct client *)user)->closed = true;
 }
 
-/* Sends the whole lines that have been read; the rest waits for its end. */
+/* Sends the complete lines read so far; keeps the rest until its line is complete. */
 static void read_input(struct client *client) {
   static char buffer[4096];
   static size_t held;

@@ -1,6 +1,6 @@
 /*
  * Prints the events of a stream without callbacks or an event loop, until the server answers 204,
- * its way to say "stop".
+ * which tells clients to stop.
  *
  *   read_events https://example.org/events
  */

@@ -1,5 +1,5 @@
 /*
- * Sends one request and prints the answer: tried again when that is safe, within ten seconds.
+ * Sends one request and prints the response. Retries when that is safe, within ten seconds.
  *
  *   request GET https://example.org/
  *   request POST http://127.0.0.1:8080/events '{"kind":"seen"}'
@@ -19,7 +19,7 @@ struct ending {
   rt_status error;
 };
 
-/* Called once for each request, whatever becomes of it. */
+/* Called once for each request, whether it succeeds or fails. */
 static void on_done(rt_rest_response *response, void *user) {
   struct ending *ending = user;
   size_t length;

@@ -1,6 +1,6 @@
 /*
- * Receives COUNT text messages, which must be the decimal numbers 0, 1, ... COUNT-1, each once and
- * in order: what a subscriber expects of a feed with sequence numbers.
+ * Receives COUNT text messages and checks that they are the decimal numbers 0, 1, ... COUNT-1, each
+ * once and in order, as a subscriber of a feed with sequence numbers expects.
  *
  *   subscribe ws://127.0.0.1:8080/feed 50 [CA.pem]
  */

@@ -1,4 +1,4 @@
-# Reads an event stream, which comes back by itself when it is lost.
+# Reads an event stream and reconnects when it is lost.
 #     python events.py URL [COUNT]
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Prints the messages of a path, each once and in order, by WebSocket, server-sent events or long
-# polls, whichever works, and tells the way in use and each change of it. With the last id a second
-# run goes on where the first one stopped. TOKEN in the environment is the access token.
+# polls, whichever works, and reports the transport in use and each change of it. With the last id,
+# a second run continues where the first one stopped. TOKEN in the environment is the access token.
 #     python listen.py https://example.org news [COUNT [ID]]
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import librealtime
 
 
 def tell(transport: str, resumed: bool) -> None:
-    print(f"by {transport}{', behind the last id' if resumed else ''}", file=sys.stderr)
+    print(f"by {transport}{', after the last id' if resumed else ''}", file=sys.stderr)
 
 
 def complain(event: librealtime.SpreadbotError) -> None:

@@ -1,5 +1,5 @@
 # Prints the messages of a server that answers requests when there is something new (long polling).
-# With the last id a second run goes on where the first one stopped.
+# With the last id, a second run continues where the first one stopped.
 #     python poll.py URL [COUNT [ID]]
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import librealtime
 
 
 def complain(event: librealtime.ErrorEvent) -> None:
-    # Without a next attempt it is raised below.
+    # If there is no next attempt, the error is raised below.
     if event.retry_in is not None:
         print(f"{event.error}; again in {event.retry_in:.1f} s", file=sys.stderr)
 
@@ -18,7 +18,7 @@ def complain(event: librealtime.ErrorEvent) -> None:
 async def main(url: str, count: int | None, last_id: str) -> None:
     async with librealtime.LongPoll(url, on_error=complain, last_event_id=last_id) as poll:
         async for message in poll:
-            # Of a batch only the last message has an id of its own.
+            # Of a batch, only the last message has its own id.
             print(message.id if message.had_id else "-", message.text, flush=True)
             if count is not None:
                 count -= 1

@@ -1,5 +1,5 @@
-# Makes one request and prints what is answered: a GET, or a POST of JSON. What may be repeated is
-# tried three times.
+# Makes one request and prints the response: a GET, or a POST of JSON. A request that may be
+# repeated is tried up to three times.
 #     python request.py URL [JSON]
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscribes to a channel of Nchan's, or to anything that sends by itself.
+"""Subscribes to a channel of Nchan, or to any server that sends by itself.
 
 python subscribe.py ws://127.0.0.1:8080/ps/news          prints messages until interrupted
 python subscribe.py ws://127.0.0.1:8080/ps/news COUNT    receives COUNT messages, the decimal
@@ -36,7 +36,7 @@ async def messages(url: str, poll: bool, ca_file: str | None) -> AsyncGenerator[
 async def check_sequence(
     source: AsyncGenerator[str | bytes, None], count: int, timeout: float
 ) -> str | None:
-    """What is wrong with the sequence, or None; prints what came, twenty numbers a line."""
+    """The error in the sequence, or None; prints the messages, twenty numbers a line."""
     for expected in range(count):
         try:
             message = await asyncio.wait_for(source.__anext__(), timeout)
