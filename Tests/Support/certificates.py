@@ -1,4 +1,4 @@
-"""Certificates for tests, good ones and bad ones, from an authority made for the purpose."""
+"""Certificates for tests, valid and invalid ones, from an authority made for the tests."""
 
 import base64
 import datetime
@@ -17,8 +17,8 @@ class TLS:
     """A certificate authority with one server certificate.
 
     expired: the certificate was valid until yesterday.
-    asks_clients: a client must show a certificate of this authority.
-    newest: the newest version of TLS that is spoken.
+    asks_clients: clients must send a certificate of this authority.
+    newest: the newest TLS version that the server supports.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class TLS:
         if asks_clients:
             self.context.verify_mode = ssl.CERT_REQUIRED
             self.authority.configure_trust(self.context)
-        # What clients asked for by SNI (RFC 6066 §3).
+        # Names that clients sent by SNI (RFC 6066 §3).
         self.names_asked: list[str | None] = []
         self.context.sni_callback = lambda _socket, name, _context: self.names_asked.append(name)
         self.ca_file = self.folder / "ca.pem"
         self.authority.cert_pem.write_to_path(str(self.ca_file))
 
     def ca_folder(self) -> pathlib.Path:
-        """A folder with the authority under the name that OpenSSL looks for."""
+        """A folder with the authority's certificate under the name that OpenSSL looks for."""
         folder = self.folder / "authorities"
         folder.mkdir()
         self.authority.cert_pem.write_to_path(str(folder / "authority.pem"))

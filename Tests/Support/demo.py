@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The demo: programs in C, Python and Swift receive the same messages from a real nginx with Nchan
-while they are being published, by WebSocket, as Server-Sent Events and by long polling, side by
-side. Then others listen by whichever way works, while one way after the other is cut off. Exit code
-0 when each received all of them.
+while they are published, by WebSocket, as Server-Sent Events and by long polling, side by side.
+Then Spreadbot programs listen while one transport after the other is cut off. Exit code 0 if each
+program received all messages.
 
     demo.py [--library FOLDER] [--count N]
 """
@@ -33,7 +33,7 @@ LADDER = "ladder"
 # Guards against hanging, far above what the slowest machine needs.
 START_PATIENCE_S = 60
 END_PATIENCE_S = 60
-# So that a reader sees the messages arrive; nothing depends on it.
+# Slow enough for a reader to see the messages arrive; nothing depends on it.
 PACE_S = 0.02
 
 
@@ -44,17 +44,17 @@ TRANSPORTS = ("WebSocket", "SSE", "long poll")
 
 
 class DemoError(Exception):
-    """The demo could not be shown to its end."""
+    """The demo could not be completed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """One that receives messages by one transport; its arguments follow its command."""
+    """A program that receives messages by one transport; arguments follow its command."""
 
     language: str
     transport: str
     command: list[str]
-    #: It prints each message on a line, and leaves the counting to the demo.
+    #: It prints each message on a line; the demo counts the messages.
     prints_lines: bool = False
 
     @property
@@ -63,9 +63,9 @@ class Program:
 
 
 class Subscriber:
-    """A program that runs; its lines are printed behind its name."""
+    """A running program; prints its lines after its name."""
 
-    #: Beside messages, what is told of the way they come.
+    #: What it reports about transports, apart from messages.
     notes: list[str]
 
     def __init__(self, program: Program, arguments: list[str], environment: dict[str, str]) -> None:
@@ -94,10 +94,10 @@ class Subscriber:
                 self._show()
 
     def _take_note(self, note: str) -> None:
-        """Programs by one transport have nothing to tell of it."""
+        """Does nothing: programs with one transport report none."""
 
     def _is_note(self, line: str) -> bool:
-        """Whether a program that prints lines says something of its own, behind its name."""
+        """Whether a line is a report of the program, which begins with its name."""
         name = pathlib.Path(self.program.command[0]).name
         return self.program.prints_lines and line.startswith(f"{name}: ")
 
@@ -110,7 +110,7 @@ class Subscriber:
         self._print(text)
 
     def _print(self, text: str) -> None:
-        # Line end included: one write, which other threads' lines cannot split.
+        # Line end included: a single write, which other threads' lines cannot split.
         print(f"  {self.program.name:<17}| {text}\n", end="", flush=True)
 
     @property
@@ -137,7 +137,7 @@ class Subscriber:
 
 
 class Listener(Subscriber):
-    """One that goes from way to way, and tells each."""
+    """A program that switches between transports, and reports each."""
 
     def _take_note(self, note: str) -> None:
         note = note.removeprefix("connected ")
@@ -184,7 +184,7 @@ def run(command: list[str]) -> None:
 
 
 def wait_for_subscribers(server: Nchan, subscribers: list[Subscriber]) -> None:
-    """Until nginx counts them all: from then on every message meets an open connection."""
+    """Waits until nginx counts them all, so that no message comes before a connection is open."""
     deadline = time.monotonic() + START_PATIENCE_S
     while (present := subscriber_count(server)) < len(subscribers):
         ended = [subscriber.program.name for subscriber in subscribers if subscriber.has_ended]
@@ -239,20 +239,20 @@ def show(programs: list[Program], library: pathlib.Path, count: int) -> bool:
 
 
 def listeners(library: pathlib.Path, folder: pathlib.Path) -> list[tuple[Program, list[str]]]:
-    """Those that find their way, with what goes behind the URL."""
+    """The programs that choose their transport, with the arguments after the URL."""
     tool = library / "bin" / "realtime"
     return [
         (Program("C", "listen", [str(folder / "listen")], prints_lines=True), []),
         (
             Program("Swift", "listen", [str(tool), "listen"], prints_lines=True),
-            # Back to the WebSocket soon after it can be had again.
+            # Return to the WebSocket soon after it works again.
             ["--upgrade", "0.5"],
         ),
     ]
 
 
 def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
-    """The WebSocket is cut off, then events too; then both come back."""
+    """Cuts off the WebSocket, then events too; then restores both."""
     environment = {**os.environ, "LD_LIBRARY_PATH": str(library)}
     with Nchan() as server, Servers() as servers:
         gate = LegGate(servers, "127.0.0.1", server.port)
@@ -273,7 +273,7 @@ def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
                 number = [str(count)] if program.language == "C" else ["--count", str(count)]
                 running.append(Listener(program, [*where, *number, *extra], environment))
             wait_for_way(running, "WebSocket")
-            print("\nNow the way is cut off, again and again:\n")
+            print("\nNow one transport after the other is cut off:\n")
             publish(count // 4)
             for closed, way in (
                 ([Leg.WEBSOCKET], "vents"),
@@ -282,7 +282,7 @@ def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
                 for leg in closed:
                     gate.set(leg, to=404)
                 gate.cut(Then.RESET)
-                # While they look for another.
+                # While they look for another transport.
                 publish(published + count // 6)
                 wait_for_way(running, way)
             gate.set(Leg.WEBSOCKET, to=Treat.PASS)
@@ -299,7 +299,7 @@ def ladder(library: pathlib.Path, folder: pathlib.Path, count: int) -> bool:
         ways = " -> ".join(note.removeprefix("by ").split(",")[0] for note in each.notes)
         print(f"  {each.program.name:<17}{'ok' if passed else 'FAILED'}: {ways}")
     passed = all(results)
-    verdict = "nothing is missing on the way" if passed else "messages are missing"
+    verdict = "no message is missing" if passed else "messages are missing"
     print(f"\nladder: {'ok' if passed else 'FAILED'}: {verdict}")
     return passed
 
@@ -309,7 +309,7 @@ def wait_for_way(running: list[Listener], way: str) -> None:
     while waiting := [each for each in running if not each.is_by(way)]:
         names = ", ".join(each.program.name for each in waiting)
         if any(each.has_ended for each in waiting) or time.monotonic() > deadline:
-            raise DemoError(f"{names} did not come by {way}")
+            raise DemoError(f"{names} did not connect by {way}")
         time.sleep(PACE_S)
 
 

@@ -1,10 +1,10 @@
-"""A `websockets` server for tests in other languages; the path says what it does.
+"""A `websockets` server for tests in other languages; the path selects what it does.
 
 Prints one line, `PORT TLS_PORT CA_FILE`, and ends when its standard input is closed, so that it
 never outlives the test that started it.
 
   /echo            sends every message back
-  /sink            forgets every message
+  /sink            discards every message
   /count/N         sends the texts 0..N-1, then closes with 1000
   /close/CODE/WHY  closes with that code and reason
   /abort           drops the connection without a close frame
@@ -57,7 +57,7 @@ async def handle(ws: ServerConnection) -> None:
 
 
 def choose(_: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """`chat` when it is offered; a client without it is welcome too."""
+    """`chat` if it is offered; a client without it is accepted, too."""
     return Subprotocol("chat") if "chat" in offered else None
 
 
@@ -86,7 +86,7 @@ async def main() -> None:
             print(*ports, ca_file, flush=True)
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, sys.stdin.read)
-            # At once: leaving the blocks would wait for connections that hang on purpose.
+            # Exit at once: leaving the blocks would wait for connections that hang on purpose.
             os.unlink(ca_file)
             os.rmdir(folder)
             os._exit(0)

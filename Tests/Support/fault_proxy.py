@@ -1,7 +1,7 @@
-"""A TCP proxy that spoils the connections it carries.
+"""A TCP proxy that damages the connections it carries.
 
 proxy = FaultProxy(servers, url, [Ways(down=Fault(after=300, then=Then.RESET)), Ways()])
-proxy.url                               # the first connection is reset, all later ones are good
+proxy.url                               # the first connection is reset, all later ones are intact
 """
 
 import asyncio
@@ -17,26 +17,26 @@ from servers import Servers
 
 
 class Then(enum.Enum):
-    """What happens when a direction has carried enough."""
+    """What happens when a direction has carried enough bytes."""
 
     NOTHING = enum.auto()
     #: Both ends see the end of the stream.
     CUT = enum.auto()
     #: Both ends see a reset.
     RESET = enum.auto()
-    #: Nothing more is carried this way; the connection stays.
+    #: No more bytes are carried in this direction; the connection stays open.
     STALL = enum.auto()
-    #: One byte is another one; all else is carried as it is.
+    #: One byte is changed; all others are carried unchanged.
     CORRUPT = enum.auto()
 
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What happens to one direction of a connection.
+    """A fault in one direction of a connection.
 
-    after: so many bytes are carried before `then`.
-    split: each byte in a segment of its own.
-    delay_s: how long each piece is held.
+    after: the number of bytes to carry before `then`.
+    split: send each byte in its own segment.
+    delay_s: how long to hold each piece.
     """
 
     after: int = 0
@@ -54,9 +54,9 @@ class Ways:
 
 
 class FaultProxy:
-    """Carries connections to the server of `url`: the first by ways[0], the rest by the last.
+    """Carries connections to the server of `url`: the n-th by ways[n], later ones by the last.
 
-    tls: what it speaks itself, for a server that does not.
+    tls: TLS that the proxy itself uses, for a server without it.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class FaultProxy:
         self._server = (parts.hostname or "", parts.port or 0)
         self._ways = ways
         self.connections = 0
-        # asyncio itself holds no task that waits for a stream.
+        # References to tasks, because asyncio keeps none to a task that waits for a stream.
         self._tasks: set[asyncio.Task[None] | None] = set()
         port = urllib.parse.urlsplit(servers.listen(self._accept, tls)).port
         self.url = parts._replace(netloc=f"{parts.hostname}:{port}").geturl()
@@ -78,7 +78,7 @@ class FaultProxy:
         try:
             await self._carry_both(reader, writer, ways)
         except asyncio.CancelledError:
-            pass  # The servers are being stopped.
+            pass  # The servers are stopping.
         finally:
             self._tasks.discard(asyncio.current_task())
 
@@ -112,9 +112,9 @@ async def carry(
     fault: Fault,
     ends: tuple[asyncio.StreamWriter, asyncio.StreamWriter],
 ) -> None:
-    """One direction, to its end."""
+    """Carries one direction until it ends."""
     carried = 0
-    # What ends on one side goes on to the other; an error is such an end.
+    # The end of one side is passed on to the other; an error counts as an end.
     with contextlib.suppress(OSError):
         while data := await reader.read(1 << 16):
             room = fault.after - carried
@@ -132,9 +132,9 @@ async def carry(
             if writer.can_write_eof():
                 writer.write_eof()
             else:
-                # TLS has no half-closed connections (RFC 8446 §6.1 would, asyncio does not).
+                # asyncio has no half-closed TLS connections (RFC 8446 §6.1 would allow them).
                 writer.close()
-    # A stalled direction is drained, so that the end of it is seen.
+    # A stalled direction is drained, so that its end is noticed.
     with contextlib.suppress(OSError):
         while await reader.read(1 << 16):
             pass
@@ -156,7 +156,7 @@ async def write(writer: asyncio.StreamWriter, data: bytes, fault: Fault) -> None
 def end_both(ends: tuple[asyncio.StreamWriter, asyncio.StreamWriter], how: Then) -> None:
     for end in ends:
         if how is Then.RESET:
-            # Closing with SO_LINGER 0 sends RST in place of FIN.
+            # Closing with SO_LINGER 0 sends RST instead of FIN.
             linger = struct.pack("ii", 1, 0)
             end.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             end.transport.abort()

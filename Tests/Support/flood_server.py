@@ -1,8 +1,8 @@
-"""Servers that answer as no good one does, in a process of their own: they send without end.
+"""Misbehaving servers that send without end, in their own process.
 
 with flooding("trailers", folder) as url: ...
 flood_server.py NAME FOLDER prints its port and serves until its standard input ends. Servers of
-HTTP/2, and those of `TLS_ANSWERS`, speak TLS; FOLDER gets their authority as ca.pem.
+HTTP/2, and those of `TLS_ANSWERS`, use TLS and write their authority to FOLDER as ca.pem.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REFUSED = b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\n"
 SMALL_FRAMES = 1 << 18
 BATCH = 1 << 16
 
-#: Frames that carry nothing, on a stream that has been answered.
+#: Frames without content, on a stream that has been answered.
 FRAMES: dict[str, Callable[[int], bytes]] = {
     "empty data": lambda stream: frame(DATA, 0, stream),
     "padding": lambda stream: frame(DATA, PADDED, stream, b"\0"),
@@ -42,7 +42,7 @@ FRAMES: dict[str, Callable[[int], bytes]] = {
     "interim heads": lambda stream: frame(HEADERS, END_HEADERS, stream, b"\x08\x03103"),
 }
 
-#: What is sent once, and what is sent for ever.
+#: What is sent once, and what is sent forever.
 ANSWERS: dict[str, tuple[bytes, bytes]] = {
     "trailers": (CHUNKED + b"0\r\n", b"A: b\r\n"),
     "one trailer": (CHUNKED + b"0\r\nA: ", b"b"),
@@ -55,7 +55,7 @@ ANSWERS: dict[str, tuple[bytes, bytes]] = {
     "tunnel's header lines": (b"HTTP/1.1 200 OK\r\n", b"A: b\r\n"),
 }
 
-#: Answers over TLS, and whether they end with close_notify.
+#: Responses over TLS, and whether they end with close_notify.
 TLS_ANSWERS: dict[str, tuple[bytes, bool]] = {
     "cut": (OK + b"\r\nhalf", False),
     "ended": (OK + b"\r\nwhole", True),
@@ -71,7 +71,7 @@ TLS_ANSWERS: dict[str, tuple[bytes, bool]] = {
 
 @contextlib.contextmanager
 def flooding(name: str, folder: pathlib.Path, *options: str) -> Iterator[str]:
-    """Host and port of such a server."""
+    """Runs such a server; yields its host and port."""
     command = [sys.executable, __file__, name, str(folder), *options]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -114,7 +114,7 @@ def speak_http2(connection: ssl.SSLSocket, name: str) -> None:
         if head[3] == HEADERS:
             break
     stream = int.from_bytes(head[5:], "big")
-    # Who floods is not held up by answers that nobody reads.
+    # Responses that nobody reads must not hold up the flood.
     threading.Thread(target=drain, args=(received,), daemon=True).start()
     if name != "interim heads":
         connection.sendall(frame(HEADERS, END_HEADERS, stream, STATUS_200))
@@ -137,7 +137,7 @@ def serve(plain: socket.socket, context: ssl.SSLContext | None, name: str) -> No
         if is_orderly:
             connection.unwrap()
         else:
-            # detach() takes the socket out of TLS, which then says nothing at its end.
+            # detach() takes the socket out of TLS, so no close_notify is sent at the end.
             with socket.socket(fileno=connection.detach()) as bare:
                 bare.shutdown(socket.SHUT_RDWR)
     return None

@@ -1,4 +1,4 @@
-"""A server that speaks just enough HTTP/2 over TLS to refuse requests in its ways.
+"""A server with just enough HTTP/2 over TLS to refuse requests in HTTP/2's own ways.
 
 with HTTP2Server(tls.context, HTTP2Server.refuses(2)) as server:
     ...  # server.url; server.seen: (connection, stream, bytes of the body) of each request
@@ -20,7 +20,7 @@ REFUSED_STREAM, CANCEL = 7, 8
 STATUS_200 = b"\x88"
 PREFACE_BYTES, HEAD_BYTES = 24, 9
 
-#: What to do with the Nth request: its connection, stream and N; False ends the connection.
+#: Handles the Nth request: its connection, stream and N; returns False to end the connection.
 Script = Callable[[ssl.SSLSocket, int, int], bool]
 
 
@@ -47,7 +47,7 @@ class HTTP2Server:
 
     @staticmethod
     def resets(code: int, count: int) -> Script:
-        """The first `count` requests are reset with a code, the others answered."""
+        """The first `count` requests are reset with a code, the others are answered."""
 
         def script(connection: ssl.SSLSocket, stream: int, number: int) -> bool:
             if number > count:
@@ -59,13 +59,13 @@ class HTTP2Server:
 
     @staticmethod
     def goes_away(last: int, count: int) -> Script:
-        """The first `count` requests meet a server that goes, having seen streams up to `last`."""
+        """The first `count` requests meet a server that sends GOAWAY for streams after `last`."""
 
         def script(connection: ssl.SSLSocket, stream: int, number: int) -> bool:
             if number > count:
                 return answer(connection, stream)
             connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", last, 0)))
-            # What is sent is read before the end is met.
+            # Read what is still sent before the end.
             connection.unwrap()
             return False
 

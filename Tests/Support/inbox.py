@@ -1,4 +1,4 @@
-"""What a server was sent, by a WebSocket and by POST."""
+"""Records what a server received, by WebSocket and by POST."""
 
 import threading
 
@@ -7,8 +7,8 @@ from streams import Exchange
 
 
 class Inbox:
-    """What a server took in, by frames and by requests, in one order; a request that comes again
-    with its key counts once (the Idempotency-Key header, draft-ietf-httpapi)."""
+    """Messages that a server received in frames and requests, in one order. A repeated request with
+    the same key counts once (the Idempotency-Key header, draft-ietf-httpapi)."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -25,7 +25,7 @@ class Inbox:
         Socket(exchange).serve(self.frame)
 
     def socket_for(self, count: int) -> Script:
-        """Cut behind so many frames."""
+        """Cuts the connection after this many frames."""
 
         def script(exchange: Exchange) -> None:
             left = count
@@ -42,7 +42,7 @@ class Inbox:
         return script
 
     def take(self, exchange: Exchange) -> None:
-        """A request, without an answer to it."""
+        """Records a request without answering it."""
         key = exchange.headers["idempotency-key"]
         with self._lock:
             if key not in self._keys:
@@ -55,7 +55,7 @@ class Inbox:
         exchange.answer("202 Accepted")
 
     def post_and_say(self, field: bytes) -> Script:
-        """A head that is not as it should be."""
+        """Answers with an invalid head."""
 
         def script(exchange: Exchange) -> None:
             self.take(exchange)
@@ -65,5 +65,5 @@ class Inbox:
 
     def post_and_cut(self, exchange: Exchange) -> None:
         self.take(exchange)
-        # Not to be taken for a connection that was found dead.
+        # Otherwise the client would treat it as a dead kept connection.
         exchange.send(b"HTTP/1.1 ")

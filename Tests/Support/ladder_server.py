@@ -1,9 +1,9 @@
-"""An HTTP server whose answers to each leg of a ladder are scripts, one after the other.
+"""An HTTP server that answers each leg of a ladder by scripts, one after the other.
 
 with LadderServer() as server:
     server.plan("/path", {Leg.WEBSOCKET: [status(503), socket()], Leg.POLL: [polled(b"1")]})
 
-The last script of a leg answers all that come after it; a leg without one gets 404.
+The last script of a leg answers all further requests; a leg without scripts gets 404.
 """
 
 import ssl
@@ -30,7 +30,7 @@ class LadderServer(StreamServer):
         super().__init__(self._answer, context, port)
         self._plans: dict[str, dict[Leg, list[Script]]] = {}
         self._state = threading.Lock()
-        #: Every request in the order they came.
+        #: All requests, in order of arrival.
         self.seen: list[tuple[Leg, Exchange]] = []
 
     def plan(self, path: str, legs: dict[Leg, Sequence[Script]]) -> None:
@@ -64,7 +64,7 @@ def status(number: int, *fields: str) -> Script:
 
 
 def nothing(exchange: Exchange) -> None:
-    """The end of the connection is the answer."""
+    """Ends the connection instead of answering."""
 
 
 def reset(exchange: Exchange) -> None:
@@ -76,12 +76,12 @@ def silence(exchange: Exchange) -> None:
 
 
 def say(*pieces: bytes) -> Script:
-    """These very bytes, and the end."""
+    """Sends exactly these bytes, and ends."""
     return lambda exchange: exchange.send(*pieces)
 
 
 def stream(*events: bytes, holds: bool = True) -> Script:
-    """An event stream."""
+    """Answers with an event stream."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin()
@@ -93,7 +93,7 @@ def stream(*events: bytes, holds: bool = True) -> Script:
 
 
 def polled(body: bytes, *fields: str, kind: str = "text/plain") -> Script:
-    """An answer with a message."""
+    """Answers with a message."""
 
     def script(exchange: Exchange) -> None:
         exchange.begin(f"Content-Length: {len(body)}", *fields, kind=kind)
@@ -121,7 +121,7 @@ class Socket:
         self.exchange.send(frame(opcode, payload))
 
     def close(self, code: int) -> None:
-        """Closes, and waits for the answer."""
+        """Closes, and waits for the peer's close frame."""
         self.send(code.to_bytes(2, "big"), 8)
         while self.read()[0] != 8:
             pass
@@ -148,7 +148,7 @@ class Socket:
         return taken
 
     def serve(self, on_message: Callable[[bytes], None] = lambda payload: None) -> bytes:
-        """Answers pings, and the close frame, whose payload is returned."""
+        """Answers pings and the close frame; returns that frame's payload."""
         while True:
             opcode, payload = self.read()
             if opcode == 9:
@@ -161,7 +161,7 @@ class Socket:
 
 
 def socket(*payloads: bytes, close: int = 0, fields: Sequence[str] = ()) -> Script:
-    """A WebSocket that says this, and then closes with a code, or serves."""
+    """A WebSocket that sends this and then closes with a code, or keeps serving."""
 
     def script(exchange: Exchange) -> None:
         peer = Socket(exchange, *fields)

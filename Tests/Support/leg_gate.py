@@ -1,11 +1,11 @@
-"""A TCP proxy that knows by a request's head which leg of a ladder it is, and treats it so.
+"""A TCP proxy that detects by a request's head which leg of a ladder it is, and treats it so.
 
 gate = LegGate(servers, "127.0.0.1", nchan.port)
-gate.set(Leg.WEBSOCKET, 404)            # its handshakes are answered by that
-gate.set(Leg.SSE, Treat.STALL)          # held without an answer
-gate.cut(Then.RESET)                    # all that is carried ends so
+gate.set(Leg.WEBSOCKET, 404)            # WebSocket handshakes are answered with 404
+gate.set(Leg.SSE, Treat.STALL)          # held without a response
+gate.cut(Then.RESET)                    # resets all connections
 
-Each connection carries one request: the next one has a head of its own to look at.
+Each connection carries one request, so that each request's head can be inspected.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from servers import Servers, answer, frame, header
 
 
 class Leg(enum.IntEnum):
-    """As in `rt_spreadbot_transport`; and a POST."""
+    """The legs of `rt_spreadbot_transport`, and a POST."""
 
     WEBSOCKET = 1
     SSE = 2
@@ -40,25 +40,25 @@ class Treat(enum.Enum):
     """What happens to a request."""
 
     PASS = enum.auto()
-    #: The connection ends behind its head.
+    #: The connection ends after the request's head.
     CLOSE = enum.auto()
     RESET = enum.auto()
-    #: No answer, until the client goes or all is cut.
+    #: No response, until the client disconnects or all is cut.
     STALL = enum.auto()
-    #: For a WebSocket: the handshake of a probe passes, which has no cursor; others get 404.
+    #: For a WebSocket: a probe's handshake, which has no cursor, passes; others get 404.
     PROBES = enum.auto()
 
 
-#: A number is the status of an answer without a body.
+#: A number is the status of a response without a body.
 Treatment = Treat | int
 
 
 class LegGate:
     """Carries requests to the server at host and port.
 
-    at: the socket it listens on, bound already.
-    may_pass: asked of every head first; one that it forbids is answered with 401, a WebSocket's
-    every second time by a close frame with 4401.
+    at: the socket to listen on, already bound.
+    may_pass: called with every head first. A request that it refuses is answered with 401, a
+        WebSocket every second time by a close frame with 4401.
     """
 
     def __init__(
@@ -76,31 +76,31 @@ class LegGate:
         self._servers = servers
         self._carried: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
         self._held: set[asyncio.StreamWriter] = set()
-        # asyncio itself holds no task that waits for a stream.
+        # References to tasks, because asyncio keeps none to a task that waits for a stream.
         self._tasks: set[asyncio.Task[None] | None] = set()
         self._stalled = asyncio.Event()
-        #: Heads in the order they came, with what was done to them.
+        #: Heads in order of arrival, with the treatment of each.
         self.seen: list[tuple[Leg, Treatment, bytes]] = []
         self.refused = 0
         self.url = servers.listen(self._accept, at=at).replace("ws://", "http://").rstrip("/")
 
     def set(self, *legs: Leg, to: Treatment) -> None:
-        """How requests are treated from now on."""
+        """Sets how requests are treated from now on."""
         with self._lock:
             self._treatments.update(dict.fromkeys(legs, to))
 
     def cut(self, how: Then) -> None:
-        """Ends all connections: in order, by a reset, or with what is under way held back."""
+        """Ends all connections: normally, by a reset, or with data in transit held back."""
         self._servers.run(self._cut(how))
 
     async def _cut(self, how: Then) -> None:
         if how is Then.STALL:
-            # What the server says meanwhile is lost.
+            # What the server sends in this time is lost.
             self._stalled.set()
             await asyncio.sleep(0.02)
             self._stalled.clear()
         for ends in tuple(self._carried):
-            # One that has ended by itself meanwhile has no socket any more.
+            # A connection that has ended by itself has no socket any more.
             with contextlib.suppress(OSError):
                 end_both(ends, Then.RESET if how is Then.RESET else Then.CUT)
         for writer in tuple(self._held):
@@ -122,7 +122,7 @@ class LegGate:
                 head = await reader.readuntil(b"\r\n\r\n")
                 await self._treat(head, reader, writer)
         except asyncio.CancelledError:
-            pass  # The servers are being stopped.
+            pass  # The servers are stopping.
         finally:
             self._tasks.discard(task)
             writer.close()
@@ -154,7 +154,7 @@ class LegGate:
         elif treatment == 401 and leg is Leg.WEBSOCKET and self._closes_by_frame():
             writer.write(answer(head) + frame(8, (4401).to_bytes(2, "big") + b"expired"))
             await writer.drain()
-            # It answers with a close frame, and the server ends the connection (RFC 6455 §7.1.1).
+            # The client answers with a close frame, and the server disconnects (RFC 6455 §7.1.1).
             await reader.read(1 << 16)
         elif isinstance(treatment, int):
             length = int(header(head, "Content-Length") or 0)

@@ -2,10 +2,10 @@
 
 with Wire() as wire:
     wire.client("ip link set c0 down")
-    program = [*wire.inside, "program"]      # runs where the client is
-    listener = wire.listen()                 # a socket where the server is
+    program = [*wire.inside, "program"]      # runs in the client's namespace
+    listener = wire.listen()                 # a socket in the server's namespace
 
-Nothing outside of them is touched, and they go with this process, however it ends.
+Nothing outside of them is changed, and they end with this process, however it ends.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ _CLONE_NEWNET = 0x40000000
 
 
 class Namespace:
-    """One that lasts as long as a process that waits for the end of its input."""
+    """A namespace that exists as long as a process that waits for the end of its input."""
 
     def __init__(self) -> None:
         self._keeper = subprocess.Popen(
@@ -40,12 +40,12 @@ class Namespace:
         self._keeper.communicate("")
 
     def run(self, command: str) -> None:
-        """Runs commands that are separated by semicolons."""
+        """Runs commands separated by semicolons."""
         for line in command.split(";"):
             subprocess.run(["nsenter", f"--net={self.path}", *line.split()], check=True)
 
     def socket(self) -> socket.socket:
-        """A socket belongs to the namespace in which it was made, whoever uses it."""
+        """A socket, which belongs to the namespace where it was made, whoever uses it."""
         made: list[socket.socket | OSError] = []
 
         def make() -> None:
@@ -56,7 +56,7 @@ class Namespace:
                     return
             made.append(socket.socket())
 
-        # The namespace is a thread's, and this one ends.
+        # The namespace belongs to this thread, which ends here.
         thread = threading.Thread(target=make)
         thread.start()
         thread.join()
@@ -66,7 +66,7 @@ class Namespace:
 
 
 class Wire:
-    """The two namespaces, with addresses, up, and the server as the client's default route."""
+    """The two namespaces, with addresses and links up; the server is the client's default route."""
 
     def __enter__(self) -> "Wire":
         self._client = Namespace()
@@ -92,7 +92,7 @@ class Wire:
         self._server.run(command)
 
     def listen(self, *, at_client: bool = False) -> socket.socket:
-        """A socket of the server's, or of the client's loopback, for a server to accept from."""
+        """A listening socket of the server, or on the client's loopback."""
         made = (self._client if at_client else self._server).socket()
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(("127.0.0.1" if at_client else SERVER, 0))
@@ -100,7 +100,7 @@ class Wire:
 
 
 def refusal() -> str | None:
-    """Why there can be no namespaces here; None when there can."""
+    """The reason why there can be no namespaces here; None if they work."""
     if os.geteuid() != 0:
         return "not root"
     try:

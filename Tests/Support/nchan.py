@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Real nginx with the Nchan module, from a scratch folder, for integration tests and the demo.
+"""Runs a real nginx with the Nchan module in a scratch folder, for integration tests and the demo.
 
     with Nchan(tls=True) as server:
         server.publish("news", "hello")
@@ -25,8 +25,8 @@ import time
 MODULE = pathlib.Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
 BROTLI = MODULE.with_name("ngx_http_brotli_filter_module.so")
 
-# One worker: with two Nchan 1.3.6 loses now and then a poll, and what is published for it, on the
-# way from one to the other (on a loaded machine 2 times of 100; with one 0 of 90).
+# One worker: with two, Nchan 1.3.6 sometimes loses a poll and its message on the way from one
+# worker to the other (on a loaded machine 2 times of 100; with one worker 0 of 90).
 CONFIGURATION = r"""
 load_module {module}; load_module {brotli};
 worker_processes 1; pid nginx.pid; error_log error.log info; daemon off;
@@ -86,7 +86,7 @@ TLS_CONFIGURATION = """listen 127.0.0.1:{port} ssl http2;
 
 
 class NchanError(Exception):
-    """nginx could not be started or did not do what was asked."""
+    """nginx could not be started, or a request to it failed."""
 
 
 def free_port() -> int:
@@ -97,7 +97,7 @@ def free_port() -> int:
 
 
 class Nchan:
-    """A running nginx with Nchan; a context manager that removes all it made."""
+    """A running nginx with Nchan; a context manager that removes all its files."""
 
     def __init__(self, tls: bool = False, start_timeout: float = 20) -> None:
         self.tls = tls
@@ -121,13 +121,13 @@ class Nchan:
     def publish(self, channel: str, text: str, event: str | None = None) -> None:
         """Publishes one message; returns when Nchan has it.
 
-        event: its type for those who read an event stream.
+        event: its type, for readers of an event stream.
         """
         headers = {} if event is None else {"X-EventSource-Event": event}
         self._ask("POST", f"/pub/{channel}", text.encode(), headers)
 
     def delete(self, channel: str) -> None:
-        """Deletes a channel; its subscribers are told that it is gone."""
+        """Deletes a channel; Nchan reports to its subscribers that it is gone."""
         self._ask("DELETE", f"/pub/{channel}")
 
     def _ask(
@@ -144,7 +144,7 @@ class Nchan:
             raise NchanError(f"{method} {path}: {answer.status} {text}")
 
     def workers(self) -> set[int]:
-        """The processes that serve, those included that are about to go."""
+        """The worker processes, including those that are about to exit."""
         assert self._process is not None
         master = self._process.pid
         children = pathlib.Path(f"/proc/{master}/task/{master}/children").read_text()
@@ -163,7 +163,7 @@ class Nchan:
             self.folder = pathlib.Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="nchan-"))
             )
-            # As root, nginx's workers run as another user and need the folder too.
+            # If started by root, nginx's workers run as another user and need access to the folder.
             self.folder.chmod(0o755)
             self._start()
             stack.callback(self._stop)

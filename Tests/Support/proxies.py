@@ -2,7 +2,7 @@
 
 with Tinyproxy(folder, user="ann", password="secret") as proxy:
     proxy.url("ann", "secret")          # http://ann:secret@127.0.0.1:PORT
-    proxy.log()                         # what it says it did
+    proxy.log()                         # its log
 """
 
 import pathlib
@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-#: A program that does not accept connections within this time is given up.
+#: A program that does not accept connections within this time has failed.
 START_S = 20
 
 
@@ -20,7 +20,7 @@ class ProxyError(Exception):
 
 
 class Proxy:
-    """A proxy's process with a port of its own."""
+    """The process of a proxy on its own port."""
 
     scheme = "http"
 
@@ -38,7 +38,7 @@ class Proxy:
         raise NotImplementedError
 
     def __enter__(self) -> "Proxy":
-        # Another program may take a free port before the proxy does: then with another one.
+        # Another program may take the free port before the proxy does: then try another port.
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             self.port = free_port()
@@ -68,7 +68,7 @@ class Proxy:
 
 
 class Tinyproxy(Proxy):
-    """CONNECT, RFC 9110 §9.3.6; one that refuses answers 403."""
+    """CONNECT, RFC 9110 §9.3.6; answers 403 when it refuses."""
 
     def command(self) -> list[str]:
         lines = [

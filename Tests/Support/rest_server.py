@@ -1,24 +1,24 @@
-"""An HTTP server that does what the path says, good things and bad ones, by bytes written by hand.
+"""An HTTP server whose path selects what it does, valid or not, in hand-written bytes.
 
 with RESTServer() as server: server.url, server.seen
-rest_server.py prints its URL on a line of its own and runs until its standard input ends.
+rest_server.py prints its URL on one line and runs until its standard input ends.
 
 /echo                     the request as JSON: method, target, headers, body, number of connection
 /status/N                 that status; ?retry_after=S, ?length=N bytes of body
 /flaky/NAME/N[/STATUS]    STATUS (503) for the first N requests of this NAME, then /echo
-/dead/NAME                closes a connection that was used before without an answer, once
-/reset/NAME/N             cuts the connection behind the request, for the first N of this NAME
-/silent/NAME/N            answers the first N of this NAME never
-/headless/NAME/N          the same, behind half of a head
-/short/NAME/N             for the first N of this NAME fewer bytes than its Content-Length says
+/dead/NAME                once: closes a kept connection without a response
+/reset/NAME/N             cuts the connection after the request, for the first N of this NAME
+/silent/NAME/N            never answers the first N of this NAME
+/headless/NAME/N          the same, after half of a head
+/short/NAME/N             for the first N of this NAME fewer bytes than its Content-Length
 /chunks/NAME/N            for the first N of this NAME a chunked body that breaks off
-/redirect/N[/STATUS]      leads to /redirect/N-1, and /redirect/0 to /echo
-/loop, /nowhere           leads to itself; leads to no place
-/away[/STATUS]            leads to /echo under another name of this host
-/token                    401 but for those with "Authorization: Bearer good"
+/redirect/N[/STATUS]      redirects to /redirect/N-1, and /redirect/0 to /echo
+/loop, /nowhere           redirects to itself; redirects without a location
+/away[/STATUS]            redirects to /echo under another name of this host
+/token                    401 except with "Authorization: Bearer good"
 /misdirected/NAME         421 once, then /echo
 /bytes/N                  N bytes in chunks, which count up
-/bad                      no HTTP
+/bad                      a response that is not HTTP
 /slow/MS                  /echo after so many milliseconds
 """
 
@@ -52,17 +52,17 @@ class Request:
 
 
 class Cut(Exception):
-    """The connection ends here."""
+    """Ends the connection."""
 
 
 class RESTServer:
-    """On a thread of its own, until its context ends."""
+    """Runs on its own thread until its context ends."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
         self._counts: collections.Counter[str] = collections.Counter()
         self._connections = 0
-        #: Every request that was read whole, in order.
+        #: Every complete request, in order.
         self.seen: list[Request] = []
         self._ready: queue.Queue[int] = queue.Queue()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
@@ -92,11 +92,11 @@ class RESTServer:
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
         self._ready.put(server.sockets[0].getsockname()[1])
         await self._stop.wait()
-        # Who was accepted just now begins before the server closes: asyncio leaves it open else.
+        # Let a connection accepted just now start first: otherwise asyncio leaves it open.
         self._loop.remove_reader(server.sockets[0].fileno())
         await asyncio.sleep(0)
         server.close()
-        # One whose client takes no more would stay open behind the loop.
+        # A connection whose client reads no more would stay open after the loop.
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
             for writer, task in self._peers.items():
                 writer.transport.abort()
@@ -119,9 +119,9 @@ class RESTServer:
                 await self._answer(request, writer)
                 await writer.drain()
         except Cut:
-            # A reset, and no orderly end.
+            # A reset instead of a normal end.
             writer.transport.abort()
-        # Cancelled at the end, which asyncio's streams of Python 3.11 would complain of.
+        # Cancelled at the end; Python 3.11's asyncio streams would log that.
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
@@ -204,7 +204,7 @@ class RESTServer:
 
     def do_reset(self, request: Request, writer: asyncio.StreamWriter, words: list[str]) -> None:
         if self._is_among(request):
-            # Not to be taken for a connection that was found dead.
+            # Otherwise the client would treat it as a dead kept connection.
             writer.write(b"HTTP/1.1 ")
             raise Cut
         self.do_echo(request, writer)

@@ -1,4 +1,4 @@
-"""WebSocket servers for tests, on a thread of their own: good ones and bad ones.
+"""WebSocket servers for tests, on their own thread: correct ones and misbehaving ones.
 
 with Servers() as servers:
     url = servers.echo()                       # the websockets library
@@ -46,7 +46,7 @@ def accept_key(key: bytes) -> bytes:
 
 
 def header(request: bytes, name: str) -> str:
-    """A header of the request, "" without."""
+    """A header of the request; "" if it is missing."""
     for line in request.split(b"\r\n")[1:]:
         key, _, value = line.partition(b":")
         if key.strip().lower() == name.lower().encode():
@@ -55,7 +55,7 @@ def header(request: bytes, name: str) -> str:
 
 
 def answer(request: bytes, *headers: str) -> bytes:
-    """The 101 answer that fits the request, with further header lines."""
+    """The 101 response to the request, with further header lines."""
     accept = accept_key(header(request, "Sec-WebSocket-Key").encode()).decode()
     lines = [
         "HTTP/1.1 101 Switching Protocols",
@@ -68,7 +68,7 @@ def answer(request: bytes, *headers: str) -> bytes:
 
 
 class Peer:
-    """The server's side of one connection, after its request was read."""
+    """The server's side of one connection, after reading the request."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
@@ -101,20 +101,20 @@ class Peer:
         return first & 0x0F, bytes(a ^ b for a, b in zip(payload, repeated, strict=False))
 
     async def read_until_close(self) -> bytes:
-        """Reads frames up to the close frame; its payload."""
+        """Reads frames up to the close frame; returns its payload."""
         while True:
             opcode, payload = await self.read_frame()
             if opcode == 8:
                 return payload
 
     async def read_to_end(self) -> None:
-        """Takes whatever comes and answers nothing, until the peer has gone."""
+        """Reads and ignores everything until the peer has disconnected."""
         while await self.reader.read(1 << 16):
             pass
 
 
 class Servers:
-    """Starts servers, stops them all at the end."""
+    """Starts servers, and stops them all at the end."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -143,10 +143,10 @@ class Servers:
         return TLS(self.folder, *(names or ("localhost", "127.0.0.1")), **options)
 
     def echo(self, tls: TLS | None = None, **options: Any) -> str:
-        """The `websockets` library, answering each message with itself; options pass through."""
+        """The `websockets` library; echoes each message. Options are passed to the library."""
 
         async def handler(connection: ServerConnection) -> None:
-            # A client that leaves without a word is one of the things tested.
+            # Tests include clients that disconnect without a close frame.
             with contextlib.suppress(ConnectionClosed):
                 async for message in connection:
                     await connection.send(message)
@@ -159,7 +159,7 @@ class Servers:
         tls: TLS | None = None,
         **options: Any,
     ) -> str:
-        """The `websockets` library with a handler of the test's."""
+        """The `websockets` library with a handler from the test."""
 
         async def start() -> int:
             server = await serve(
@@ -209,8 +209,8 @@ class Servers:
         host: str = "127.0.0.1",
         at: socket.socket | None = None,
     ) -> str:
-        """Each connection's request is read, the rest is the script's: the answer included. With a
-        path it listens on that Unix socket; or on a socket that is bound already."""
+        """Reads each connection's request; the script does the rest, including the response.
+        Listens on the Unix socket at `path`, if given, or on a socket that is already bound."""
         context = tls.context if tls else None
         if path:
             where = str(path)
@@ -233,8 +233,8 @@ class Servers:
         tls: TLS | None = None,
         at: socket.socket | None = None,
     ) -> str:
-        """Connections as they come, before any request is read; on a socket that is bound already,
-        or one of its own."""
+        """Passes on connections before any request is read. Listens on a socket that is already
+        bound, or on its own."""
         context = tls.context if tls else None
         if at:
             host = str(at.getsockname()[0])
@@ -244,11 +244,11 @@ class Servers:
         return self._start(lambda: asyncio.start_server(accept, "127.0.0.1", 0, ssl=context), tls)
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Has something done on the servers' thread."""
+        """Runs something on the servers' thread."""
         return self._call(coroutine)
 
     def stoppable(self, script: Script) -> "Stoppable":
-        """As `script`, on a port that can be left and taken again."""
+        """Like `script`, on a port that can be closed and opened again."""
         return Stoppable(self, script)
 
     def _accepted(
@@ -264,9 +264,9 @@ class Servers:
                 request = await reader.readuntil(b"\r\n\r\n")
                 await script(Peer(reader, writer, request))
             except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
-                pass  # The client has gone: what a test expects of it, it asks the client.
+                pass  # The client has disconnected; what tests expect of it they check there.
             except asyncio.CancelledError:
-                pass  # The server goes away.
+                pass  # The server is stopping.
             finally:
                 scripts.discard(task)
                 writer.close()
@@ -274,7 +274,7 @@ class Servers:
         return accepted
 
     def handshakes(self, tls: TLS) -> str:
-        """TLS handshakes and nothing behind them, with the alerts that asyncio does not send."""
+        """Does TLS handshakes only, and sends the alerts that asyncio does not send."""
         listener = self._resources.enter_context(socket.create_server(("127.0.0.1", 0)))
 
         def serve_one_after_the_other() -> None:
@@ -285,8 +285,8 @@ class Servers:
                     return  # The listener was closed.
                 with connection, contextlib.suppress(OSError):
                     connection.settimeout(30)
-                    # Of a copy, since it is closed by a failure. The end comes behind what was
-                    # said; a reset would overtake it.
+                    # On a duplicate, since a failure closes it. Ends after the alert was sent; a
+                    # reset would overtake it.
                     with contextlib.suppress(ssl.SSLError):
                         tls.context.wrap_socket(connection.dup(), server_side=True).close()
                     connection.shutdown(socket.SHUT_WR)
@@ -297,7 +297,7 @@ class Servers:
         return self._url(listener.getsockname()[1], tls)
 
     def light_echo(self) -> str:
-        """Small frames echoed with little memory a connection, for thousands of connections."""
+        """Echoes small frames with little memory per connection, for thousands of connections."""
         return self._start(
             lambda: asyncio.get_running_loop().create_server(
                 LightEcho, "127.0.0.1", 0, backlog=4096
@@ -305,14 +305,14 @@ class Servers:
         )
 
     def event(self) -> asyncio.Event:
-        """Something a script can wait for until the test sets it."""
+        """An event that a script can wait for until the test sets it."""
         return asyncio.Event()
 
     def set(self, event: asyncio.Event) -> None:
         self._loop.call_soon_threadsafe(event.set)
 
     def settle(self) -> None:
-        """Returns when every script has ended; the test's clients must have gone."""
+        """Returns when every script has ended; the test's clients must have disconnected."""
         self._call(self._settle())
 
     async def _settle(self) -> None:
@@ -333,7 +333,7 @@ class Servers:
 
             self._closers.append(close)
             address = server.sockets[0].getsockname()
-            # A Unix socket has no port; its URL is read for its host alone.
+            # A Unix socket has no port; only the host of its URL is used.
             return int(address[1]) if isinstance(address, tuple) else 80
 
         return self._url(self._call(start()), tls, host)
@@ -358,7 +358,7 @@ class Servers:
 
 
 class Stoppable:
-    """A server that goes away and comes back on the same port."""
+    """A server that can stop and start again on the same port."""
 
     def __init__(self, servers: Servers, script: Script) -> None:
         self._servers = servers
@@ -377,7 +377,7 @@ class Stoppable:
         self._servers._call(self._start())
 
     def stop(self) -> None:
-        """Listens no longer and cuts every connection."""
+        """Stops listening and cuts every connection."""
         self._servers._call(self._stop())
 
     async def _start(self) -> None:
@@ -395,8 +395,8 @@ class Stoppable:
 
 
 class LightEcho(asyncio.Protocol):
-    """A handshake, then frames of at most 125 bytes answered with their payload; one with the
-    payload "drop" is answered by a cut."""
+    """A handshake, then frames of at most 125 bytes, each echoed. A frame with the payload "drop"
+    cuts the connection."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

@@ -1,4 +1,4 @@
-"""A Spreadbot server, written from docs/spreadbot.md alone. What one client sends, all receive."""
+"""A Spreadbot server, written from docs/spreadbot.md alone. All clients receive what one sends."""
 
 import argparse
 import asyncio
@@ -42,7 +42,7 @@ class Message(NamedTuple):
 
 
 class Server:
-    """The messages of all paths, the tokens, and the keys of the POSTs that were taken."""
+    """The messages of all paths, the tokens, and the keys of the POSTs that were accepted."""
 
     def __init__(self, without: list[str], hold: float, token: str | None, life: float) -> None:
         self.without, self.hold, self.life = without, hold, life
@@ -101,7 +101,7 @@ class Server:
             yield found
 
     async def post(self, request: web.Request) -> web.Response:
-        """Take the body as a message, unless the key says that it was taken before."""
+        """Accept the body as a message, unless a POST with this key was accepted before."""
         self.check(request)
         data, key = await request.read(), request.headers.get("Idempotency-Key", "")
         if not key or (request.path, key) not in self.keys:  # Nothing is awaited from here on.
@@ -136,7 +136,7 @@ class Server:
         return stream
 
     async def websocket(self, request: web.Request, messages: Messages) -> web.WebSocketResponse:
-        """Take frames while a task sends messages. Pings are answered in the loop, in order."""
+        """Receive frames while a task sends messages. Pings are answered in the loop, in order."""
         protocols = () if "subprotocol" in self.without else (META,)
         ws = web.WebSocketResponse(protocols=protocols, max_msg_size=MAX_BYTES, compress=False)
         await ws.prepare(request)

@@ -1,4 +1,4 @@
-"""A server of event streams that does what a script says, byte by byte.
+"""A server of event streams that runs a script, byte by byte.
 
     def script(exchange):
         exchange.begin()
@@ -7,7 +7,7 @@
     with StreamServer(script) as server:
         server.url("/events")
 
-Each request runs the script on a thread of its own; its end closes the connection.
+Each request runs the script on its own thread; the end of the script closes the connection.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ PATIENCE_S = 60
 
 
 class Exchange:
-    """One request, and the server's side of its answer.
+    """One request, and the server's side of its response.
 
-    number: of the request among all of the server, from 0.
-    headers: names in lower case; several of one name joined by ", ".
+    number: counts all requests to the server, from 0.
+    headers: names in lower case; repeated ones joined by ", ".
     """
 
     def __init__(self, connection: socket.socket, head: bytes, body: bytes, number: int) -> None:
@@ -45,38 +45,38 @@ class Exchange:
             self.headers[key] = value if known is None else f"{known}, {value}"
 
     def begin(self, *fields: str, status: str = "200 OK", kind: str = "text/event-stream") -> None:
-        """Sends a head; with `kind` "" no Content-Type. What follows ends with the connection."""
+        """Sends a head, with no Content-Type if `kind` is "". The body ends with the connection."""
         lines = [f"HTTP/1.1 {status}", "Connection: close", *fields]
         if kind:
             lines.append(f"Content-Type: {kind}")
         self.send(("\r\n".join(lines) + "\r\n\r\n").encode())
 
     def answer(self, status: str, *fields: str) -> None:
-        """A whole answer without a body."""
+        """Sends a complete response without a body."""
         self.begin("Content-Length: 0", *fields, status=status, kind="")
 
     def send(self, *pieces: bytes | str) -> None:
-        """Each piece in a segment of its own."""
+        """Sends each piece in its own segment."""
         for piece in pieces:
             self.connection.sendall(piece.encode() if isinstance(piece, str) else piece)
 
     def chunk(self, *pieces: bytes) -> None:
-        """In chunks (RFC 9112 §7.1), for an answer that says so."""
+        """Sends pieces as chunks (RFC 9112 §7.1), for a response with that coding."""
         for piece in pieces:
             self.send(b"%x\r\n%b\r\n" % (len(piece), piece))
 
     def hold(self) -> None:
-        """Waits until the client has gone."""
+        """Waits until the client has disconnected."""
         with contextlib.suppress(OSError):
             while self.connection.recv(65536):
                 pass
 
     def has_gone(self) -> bool:
-        """Whether the client has hung up already."""
+        """Whether the client has disconnected."""
         return bool(select.select([self.connection], [], [], 0)[0])
 
     def reset(self) -> None:
-        """Ends the connection by a reset instead of in order."""
+        """Ends the connection by a reset instead of normally."""
         linger = struct.pack("ii", 1, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.connection.close()
@@ -86,7 +86,7 @@ Script = Callable[[Exchange], Any]
 
 
 class StreamServer:
-    """Runs a script for each request; `requests` has them in the order they came."""
+    """Runs a script for each request; `requests` has them in order of arrival."""
 
     def __init__(
         self, script: Script, context: ssl.SSLContext | None = None, port: int = 0
@@ -96,7 +96,7 @@ class StreamServer:
         self._listener = socket.create_server(("127.0.0.1", port), backlog=64)
         self.port = int(self._listener.getsockname()[1])
         self.requests: queue.Queue[Exchange] = queue.Queue()
-        #: What a script raised, other than that the client had gone.
+        #: Exceptions of scripts, except that the client had disconnected.
         self.failures: list[BaseException] = []
         self._count = 0
         self._open: set[socket.socket] = set()
@@ -113,7 +113,7 @@ class StreamServer:
         return self.url("")
 
     def request(self) -> Exchange:
-        """The next request, when it has come."""
+        """Waits for the next request."""
         return self.requests.get(timeout=PATIENCE_S)
 
     def __enter__(self) -> "StreamServer":
@@ -160,7 +160,7 @@ class StreamServer:
                     self.requests.put(exchange)
                     self._script(exchange)
         except (OSError, ConnectionError):
-            pass  # The client has gone, which is its right.
+            pass  # The client has disconnected, as it may.
         except BaseException as error:
             self.failures.append(error)
         finally:

@@ -1,9 +1,9 @@
-"""A server of access tokens whose refresh tokens rotate (RFC 6749 §6), and what it gave.
+"""A server of access tokens that rotates refresh tokens (RFC 6749 §6) and records requests.
 
 with TokenServer("s3cret") as server:
-    server.allows(head)         # whether a request shows the token that holds now
-    server.expire()             # it holds no longer
-    server.plan(script)         # what the next request gets instead
+    server.allows(head)         # whether a request carries the current token
+    server.expire()             # the current token expires
+    server.plan(script)         # replaces the response to the next request
 """
 
 import collections
@@ -17,7 +17,7 @@ from streams import Exchange, StreamServer
 
 
 class TokenServer(StreamServer):
-    """Its token requests are in `bodies`; leaving it fails when one was not as it must be.
+    """Its token requests are in `bodies`; its context fails at the end if one was invalid.
 
     word: part of every credential.
     """
@@ -25,7 +25,7 @@ class TokenServer(StreamServer):
     def __init__(self, word: str) -> None:
         super().__init__(self._answer)
         self.word = word
-        # What it is sent must be this very text: decoding or encoding it again would be seen.
+        # Clients must send exactly this text: decoding and encoding it again would change it.
         self.basic = f"{word}-Verbatim/+=="
         self.bodies: list[bytes] = []
         self._plans: collections.deque[Callable[[Exchange], None]] = collections.deque()
@@ -40,12 +40,12 @@ class TokenServer(StreamServer):
 
     @property
     def refresh(self) -> str:
-        # Some that a form encodes (RFC 6749 appendix B).
+        # Contains characters that a form encodes (RFC 6749 appendix B).
         return f"{self.word}-r{self._number}&+/=%"
 
     @property
     def options(self) -> dict[str, object]:
-        """For a client that begins with the tokens that hold now."""
+        """For a client that starts with the current tokens."""
         return {"auth": f"{self.url('/token')},{self.basic}", "tokens": self.pair}
 
     @property
@@ -88,11 +88,11 @@ class TokenServer(StreamServer):
         self.give(exchange, form["refresh_token"][0])
 
     def give(self, exchange: Exchange, refresh_token: str = "", **further: object) -> None:
-        """Spends this refresh token, and answers with the next ones."""
+        """Accepts this refresh token, and answers with the next tokens."""
         spent = refresh_token or urllib.parse.parse_qs(exchange.body.decode())["refresh_token"][0]
         with self._state:
             assert spent not in self._spent, f"{spent} is spent twice"
-            assert spent == self.refresh, f"{spent} in the place of {self.refresh}"
+            assert spent == self.refresh, f"{spent} instead of {self.refresh}"
             self._spent.append(spent)
             self._number += 1
             self._holds = True
