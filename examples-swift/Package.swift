@@ -1,21 +1,16 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+let examples = [
+    "events", "fetch", "listen", "poll", "read_events", "read_messages", "readme", "request",
+    "subscribe",
+]
+
 let package = Package(
     name: "examples",
     dependencies: [.package(name: "librealtime", path: "..")],
-    targets: [
+    targets: examples.map { name in
         .executableTarget(
-            name: "events", dependencies: [.product(name: "Realtime", package: "librealtime")]),
-        .executableTarget(
-            name: "listen", dependencies: [.product(name: "Realtime", package: "librealtime")]),
-        .executableTarget(
-            name: "poll", dependencies: [.product(name: "Realtime", package: "librealtime")]),
-        .executableTarget(
-            name: "readme", dependencies: [.product(name: "Realtime", package: "librealtime")]),
-        .executableTarget(
-            name: "request", dependencies: [.product(name: "Realtime", package: "librealtime")]),
-        .executableTarget(
-            name: "subscribe", dependencies: [.product(name: "Realtime", package: "librealtime")]),
-    ]
+            name: name, dependencies: [.product(name: "Realtime", package: "librealtime")])
+    }
 )
