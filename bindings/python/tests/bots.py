@@ -1,4 +1,4 @@
-"""An aiohttp server of messages by WebSocket, event streams and polls, on a thread of its own."""
+"""An aiohttp server of messages by WebSocket, event streams and polls, on its own thread."""
 
 from __future__ import annotations
 

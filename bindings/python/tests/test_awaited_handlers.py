@@ -144,7 +144,7 @@ def test_a_handler_sends_by_another_task(run, bots):
     run(main())
 
 
-def test_what_is_closed_before_a_handler_begins_is_let_go(run, bots):
+def test_an_object_closed_before_a_handler_begins_is_collected(run, bots):
     async def main():
         bot = librealtime.Spreadbot(bots.url)
         await bot.establish_connection("deaf")
@@ -203,7 +203,7 @@ def test_the_end_of_with_waits_for_the_handler_that_runs(run, events):
 
 
 @pytest.mark.parametrize("kind", ["WebSocket", "EventSource", "Spreadbot"])
-def test_a_handler_that_hangs_ends_with_who_waits_for_it(run, server, events, bots, kind):
+def test_a_hanging_handler_ends_with_the_task_that_waits_for_it(run, server, events, bots, kind):
     async def main():
         entered, ended = asyncio.Event(), []
 
@@ -308,7 +308,7 @@ def test_close_is_the_end_of_the_handler_that_runs(run, events):
     assert run(main()) == ["1"]
 
 
-def test_an_event_whose_handler_did_not_end_comes_again(run, events, tmp_path):
+def test_an_event_whose_handler_did_not_end_is_repeated(run, events, tmp_path):
     async def main(wanted):
         got, enough = [], asyncio.Event()
 
@@ -338,7 +338,7 @@ def test_of_a_long_poll(run, events):
 
 
 @pytest.mark.parametrize("is_awaited", [False, True])
-def test_a_handler_set_later_is_handed_what_waits(run, events, is_awaited):
+def test_a_handler_set_later_receives_queued_messages(run, events, is_awaited):
     async def main():
         taker, got = Taker(4, of=lambda message: message.text), []
         async with LongPoll(events.url + "/poll", max_queue=2) as poll:

@@ -29,7 +29,7 @@ def test_a_source_is_delayed_and_limited(kind):
     assert [(event.fatal, event.retry_in) for event in told] == [(False, 0.007), (True, None)]
 
 
-def test_a_spreadbot_is_delayed_and_counts_by_options_of_its_own():
+def test_a_spreadbot_has_its_own_delay_and_count_options():
     told = []
     with (
         sync.Spreadbot(

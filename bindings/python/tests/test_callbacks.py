@@ -52,7 +52,7 @@ def test_a_callback_answers_and_closes(run, server):
     run(main())
 
 
-def test_what_a_callback_raises_goes_to_the_loops_handler(run, server):
+def test_callback_exceptions_go_to_the_loops_handler(run, server):
     async def main():
         loop = asyncio.get_running_loop()
         contexts = []
@@ -80,7 +80,7 @@ def test_what_a_callback_raises_goes_to_the_loops_handler(run, server):
 
 
 @pytest.mark.parametrize("fatal", [KeyboardInterrupt, SystemExit])
-def test_what_must_end_the_program_ends_it(server, fatal):
+def test_exceptions_that_end_the_program_end_it(server, fatal):
     async def main():
         def on_message(message):
             raise fatal
@@ -110,7 +110,7 @@ def test_no_message_comes_after_close(run, server):
     run(main())
 
 
-def test_a_connection_with_a_callback_lives_without_a_reference(run, no_linger, server):
+def test_a_connection_with_a_callback_needs_no_reference(run, no_linger, server):
     async def main():
         received = []
         ended = asyncio.get_running_loop().create_future()
@@ -192,7 +192,7 @@ def test_messages_go_to_recv_and_to_a_handler_in_turn(run, server):
     run(main())
 
 
-def test_what_waits_does_not_hold_up_a_handler(run, server):
+def test_queued_messages_do_not_hold_up_a_handler(run, server):
     async def main():
         told = []
         came = asyncio.Event()

@@ -175,7 +175,7 @@ def test_a_peer_that_never_answers_the_close(run):
         run(main(url))
 
 
-def test_a_peer_that_answers_no_ping(run):
+def test_a_peer_that_does_not_answer_pings(run):
     def serve_one(connection):
         upgrade(connection)
         with contextlib.suppress(ConnectionError):

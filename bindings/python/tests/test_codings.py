@@ -109,7 +109,7 @@ def test_faults(replying: Any, coding: str, body: bytes, words: str) -> None:
     assert url.removeprefix("http://") in str(error)
 
 
-def test_a_transfer_coding_that_was_not_asked_for(replying: Any) -> None:
+def test_a_transfer_coding_that_was_not_requested(replying: Any) -> None:
     """libcurl would decode it without any limit (RFC 9110 §10.1.4)."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
     chunk = b"%x\r\n" % len(PACKED) + PACKED + b"\r\n0\r\n\r\n"
@@ -130,7 +130,7 @@ def test_answers_without_a_body(replying: Any, coding: str) -> None:
         assert client.get("/").status_code == 304
 
 
-def test_a_body_that_nobody_wants_is_not_decoded(replying: Any) -> None:
+def test_an_unused_body_is_not_decoded(replying: Any) -> None:
     """The body of a response that is retried, or of a redirect."""
     field = "Content-Encoding: gzip"
     busy = answer(b"no gzip", field, "Retry-After: 0", status="503 Busy")

@@ -243,14 +243,14 @@ PROGRAMS = {"blocking": BLOCKING, "asyncio": ASYNCIO, "in callbacks": INSIDE, "a
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_no_handle_is_freed_before_its_owner_is_done(script, server, events, bots, name, seed):
+def test_handles_are_freed_after_their_owners(script, server, events, bots, name, seed):
     program = PROGRAMS[name]
     result = script(program, server.url, events.url, bots.url, str(seed))
     assert (result.returncode, result.stdout) == (0, "freed True\n"), result.stderr[-4000:]
     assert "Exception ignored" not in result.stderr, result.stderr[-4000:]
 
 
-def test_a_handle_that_outlives_its_owner_answers_and_is_freed_once(script, server, events, bots):
+def test_a_handle_that_outlives_its_owner_works_and_is_freed_once(script, server, events, bots):
     """A finalizer resurrects the whole cycle after ours has run."""
     program = (
         PRELUDE

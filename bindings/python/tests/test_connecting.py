@@ -41,7 +41,7 @@ def refusing_url() -> str:
 
 
 @pytest.mark.parametrize(("answer", "name", "culprit"), ANSWERS, ids=lambda value: str(value)[:30])
-def test_answers_that_are_no_handshake(run, answer, name, culprit):
+def test_answers_that_are_not_a_handshake(run, answer, name, culprit):
     def serve_one(connection):
         read_head(connection)
         connection.sendall(answer)
@@ -62,7 +62,7 @@ def test_a_server_that_hangs_up(run):
     assert raised.value.name in ("RT_ERROR_HANDSHAKE", "RT_ERROR_CONNECTION_LOST")
 
 
-def test_nobody_listens(run):
+def test_a_port_without_a_listener(run):
     with pytest.raises(librealtime.ConnectFailed, match=r"127\.0\.0\.1") as raised:
         run(librealtime.connect(refusing_url())._connect())
     assert raised.value.name == "RT_ERROR_CONNECT"

@@ -55,7 +55,7 @@ def test_a_large_text_is_decoded_where_it_is():
         text_at(address, len(data))
 
 
-def test_iterating_keeps_nothing_that_was_given(run, server, events):
+def test_iterating_keeps_no_yielded_message(run, server, events):
     """Messages that the program drops are freed before the next one arrives."""
 
     def references(thing: object) -> int:

@@ -98,7 +98,7 @@ def test_without_reconnect_iteration_ends_with_the_stream(run, events):
         ("/page", librealtime.StreamRefused, 200, "RT_ERROR_CONTENT_TYPE"),
     ],
 )
-def test_what_is_fatal_is_raised(run, events, path, kind, status, name):
+def test_fatal_errors_are_raised(run, events, path, kind, status, name):
     async def main():
         async with EventSource(events.url + path) as source:
             for _ in range(2):
@@ -373,7 +373,7 @@ def test_without_good_credentials_the_refusal_is_reported(run, events, answer):
     assert first.message == second.message
 
 
-def test_credentials_that_fail_are_what_is_raised(run, events):
+def test_exceptions_of_credentials_are_raised(run, events):
     async def fetch(status):
         raise LookupError("no vault")
 

@@ -98,7 +98,7 @@ def test_cancelling_a_wait_loses_nothing(run, events):
     run(main())
 
 
-def test_close_ends_those_who_wait(run, events):
+def test_close_ends_waiting_calls(run, events):
     async def main():
         source = EventSource(events.url + "/held")
         assert (await source.recv()).id == "a"
@@ -120,7 +120,7 @@ def test_close_ends_those_who_wait(run, events):
 
 @pytest.mark.parametrize("how", ["finally", "with", "recv", "break"])
 @pytest.mark.parametrize("face", ["asyncio", "blocking"])
-def test_an_event_whose_work_failed_comes_again(run, events, tmp_path, how, face):
+def test_an_event_whose_processing_failed_is_repeated(run, events, tmp_path, how, face):
     """Its id is stored by the next request or a normal end of `with`, but not by `close`."""
     ids, url = tmp_path / "ids", events.url + "/count"
 
@@ -189,7 +189,7 @@ def test_use_on_another_asyncio_loop_raises(run, events):
     run(second())
 
 
-def test_queries_are_nobodys_business(run, events):
+def test_queries_are_not_in_repr_and_warnings(run, events):
     async def main():
         async with EventSource(events.url + "/held?token=secret") as source:
             assert "secret" not in repr(source) and "/held?" in repr(source)
@@ -231,7 +231,7 @@ def test_several_threads_take_events_and_one_closes(events):
     assert len(set(seen)) == 30
 
 
-def test_with_handlers_alone_it_lives_on(run, events):
+def test_with_only_handlers_it_stays_alive(run, events):
     """Only the loop refers to it."""
 
     async def main():
@@ -249,7 +249,7 @@ def test_with_handlers_alone_it_lives_on(run, events):
     run(main())
 
 
-def test_one_that_nobody_wants_is_collected(run, no_linger, events):
+def test_an_unused_one_is_collected(run, no_linger, events):
     async def main():
         source = EventSource(events.url + "/held")
         await source.recv()

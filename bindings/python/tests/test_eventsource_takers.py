@@ -56,7 +56,7 @@ def test_of_several_takers_the_slowest_counts() -> None:
     assert told == ["2", "3", "5", "6", "7"]
 
 
-def test_what_was_taken_is_forgotten() -> None:
+def test_taken_items_can_be_forgotten() -> None:
     told: list[str] = []
     taken = Taken(lambda taker, is_leaving: False)
 

@@ -28,7 +28,7 @@ def test_events_come_from_pieces():
     assert parser.feed(memoryview(stream)) == expected
 
 
-def test_what_is_unfinished_is_forgotten():
+def test_incomplete_events_are_discarded():
     parser = EventStreamParser()
     assert parser.feed(b"id: 1\n\nid: 2\ndata: a\n") == []
     parser.finish()
@@ -84,7 +84,7 @@ def test_it_is_not_fed_in_its_own_callback():
         parser.feed(b": a\n")
 
 
-def test_what_is_refused_in_its_own_callback_leaves_it_alone():
+def test_a_call_refused_in_its_own_callback_changes_nothing():
     """The events of the running feed are returned, and later feeds continue."""
     refused = []
 
@@ -113,7 +113,7 @@ def test_another_is_fed_in_a_callback():
     assert got == [ServerSentEvent(data="a")]
 
 
-def test_it_is_given_back():
+def test_a_parser_is_collected():
     parser = EventStreamParser()
     gone = weakref.ref(parser)
     parser.feed(b"data: a\n")

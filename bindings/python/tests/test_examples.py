@@ -65,7 +65,7 @@ def test_subscribe_tells_a_wrong_number(example, server):
     assert result.stdout.splitlines()[-1] == "FAILED: message 0 of 1 is 'last words'"
 
 
-def test_subscribe_tells_that_nobody_listens(example):
+def test_subscribe_reports_a_refused_connection(example):
     result = example("subscribe.py", "ws://127.0.0.1:1/", "1")
     assert result.returncode == 1
     assert result.stdout.startswith("FAILED: cannot connect to 127.0.0.1:1")

@@ -54,7 +54,7 @@ def test_headers_with_an_option_of_their_own(run, own_server, options, name, val
     assert requested(run, own_server, **options).get(name) == value
 
 
-def test_what_a_refusal_tells(run):
+def test_details_of_a_refusal(run):
     answer = (
         b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nSet-Cookie: a=1\r\n"
         b"set-cookie: b=\xe9\r\nX-Empty:\r\nContent-Length: 5\r\n\r\nlater"

@@ -128,7 +128,7 @@ def test_options_of_the_wrong_type(run, server, options):
 
 
 @pytest.mark.parametrize(("code", "reason", "name"), CLOSES, ids=repr)
-def test_closing_with_what_must_not_be_sent(run, server, code, reason, name):
+def test_closing_with_invalid_codes_and_reasons(run, server, code, reason, name):
     async def main():
         async with librealtime.connect(server.url + "/echo") as ws:
             with pytest.raises(InvalidArgument) as raised:
@@ -150,7 +150,7 @@ def test_closing_with_the_wrong_types(run, server):
     run(main())
 
 
-def test_text_that_has_no_utf8_form(run, server):
+def test_text_that_cannot_be_encoded_as_utf8(run, server):
     async def main():
         async with librealtime.connect(server.url + "/echo") as ws:
             for text in ("\ud800", "before \udfff after", "\ud83d \ude00"):
@@ -215,7 +215,7 @@ def test_errors_can_be_pickled(run):
     ],
     ids=str,
 )
-def test_what_a_request_carries_is_checked_everywhere(option, culprit):
+def test_headers_and_credentials_are_checked_everywhere(option, culprit):
     """A word is not a user with a password, and two letters are not a header."""
     url = "http://127.0.0.1:1/"
     with pytest.raises(TypeError, match=culprit):
@@ -245,7 +245,7 @@ def test_handlers_are_functions():
         source.add_event_listener("tick", None)
 
 
-def test_what_a_request_raises_is_pickled_with_all_it_has():
+def test_exceptions_of_requests_are_pickled_completely():
     with sync.RESTClient("http://127.0.0.1:1/") as client, pytest.raises(ConnectFailed) as caught:
         client.get("x", attempts=1)
     copy = pickle.loads(pickle.dumps(caught.value))

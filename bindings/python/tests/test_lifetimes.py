@@ -15,7 +15,7 @@ def has_reactor() -> bool:
     return hasattr(asyncio.get_running_loop(), reactor._ATTRIBUTE)
 
 
-def test_the_loop_is_given_back_with_the_last_connection(run, no_linger, server):
+def test_the_loop_is_released_with_the_last_connection(run, no_linger, server):
     async def main():
         assert not has_reactor()
         first = await librealtime.connect(server.url + "/echo")

@@ -110,7 +110,7 @@ def test_handlers_are_called_while_the_program_computes():
     assert seen == [*map(str, range(5)), "behind the others"]
 
 
-def test_what_is_sent_without_waiting_goes_out(server):
+def test_messages_sent_without_waiting_are_sent(server):
     came = threading.Event()
     with connect(server.url + "/echo", on_message=lambda message: came.set()) as ws:
         # Driven by the thread, or not driven yet.
@@ -168,7 +168,7 @@ def test_a_spreadbot_connection(bots):
         assert came.wait(PATIENCE_S)
 
 
-def test_what_a_handler_raises_is_raised_by_the_next_call_that_waits(events, caplog):
+def test_handler_exceptions_are_raised_by_the_next_call_that_waits(events, caplog):
     failed = threading.Event()
 
     def on_message(event):
@@ -183,7 +183,7 @@ def test_what_a_handler_raises_is_raised_by_the_next_call_that_waits(events, cap
     assert not caplog.records
 
 
-def test_what_no_call_raises_is_logged(events, caplog):
+def test_exceptions_that_no_call_raises_are_logged(events, caplog):
     failed = threading.Event()
 
     def on_message(event):
@@ -231,7 +231,7 @@ def test_a_handler_closes(server):
         ws.wait_closed(timeout=PATIENCE_S)
 
 
-def test_nobody_keeps_what_is_forgotten(server):
+def test_the_thread_of_a_dropped_object_ends(server):
     with pytest.warns(ResourceWarning, match="unclosed"):
         ws = connect(server.url + "/silent")
         # Wait until its thread drives it.

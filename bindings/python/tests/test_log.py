@@ -25,7 +25,7 @@ def converse(server) -> None:
         ws.recv()
 
 
-def test_lines_come_with_pythons_levels_and_no_secrets(server, caplog):
+def test_lines_have_pythons_levels_and_no_secrets(server, caplog):
     caplog.set_level(logging.DEBUG, "librealtime")
     librealtime.set_log_level("debug")
     converse(server)

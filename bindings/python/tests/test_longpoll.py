@@ -202,7 +202,7 @@ def test_failures_are_reported_and_retried(serve):
     assert errors[0].attempt == 2 and errors[0].retry_in <= 0.01
 
 
-def test_what_is_fatal_is_raised(run, serve):
+def test_fatal_errors_are_raised(run, serve):
     server = serve(lambda request: (404, {}, b""))
 
     async def main():
@@ -238,7 +238,7 @@ def needs_token(request):
     return numbered(1)(request)
 
 
-def test_credentials_are_asked_for(run, serve):
+def test_credentials_are_requested(run, serve):
     server = serve(needs_token)
 
     async def fetch(status):
@@ -293,7 +293,7 @@ def test_without_good_credentials_the_refusal_is_reported(run, serve, answer):
     assert first.message == second.message
 
 
-def test_each_poll_may_have_headers_of_its_own(serve):
+def test_each_poll_may_have_its_own_headers(serve):
     server = serve(numbered(3))
     counts = iter(range(100))
     changed = []

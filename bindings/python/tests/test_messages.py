@@ -238,7 +238,7 @@ def test_aiohttp_echoes(run, compression):
         run(main(server.port))
 
 
-def test_no_message_passes_the_caller_who_waits_for_open(run, server):
+def test_no_message_is_delivered_before_connect_returns(run, server):
     """The server's first message may arrive in one read with the handshake's response."""
 
     async def main():

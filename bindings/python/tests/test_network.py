@@ -228,7 +228,7 @@ def test_addresses(server, tmp_path):
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "chunk"),
     ],
 )
-def test_what_is_not_http_is_named(answer, text):
+def test_an_answer_that_is_not_http_is_reported(answer, text):
     def serve_one(connection):
         read_head(connection)
         connection.sendall(answer)

@@ -72,7 +72,7 @@ def test_sending_waits_while_the_queue_is_full(run, own_server):
     run(main(["first"], "write_limit", offline_queue=100, write_limit=4))
 
 
-def test_sending_goes_on_with_the_connection(run, own_server):
+def test_sending_continues_with_the_connection(run, own_server):
     """Failed attempts make no room for further messages, and the order is kept."""
 
     async def main():

@@ -30,13 +30,13 @@ def test_the_caller_says_so():
     assert repr(reachability) == "Reachability('manual')"
 
 
-def test_what_was_said_counts_for_who_looks_later():
+def test_the_state_set_by_hand_is_shown():
     reachability = Reachability("manual")
     reachability.set_online(False)
     assert not reachability.is_online
 
 
-def test_the_kernel_is_asked():
+def test_auto_uses_the_kernels_state():
     assert isinstance(Reachability().is_online, bool)
 
 

@@ -144,7 +144,7 @@ def test_messages_for_a_callback_come_again(run, own_server):
     run(main())
 
 
-def test_an_attempt_goes_elsewhere(run, own_server):
+def test_an_attempt_may_change_the_url(run, own_server):
     own_server.fates.append("drop")
 
     def on_reconnect(attempt):
@@ -287,7 +287,7 @@ def test_iterating_without_asyncio(own_server):
     assert [own_server.closes.get(timeout=30)[0] for _ in range(3)] == [1006, 1000, 1000]
 
 
-def test_iterating_retries_what_may_pass(run):
+def test_iterating_retries_temporary_failures(run):
     async def main(url, **options):
         async for _ in librealtime.connect(url, reconnect_delays=AT_ONCE, **options):
             pytest.fail("it opened")
@@ -330,7 +330,7 @@ def test_iterating_ends_with_the_attempts(own_server):
         assert ws.recv() == "0 left"
 
 
-def test_what_is_worth_another_attempt():
+def test_which_failures_are_retried():
     def refused(status):
         response = librealtime.Response(status, "", librealtime.Headers())
         return librealtime.InvalidStatus(-36, "refused", response)

@@ -73,7 +73,7 @@ def test_any_status_is_an_answer(run: Any, rest_server: RESTServer) -> None:
     run(main())
 
 
-def test_what_brings_no_answer_is_raised(run: Any, rest_server: RESTServer) -> None:
+def test_requests_without_an_answer_raise(run: Any, rest_server: RESTServer) -> None:
     async def main() -> None:
         async with librealtime.RESTClient(rest_server.url, attempts=1) as client:
             with pytest.raises(librealtime.ConnectFailed):
@@ -141,7 +141,7 @@ def test_cancelling_the_wait_cancels_the_request(run: Any, rest_server: RESTServ
     run(main())
 
 
-def test_close_ends_what_is_outstanding(run: Any, rest_server: RESTServer) -> None:
+def test_close_ends_outstanding_requests(run: Any, rest_server: RESTServer) -> None:
     async def main() -> None:
         client = librealtime.RESTClient(rest_server.url)
         task = asyncio.create_task(client.get("/silent/a/9"))
@@ -157,7 +157,7 @@ def test_close_ends_what_is_outstanding(run: Any, rest_server: RESTServer) -> No
     run(main())
 
 
-def test_a_client_nobody_refers_to_is_collected(
+def test_an_unreferenced_client_is_collected(
     run: Any, rest_server: RESTServer, no_linger: None
 ) -> None:
     async def main() -> None:
@@ -314,7 +314,7 @@ def test_without_a_limit_any_retry_after_is_waited_for(rest_server: RESTServer) 
             assert (response.attempts, response.retry_after) == (attempts, 1)
 
 
-def test_no_delay_is_none() -> None:
+def test_delays_must_not_be_none() -> None:
     """None would mean no delay at all, and requests would follow each other without pause."""
     for name in ("base_delay", "max_delay"):
         with pytest.raises(TypeError, match=f"{name} is None; seconds are expected"):

@@ -66,7 +66,7 @@ def text_file(text: str) -> io.TextIOWrapper:
 @pytest.mark.parametrize(
     "content", [text_file("é" * 50_000), Generous(b"x" * 100_000), [b"y" * 100_000]], ids=type
 )
-def test_no_more_than_there_is_room_for(content: Any) -> None:
+def test_never_more_than_the_buffer_holds(content: Any) -> None:
     """C passes a buffer of bytes; a text file's characters are not its bytes."""
     source = Source(content)
     pieces = list(iter(lambda: source.more(16384), b""))

@@ -18,7 +18,7 @@ import librealtime
 from librealtime import sync
 
 
-def test_a_post_goes_out_twice_at_most(run: Any, serve: Any) -> None:
+def test_a_post_is_sent_at_most_twice(run: Any, serve: Any) -> None:
     """Even if several connections were kept and all end before a response (R6)."""
     posts: list[int] = []
     together = threading.Barrier(4)
@@ -66,7 +66,7 @@ def test_dead_connections_are_replaced_however_many(serve: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_a_body_that_a_dead_connection_took_goes_out_again(serve: Any, method: str) -> None:
+def test_a_body_sent_on_a_dead_connection_is_sent_again(serve: Any, method: str) -> None:
     """A part of the body was sent: libcurl itself replays only complete ones (R6)."""
     size = 300_000
     bodies: list[int] = []

@@ -215,7 +215,7 @@ def test_invalid_arguments_are_reported(
         client.post("/echo", **options)
 
 
-def test_a_client_tells_what_it_is(run: Any, server: Server) -> None:
+def test_properties_of_a_client(run: Any, server: Server) -> None:
     url = server.url.replace("//", "//me:secret@") + "/a"
     with sync.RESTClient(url) as client:
         assert client.base_url == server.url + "/a"
@@ -284,7 +284,7 @@ def test_a_thread_that_sees_the_end_sees_all_of_it() -> None:
         call.result()
 
 
-def test_one_thread_drives_what_another_takes(client: sync.RESTClient) -> None:
+def test_one_thread_drives_while_another_reads(client: sync.RESTClient) -> None:
     """Nothing is lost at the end, and receiving always resumes after a pause."""
     sizes = [3_000_000, 1, 70_000] * 4
     stopped = threading.Event()
@@ -304,7 +304,7 @@ def test_one_thread_drives_what_another_takes(client: sync.RESTClient) -> None:
         driver.join(60)
 
 
-def test_what_a_request_raises_is_its_own(client: sync.RESTClient) -> None:
+def test_exceptions_of_a_request_are_raised_by_that_request(client: sync.RESTClient) -> None:
     """Whichever thread drives; here it is another one."""
     answers: list[int] = []
     driving = threading.Event()

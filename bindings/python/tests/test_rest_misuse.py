@@ -91,9 +91,7 @@ def test_a_longer_time_of_the_request_is_its_deadline_too(
         assert client.get("/slow/200", timeout=None).content
 
 
-def test_a_request_that_meets_the_end(
-    rest_server: RESTServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_during_a_close(rest_server: RESTServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread closes the client between a request's submission and its wait."""
     client = sync.RESTClient(rest_server.url)
     send = lib.rt_rest_request_send

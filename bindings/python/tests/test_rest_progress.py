@@ -88,7 +88,7 @@ def test_a_streamed_answer_may_take_longer_than_the_deadline(run: Any, serve: An
     run(main())
 
 
-def test_the_deadline_ends_what_comes_before_a_streamed_answer(serve: Any) -> None:
+def test_the_deadline_counts_until_a_streamed_answer_begins(serve: Any) -> None:
     """Attempts and delays; without it a dead server would be tried for minutes."""
 
     def answer(connection: socket.socket, number: int) -> None:
@@ -126,7 +126,7 @@ def test_a_streamed_answer_that_stands_still_ends(serve: Any) -> None:
     done.set()
 
 
-def test_a_reader_may_take_its_time(serve: Any) -> None:
+def test_a_reader_may_be_slow(serve: Any) -> None:
     """Meanwhile the response waits in the kernel: the reader stalls, not the server."""
     size = 8 << 20
 
@@ -197,7 +197,7 @@ DAMAGED = (
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_what_the_server_did_is_not_sent_again(serve: Any, damaged: bytes) -> None:
+def test_a_request_with_a_damaged_answer_is_not_sent_again(serve: Any, damaged: bytes) -> None:
     """Repeating the request would perform it twice."""
     requests: list[bytes] = []
 

@@ -153,7 +153,7 @@ def test_the_same_client_may_fetch_its_credentials(run: Any, serve: Any) -> None
     assert sorted(seen[3:]) == [(b"/there", b"Bearer ok"), (b"/x", b"Bearer ok")]
 
 
-def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> None:
+def test_a_waiting_body_is_not_asked_because_of_the_answer(serve: Any) -> None:
     """Holding back and resuming a response must not ask the request's body for data."""
     size = 16 << 20
 
@@ -199,7 +199,7 @@ def test_a_source_that_waits_is_not_asked_for_the_answers_sake(serve: Any) -> No
     lib.rt_rest_free(client)
 
 
-def test_the_target_goes_out_as_it_is(serve: Any) -> None:
+def test_the_target_is_sent_unchanged(serve: Any) -> None:
     """Over reused connections and handles, to one server and to another."""
     requests: list[list[str]] = []
 
@@ -221,7 +221,7 @@ def test_the_target_goes_out_as_it_is(serve: Any) -> None:
         assert lines[1] == f"Host: {server.url.removeprefix('http://')}"
 
 
-def test_a_proxy_is_given_the_whole_url(serve: Any) -> None:
+def test_a_proxy_receives_the_whole_url(serve: Any) -> None:
     """A request without TLS is sent to the proxy itself (RFC 9112 §3.2.2)."""
     requests: list[list[str]] = []
 

@@ -141,7 +141,7 @@ def test_tokens_that_are_refused(run, bots):
     run(main())
 
 
-def test_what_is_fatal_is_raised(run, bots):
+def test_fatal_errors_are_raised(run, bots):
     async def main():
         events, ends = [], []
         options = {"on_error": events.append, "on_disconnected": ends.append}

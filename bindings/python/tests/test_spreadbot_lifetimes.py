@@ -127,7 +127,7 @@ async def waiters(bot):
 
 
 @pytest.mark.parametrize("how", ["close", "aclose", "close_connection"])
-def test_the_end_wakes_all_who_wait(run, bots, how):
+def test_the_end_wakes_all_waiting_threads(run, bots, how):
     async def main():
         network = librealtime.Reachability("manual")
         network.set_online(False)
@@ -176,7 +176,7 @@ def test_the_end_wakes_threads_that_wait(bots):
     assert sorted(map(str, ends)) == sorted(map(str, expected))
 
 
-def test_a_send_that_meets_the_end(bots, monkeypatch):
+def test_a_send_during_a_close(bots, monkeypatch):
     """Another thread closes the connection between a send's submission and its wait."""
     bot = sync.Spreadbot(bots.url)
     bot.establish_connection("deaf")
@@ -268,7 +268,7 @@ def test_use_on_another_asyncio_loop_raises(run, bots):
     run(second())
 
 
-def test_one_that_is_forgotten_goes(run, bots):
+def test_a_dropped_one_is_collected(run, bots):
     async def main():
         bot = Spreadbot(bots.url)
         await bot.establish_connection("echo")
@@ -331,7 +331,7 @@ def test_closed_in_a_handler(run, bots):
     bot.wait_closed(timeout=30)
 
 
-def test_closing_waits_for_no_backlog(run, bots):
+def test_closing_does_not_wait_for_a_backlog(run, bots):
     """Coroutines of message handlers are dropped, those of on_tokens and the end are awaited."""
 
     async def main():

@@ -190,7 +190,7 @@ def test_it_ends_with_its_loop(run, bots):
     run(second())
 
 
-def test_messages_left_in_an_outbox_hold_no_post_back(bots, tmp_path):
+def test_messages_left_in_an_outbox_do_not_hold_up_posts(bots, tmp_path):
     network = librealtime.Reachability("manual")
     network.set_online(False)
     options = {"outbox": tmp_path / "outbox", "access_token": "good"}
@@ -202,7 +202,7 @@ def test_messages_left_in_an_outbox_hold_no_post_back(bots, tmp_path):
     assert bots.posts.get(timeout=30)[1] == b"1"
 
 
-def test_an_outbox_outlives_who_posts(run, bots, tmp_path):
+def test_an_outbox_outlives_the_posting_process(run, bots, tmp_path):
     network = librealtime.Reachability("manual")
     network.set_online(False)
     options = {"outbox": tmp_path / "outbox", "access_token": "good"}

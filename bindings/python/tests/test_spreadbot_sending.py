@@ -118,7 +118,7 @@ def test_sends_that_nothing_waits_for(run, bots):
     run(main())
 
 
-def test_what_is_sent_has_its_type(run, bots):
+def test_sends_have_a_content_type(run, bots):
     async def main():
         async with Spreadbot(bots.url) as bot:
             with pytest.raises(TypeError):
@@ -138,7 +138,7 @@ def test_what_is_sent_has_its_type(run, bots):
             bot.send_message_binary("x")
 
 
-def test_a_send_behind_messages_that_nobody_takes(run, bots):
+def test_a_send_that_is_confirmed_after_untaken_messages(run, bots):
     """It would wait forever: receiving pauses, and the confirmation comes after the messages."""
 
     async def main():
@@ -186,7 +186,7 @@ def test_a_send_behind_messages_that_nobody_takes(run, bots):
 
 
 @pytest.mark.parametrize("face", ["asyncio", "blocking"])
-def test_an_outbox_outlives_who_sends(run, bots, tmp_path, face):
+def test_an_outbox_outlives_the_sending_process(run, bots, tmp_path, face):
     network = librealtime.Reachability("manual")
     network.set_online(False)
     options = {"outbox": tmp_path / "outbox", "transports": ["sse"]}

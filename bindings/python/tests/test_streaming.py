@@ -234,7 +234,7 @@ def test_a_message_left_early_is_passed_over(run, server):
         assert ws.recv() == "next"
 
 
-def test_streaming_where_messages_come_whole(run, server):
+def test_streaming_of_whole_messages(run, server):
     async def main():
         async with librealtime.connect(server.url + "/fragments") as ws:
             await ws.send("abc")

@@ -161,7 +161,7 @@ def test_a_slow_reader_holds_up_senders_and_loses_nothing(own_server: WebSocketS
     assert numbers == list(range(count))
 
 
-def test_ctrl_c_interrupts_a_receive_and_the_connection_lives_on(ws: Connection) -> None:
+def test_ctrl_c_interrupts_a_receive_and_the_connection_stays_open(ws: Connection) -> None:
     main = threading.get_ident()
     # Processes in a shell's background ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -222,7 +222,7 @@ def test_a_callback_cannot_wait_for_its_own_connection(server: WebSocketServer) 
     assert failures == ["RT_ERROR_REENTRANT"] * 2
 
 
-def test_descriptors_are_given_back(server: WebSocketServer) -> None:
+def test_descriptors_are_released(server: WebSocketServer) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
         with connect(server.url + "/echo") as ws:

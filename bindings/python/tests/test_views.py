@@ -102,7 +102,7 @@ def test_a_websocket_tells_of_its_connection(tls_server, ca_file):
         assert opened.tls_cipher.startswith("TLS_")
 
 
-def test_each_answer_tells_of_its_own_connection(raw):
+def test_each_answer_describes_its_own_connection(raw):
     """A single handle of libcurl serves them all."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: %s\r\n\r\n"
     seen = []

@@ -1,5 +1,4 @@
-"""An HTTP server by bytes: what requests are to a server, and connections that end as they should
-not."""
+"""An HTTP server with hand-written bytes: records requests, and ends connections as scripted."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class WireServer:
-    """Each connection on a thread of its own, with its number."""
+    """Handles each connection on its own thread, with its number."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
@@ -46,7 +45,7 @@ class WireServer:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._acceptor.join()
-        # Those that are kept for another request.
+        # Connections that are kept for another request.
         for connection in self._connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -55,7 +54,7 @@ class WireServer:
 
 
 def read(connection: socket.socket) -> bytes | None:
-    """A whole request; None at the end."""
+    """Reads a complete request; None at the end."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(65536)
