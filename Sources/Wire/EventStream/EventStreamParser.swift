@@ -411,9 +411,15 @@ package struct EventStreamParser: ~Copyable {
 
     @inline(__always)
     private mutating func told() -> StreamEvent {
-        StreamEvent(
-            id: id, type: typeBytes.isEmpty ? StreamEvent.message : typeBytes.readable,
-            data: dataBytes.readable, hadID: hadID)
+        let message = StreamEvent.message
+        guard !typeBytes.isEmpty else {
+            return StreamEvent(
+                id: id, type: message, data: dataBytes.readable, hadID: hadID, isMessage: true)
+        }
+        let type = typeBytes.readable
+        return StreamEvent(
+            id: id, type: type, data: dataBytes.readable, hadID: hadID,
+            isMessage: type.count == message.count && type.elementsEqual(message))
     }
 
     /// UTF-8 with a NUL behind it; what is ill-formed becomes U+FFFD, one for each maximal part

@@ -9,11 +9,8 @@ package struct StreamEvent {
     /// Whether this very event had an id.
     package let hadID: Bool
 
-    package var isMessage: Bool {
-        let message = StreamEvent.message
-        return type.baseAddress == message.baseAddress
-            || type.count == message.count && type.elementsEqual(message)
-    }
+    /// Whether its type is "message".
+    package let isMessage: Bool
 
     static var message: UnsafeRawBufferPointer {
         let text: StaticString = "message"
