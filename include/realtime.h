@@ -1268,11 +1268,11 @@ rt_status rt_websocket_add_safe_header(rt_websocket *websocket, const char *name
 
 /**
  * Makes the connection again when it is lost or cannot be made, after the delays of a backoff;
- * without one it does not. It ends after a close of ours, after the peer's close codes 1000 (unless
- * `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a 4xx answer other
- * than 408, 425 and 429, after a redirect or message that is refused, and when no attempt is left.
- * Retry-After, in seconds or as a date, is waited for up to five minutes. The backoff is copied.
- * Default NULL. Before start.
+ * without one it does not. It ends after this side closes, after the peer's close codes 1000
+ * (unless `reconnect_after_normal_close` is set), 1002, 1003 and 1007 to 1010, after a 4xx answer
+ * other than 408, 425 and 429, after a redirect or message that is refused, and when no attempt is
+ * left. Retry-After, in seconds or as a date, is waited for up to five minutes. The backoff is
+ * copied. Default NULL. Before start.
  *
  * Returns: RT_OK; RT_ERROR_STATE.
  * Since 0.1.
@@ -1824,7 +1824,7 @@ int64_t rt_websocket_round_trip_us(rt_websocket *websocket);
  *
  * timeout_ms: how long to wait; -1 waits as long as the connection tries, which
  *   `rt_websocket_set_open_timeout_ms` limits.
- * Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open yet, and goes on trying; another error when
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open in time; it keeps trying; another error when
  *   it did not open, and will not; RT_ERROR_CLOSED when it was closed or freed; RT_ERROR_REENTRANT
  *   in a callback of its loop; RT_ERROR_STATE when it was started by `rt_websocket_start`;
  *   RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED.
@@ -4715,7 +4715,7 @@ rt_status rt_spreadbot_get_refresh_token(
  *
  * path: as in `rt_spreadbot_establish`.
  * timeout_ms: how long to wait; -1 waits as long as the connection is tried.
- * Returns: RT_OK; RT_ERROR_TIMEOUT when it is not connected in time, and goes on trying; the error
+ * Returns: RT_OK; RT_ERROR_TIMEOUT when it is not connected in time; it keeps trying; the error
  *   that ended it; RT_ERROR_CLOSED when it was disconnected or freed; RT_ERROR_REENTRANT in a
  *   callback of its loop; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_UTF8; RT_ERROR_INVALID_ARGUMENT;
  *   RT_ERROR_FORKED.

@@ -42,7 +42,7 @@ extension WebSocket {
         /// Names of headers that also go along when a redirect leads to another origin.
         public var safeHeaders: [String] = []
         /// Makes the connection again when it is lost or cannot be made, after the delays of a
-        /// backoff; without one it does not. It ends after a close of ours, after the peer's close
+        /// backoff; without one it does not. It ends after this side closes, after the peer's close
         /// codes 1000 (unless `reconnectAfterNormalClose` is set), 1002, 1003 and 1007 to 1010,
         /// after a 4xx answer other than 408, 425 and 429, after a redirect or message that is
         /// refused, and when no attempt is left. Retry-After, in seconds or as a date, is waited

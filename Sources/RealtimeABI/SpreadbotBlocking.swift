@@ -10,7 +10,7 @@ import Wire
 /// NULL the library's own does. Any thread. Since 0.1.
 /// - Parameter path: as in `rt_spreadbot_establish`.
 /// - Parameter timeout_ms: how long to wait; -1 waits as long as the connection is tried.
-/// - Returns: RT_OK; RT_ERROR_TIMEOUT when it is not connected in time, and goes on trying; the
+/// - Returns: RT_OK; RT_ERROR_TIMEOUT when it is not connected in time; it keeps trying; the
 ///   error that ended it; RT_ERROR_CLOSED when it was disconnected or freed; RT_ERROR_REENTRANT in
 ///   a callback of its loop; RT_ERROR_INVALID_URL; RT_ERROR_INVALID_UTF8;
 ///   RT_ERROR_INVALID_ARGUMENT; RT_ERROR_FORKED.

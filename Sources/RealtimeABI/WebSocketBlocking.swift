@@ -10,7 +10,7 @@ import Wire
 /// as that of a connection made with the loop NULL does. Any thread. Since 0.1.
 /// - Parameter timeout_ms: how long to wait; -1 waits as long as the connection tries, which
 ///   `rt_websocket_set_open_timeout_ms` limits.
-/// - Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open yet, and goes on trying; another error
+/// - Returns: RT_OK; RT_ERROR_TIMEOUT when it is not open in time; it keeps trying; another error
 ///   when it did not open, and will not; RT_ERROR_CLOSED when it was closed or freed;
 ///   RT_ERROR_REENTRANT in a callback of its loop; RT_ERROR_STATE when it was started by
 ///   `rt_websocket_start`; RT_ERROR_INVALID_ARGUMENT below -1; RT_ERROR_FORKED.

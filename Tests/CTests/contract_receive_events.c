@@ -113,7 +113,7 @@ static void takes_all_kinds(rt_loop *loop) {
   rt_event *event;
   expect(source, "1", "odd", "number\n1");
   expect(source, "2", "message", "number\n2");
-  /* Behind a reconnect. */
+  /* After a reconnect. */
   expect(source, "3", "odd", "number\n3");
   expect(poll, "1", "", "message 1");
   event = receive(poll);

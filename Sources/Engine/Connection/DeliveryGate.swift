@@ -21,7 +21,7 @@ struct DeliveryGate: ~Copyable, Sendable {
 
     private static let pauses = paused | full
 
-    /// What a pause is for. Delivery goes on when none is left.
+    /// Why delivery pauses. It continues when neither reason is left.
     enum Pause {
         /// The caller wants nothing now.
         case wanted

@@ -49,7 +49,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
     /// Whether a server may end an answer inside of its content coding.
     class var mayEndInCoding: Bool { false }
 
-    /// Begins. Any thread; nothing is told inside this call.
+    /// Starts it. Any thread; no handler runs inside this call.
     package func start() throws(RealtimeError) {}
 
     /// The transfer has begun.
@@ -263,7 +263,7 @@ package class HTTPSource<Session: HTTPSourceSession, Handlers: HTTPSourceHandler
         updateTimer()
     }
 
-    /// What the open handler is told.
+    /// What the open handler receives.
     /// - Parameter head: of the answer that opened it.
     final func opened(_ head: ResponseHead?) -> Opened {
         transfer?.opened(head) ?? Opened()

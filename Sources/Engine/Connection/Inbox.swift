@@ -27,7 +27,7 @@ package final class Inbox: @unchecked Sendable {
     private var isOpen = false
     /// How often there was a new connection.
     private var openings = 0
-    /// What `begin` was told last; 0 for an object that begins once.
+    /// The argument of the last `begin`; 0 for an object that begins once.
     private var epoch: UInt64 = 0
     private var end: RealtimeError?
     private var waiting = 0

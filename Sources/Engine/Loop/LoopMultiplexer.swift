@@ -21,14 +21,14 @@ struct ReadyProgress {
     /// Sockets that were ready, and those of them that were looked at.
     var queued: UInt64 = 0
     var handled: UInt64 = 0
-    /// Rounds that go on with what waits behind the sockets, and how many it still takes.
+    /// Rounds over exchanges that were held up, and how many are still needed.
     var rounds: UInt64 = 0
     var roundsLeft: UInt64 = 0
 
     var isComplete: Bool { handled >= queued && roundsLeft == 0 }
 
     /// Whether it has come to the end of what waited at `start`.
-    func isBehind(_ start: ReadyProgress) -> Bool {
+    func hasPassed(_ start: ReadyProgress) -> Bool {
         handled >= start.queued && rounds >= start.rounds + start.roundsLeft
     }
 }

@@ -10,7 +10,7 @@ extension Loop {
 ///
 /// Those of its own are mostly limits: something did not come in time. What has come is in time,
 /// however long the loop takes to look at it. So while sockets, or exchanges that were held up,
-/// wait for their turn, such a timer fires only behind those that waited when it was due. Callers'
+/// wait for their turn, such a timer fires only after those that waited when it was due. Callers'
 /// timers do not wait.
 struct LoopTimers {
     private var own = TimerHeap()
@@ -50,7 +50,7 @@ struct LoopTimers {
             barrier = (progress, now)
             return Instant(nanoseconds: 0)
         }
-        guard progress.isBehind(start) else { return Instant(nanoseconds: 0) }
+        guard progress.hasPassed(start) else { return Instant(nanoseconds: 0) }
         barrier = nil
         return time
     }

@@ -5,7 +5,7 @@ package import Wire
 extension SpreadbotConnection {
     /// Connects to a path, as `establish` does, and waits until it is connected. From the first
     /// call on, messages wait in an inbox.
-    /// - Parameter timeout: nil for no limit. When it is over, the connection goes on trying.
+    /// - Parameter timeout: nil for no limit. After it the connection keeps trying.
     package func connect(path: String, timeout: Duration?) throws(RealtimeError) {
         try checkMayWait()
         try establish(path: path) { _ in makeInbox() }

@@ -19,7 +19,7 @@ final class SpreadbotLeg {
     var failure: RealtimeError?
     /// Of a probe: the server has answered as a WebSocket.
     var hasOpened = false
-    /// What the open handler is told, until it is.
+    /// What the open handler will receive; nil once it has.
     var opened: Opened?
     /// Frames carry headers, by Nchan's subprotocol.
     var hasMeta = false

@@ -197,7 +197,7 @@ extension WebSocketConnection: WebSocketWalker {
         return isPaused ? offset : nil
     }
 
-    /// One alone, or by the batch as long as what is assembled is no more than a read.
+    /// A batch takes it while all that is assembled fits one read; else it is delivered at once.
     @inline(__always)
     package func take(
         assembled kind: MessageKind, _ range: Range<Int>, for taker: WebSocketHandlers.Delivery

@@ -5,7 +5,7 @@ package import Wire
 // The blocking form.
 extension WebSocketConnection {
     /// Starts the connection, unless that was done, and waits until it is open.
-    /// - Parameter timeout: nil for no limit. When it is over, the connection goes on trying.
+    /// - Parameter timeout: nil for no limit. After it the connection keeps trying.
     package func connect(timeout: Duration?) throws(RealtimeError) {
         let isFirst = try startReceiving { () throws(RealtimeError) in try start() }
         try requiredInbox().waitUntilOpen(timeout, isFirst: isFirst)

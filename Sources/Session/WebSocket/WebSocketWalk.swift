@@ -4,12 +4,12 @@ package import Wire
 /// Walks a session over what was read, and hands on what it finds: the connection, or a simulated
 /// one.
 package protocol WebSocketWalker: AnyObject {
-    /// What takes messages, looked up once for many.
+    /// What takes messages; looked up once for each read.
     associatedtype Taker
 
     var session: UnsafeMutablePointer<WebSocketSession>? { get }
     var taker: Taker { get }
-    /// Nothing stands against delivering messages to the taker that was looked up last.
+    /// Whether messages may be delivered to the taker that was looked up last.
     var isOpen: Bool { get }
 
     /// Called when it is not open. The taker may be another now.
@@ -52,7 +52,7 @@ extension WebSocketWalker {
     ) -> Int {
         var taker = taker
         var offset = start
-        // Behind a compressed message the next one likely is, too.
+        // After a compressed message the next one is likely compressed, too.
         var looksForWhole = true
         while true {
             if !isOpen, let used = stops(input, offset, &taker) {

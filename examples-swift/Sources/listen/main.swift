@@ -16,7 +16,7 @@ func run(_ base: String, _ path: String, count: Int?, id: String) async throws {
     config.lastEventID = id
     let spreadbot = try Spreadbot(config: config)
     spreadbot.onOpen { transport, resumed, _ in
-        complain("by \(transport)\(resumed ? ", behind the last id" : "")")
+        complain("by \(transport)\(resumed ? ", after the last id" : "")")
     }
     spreadbot.onError { event in
         guard !event.isFatal else { return }
