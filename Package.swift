@@ -16,14 +16,6 @@ let package = Package(
     products: [
         .library(name: "Realtime", targets: ["Realtime"]),
         .library(name: "realtime", type: .dynamic, targets: ["RealtimeABI"]),
-        // Installed as `realtime`, which here is the library's name.
-        .executable(name: "realtime-cli", targets: ["RealtimeCLI"]),
-    ],
-    dependencies: [
-        // Of the tool alone: who uses `Realtime` does not build it.
-        .package(
-            url: "https://github.com/apple/swift-argument-parser",
-            .upToNextMinor(from: "1.8.2"))
     ],
     targets: [
         .target(
@@ -40,13 +32,6 @@ let package = Package(
             swiftSettings: swift),
         .target(
             name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
-        .executableTarget(
-            name: "RealtimeCLI",
-            dependencies: [
-                "Realtime",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: swift),
         .executableTarget(name: "abigen", swiftSettings: swift),
         // The deterministic simulation: its harness, the command that replays a seed, the tests.
         .target(
