@@ -1,5 +1,5 @@
-"""Rules for the Markdown pages: links lead somewhere, examples are files that CI runs, and each
-rule that a comment cites is on one of the pages."""
+"""Rules for the Markdown pages: links are valid, examples are copies of files that CI runs, and
+the pages have each rule that a comment cites."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from source import Complaint, Source, blank, comments
 
-# An example is announced by its path in a comment on the line before its fence.
+# The line before an example's fence names its file, in a comment.
 _EXAMPLE = re.compile(r"(?m)^<!-- (\S+) -->\n```\w*\n([\s\S]*?)^```$")
 _ANY_FENCE = re.compile(r"(?m)^```(c|python|swift)\n")
 _FENCE = re.compile(r"(?m)^```[\s\S]*?^```$")
@@ -15,7 +15,7 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 # A rule's code: a letter for the page, and a number.
 _CODE = re.compile(r"(?<![\w.])[GPCLRB][1-9]\d?(?!\w)")
-# Not a rule: the standards of C.
+# The C standards look like rules.
 _LANGUAGES = {"C11", "C17", "C23", "C99"}
 
 
@@ -30,13 +30,13 @@ def links(root: pathlib.Path, sources: list[Source]) -> Iterator[Complaint]:
             line = source.line_of(match.start())
             path = (root / source.path).parent / target if target else root / source.path
             if not path.exists():
-                yield Complaint(source.path, line, f"the link leads nowhere: {match[1]}")
+                yield Complaint(source.path, line, f"broken link: {target} does not exist")
             elif anchor and path.suffix == ".md" and anchor not in anchors(path.read_text()):
-                yield Complaint(source.path, line, f"no heading has this name: {match[1]}")
+                yield Complaint(source.path, line, f"broken link: {match[1]} is not a heading")
 
 
 def anchors(text: str) -> set[str]:
-    """Heading names as they appear in addresses."""
+    """The fragments that link to the headings and anchors of a page."""
     headings = re.findall(r"(?m)^#+ (.*)$", text)
     names = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
     return names | set(_ANCHOR.findall(text))
@@ -51,7 +51,7 @@ def codes(sources: list[Source]) -> Iterator[Complaint]:
         for match in _ANCHOR.finditer(source.text):
             line, code = source.line_of(match.start()), match[1]
             if code in homes:
-                yield Complaint(source.path, line, f"{code} is a rule of {homes[code]} already")
+                yield Complaint(source.path, line, f"{homes[code]} already has a rule {code}")
             homes[code] = source.path
     for source in sources:
         for line, comment in comments(source):
@@ -61,7 +61,7 @@ def codes(sources: list[Source]) -> Iterator[Complaint]:
 
 
 def examples(sources: list[Source]) -> Iterator[Complaint]:
-    """Each block of C, Python or Swift in the README is one whole file of the tree."""
+    """Each block of C, Python or Swift in the README is a copy of a whole file."""
     by_path = {source.path: source for source in sources}
     readme = by_path.get("README.md")
     if readme is None:
@@ -74,11 +74,11 @@ def examples(sources: list[Source]) -> Iterator[Complaint]:
         if path not in by_path:
             yield Complaint("README.md", line, f"{path} does not exist")
         elif by_path[path].text != match[2]:
-            yield Complaint("README.md", line, f"this is not what {path} says")
+            yield Complaint("README.md", line, f"the example differs from {path}")
     for match in _ANY_FENCE.finditer(readme.text):
         line = readme.line_of(match.start())
         if line not in shown:
-            yield Complaint("README.md", line, "an example without the path of its file")
+            yield Complaint("README.md", line, "the example does not name its file")
     for language in ("c", "python", "swift"):
         if f"```{language}\n" not in readme.text:
-            yield Complaint("README.md", 1, f"no example in {language}")
+            yield Complaint("README.md", 1, f"there is no example in {language}")

@@ -1,4 +1,4 @@
-"""The modules of the Python binding import in one direction, and so do its subpackages."""
+"""Circular imports in the Python binding, between modules or between subpackages."""
 
 import ast
 import graphlib
@@ -9,12 +9,12 @@ from source import Complaint, Source
 
 _ROOT = PurePosixPath("bindings/python/src")
 
-#: By who imports and what: the file and line of one such import.
+#: Importer and imported module, with the file and line of one such import.
 Imports = dict[tuple[str, str], tuple[str, int]]
 
 
 def circles(sources: list[Source]) -> Iterator[Complaint]:
-    """Imports for the type checker count, too."""
+    """Imports that only the type checker sees count, too."""
     modules = {
         _module(source.path): source
         for source in sources
@@ -40,10 +40,10 @@ def _circle(imports: Imports) -> Iterator[Complaint]:
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
-        # Each node is imported by the next.
-        way = error.args[1][::-1]
-        path, line = imports[way[0], way[1]]
-        yield Complaint(path, line, f"imports in a circle: {' → '.join(way)}")
+        # graphlib lists each node before the one that imports it.
+        cycle = error.args[1][::-1]
+        path, line = imports[cycle[0], cycle[1]]
+        yield Complaint(path, line, f"circular imports: {' → '.join(cycle)}")
 
 
 def _module(path: str) -> str:
@@ -52,7 +52,7 @@ def _module(path: str) -> str:
 
 
 def _folder(module: str, modules: dict[str, Source]) -> str:
-    """Its subpackage; a module beside them is one of its own."""
+    """The module's subpackage; the module itself if it is in none."""
     parts = module.split(".")
     package = ".".join(parts[:2])
     known = modules.get(package)
@@ -69,7 +69,7 @@ def _imported(module: str, source: Source, names: Collection[str]) -> Iterator[t
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
-            # What is imported from a package may be a module of it, or a name.
+            # `from package import x`: x may be a module of the package or a name in it.
             inside = [f"{base}.{alias.name}" for alias in node.names]
             targets = [name if name in names else base for name in inside]
         else:

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from source import C_LIKE, MODEL, Complaint, Source, functions
 
 MAX_FILE_LINES = 450
-# One idea each, for a reader's one screen or two.
+# An example shows one idea, on one screen or two.
 MAX_EXAMPLE_LINES = 120
 MAX_FUNCTION_LINES = 70
 MAX_COLUMNS = 100
 
-# A target imports only targets before it.
+# A target may import only the targets before it.
 ORDER = ("CShims", "Wire", "Session", "Engine", "Realtime", "RealtimeABI")
-# What the toolchain brings and the shared library may carry.
-SYSTEM = {"Synchronization", "Glibc", "Swift"}
-# Only the side that does I/O knows the operating system.
+# The system modules that each target may import.
 SYSTEM_OF_TARGET = {"Engine": {"Synchronization", "Glibc"}, "Realtime": {"Synchronization"}}
 
 _IMPORT = re.compile(
@@ -40,7 +38,7 @@ def imports(sources: list[Source]) -> Iterator[Complaint]:
             module = match[1]
             line = source.line_of(match.start(1))
             if module.startswith("Foundation"):
-                rule = f"no {module} under the shared library"
+                rule = f"the shared library must not import {module}"
             elif module in ORDER and module not in allowed:
                 rule = f"{target} must not import {module}: the order is {' → '.join(ORDER)}"
             elif module not in ORDER and module not in SYSTEM_OF_TARGET.get(target, set()):
@@ -51,7 +49,7 @@ def imports(sources: list[Source]) -> Iterator[Complaint]:
 
 
 def tool_imports(sources: list[Source]) -> Iterator[Complaint]:
-    """The command-line tool is a user of the Swift module like any other."""
+    """The command-line tool uses the same public Swift module as every other program."""
     for source in sources:
         if not source.path.startswith("Sources/RealtimeCLI/"):
             continue
@@ -68,21 +66,23 @@ def sizes(sources: list[Source]) -> Iterator[Complaint]:
         is_example = source.path.startswith("examples-c/")
         limit = MAX_EXAMPLE_LINES if is_example else MAX_FILE_LINES
         if len(source.lines) > limit:
-            rule = f"{len(source.lines)} lines in a file, {limit} are the limit"
+            rule = f"the file has {len(source.lines)} lines, {limit} are allowed"
             yield Complaint(source.path, len(source.lines), rule)
         for function in functions(source):
             if function.lines > MAX_FUNCTION_LINES:
-                rule = f"{function.name} has {function.lines} lines, {MAX_FUNCTION_LINES} allowed"
+                rule = (
+                    f"{function.name} has {function.lines} lines, {MAX_FUNCTION_LINES} are allowed"
+                )
                 yield Complaint(source.path, function.first, rule)
         for number, line in enumerate(source.lines, 1):
-            # A Markdown table's row cannot be broken.
+            # A row of a Markdown table cannot be wrapped.
             if len(line) > MAX_COLUMNS and not (source.suffix == ".md" and line.startswith("|")):
-                rule = f"{len(line)} columns, {MAX_COLUMNS} are the limit"
+                rule = f"the line has {len(line)} columns, {MAX_COLUMNS} are allowed"
                 yield Complaint(source.path, number, rule)
 
 
 def leftovers(sources: list[Source]) -> Iterator[Complaint]:
-    """What is meant to be done later belongs into an issue."""
+    """Work that is left for later belongs in an issue. Also finds trailing white space."""
     word = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
     for source in sources:
         for number, line in enumerate(source.lines, 1):
@@ -93,7 +93,7 @@ def leftovers(sources: list[Source]) -> Iterator[Complaint]:
 
 
 def traps(sources: list[Source]) -> Iterator[Complaint]:
-    """Swift cannot catch its own traps, so the library holds none that outside could reach."""
+    """Swift cannot catch its own traps, so outside input must not be able to cause one."""
     forced = re.compile(r"\b(?:try|as)!|\b(?:fatalError|unowned\(unsafe\))")
     for source in sources:
         if target_of(source) is None or source.suffix != ".swift":
@@ -103,7 +103,7 @@ def traps(sources: list[Source]) -> Iterator[Complaint]:
 
 
 def exports(sources: list[Source]) -> Iterator[Complaint]:
-    """Each export is documented, in the model, used by a C program and known to Python."""
+    """Each export has a doc comment, is in the model and Python's table, and is called from C."""
     by_path = {source.path: source for source in sources}
     model = by_path.get(MODEL)
     binding = by_path.get("bindings/python/src/librealtime/_core/abi.py")
@@ -129,7 +129,7 @@ def exports(sources: list[Source]) -> Iterator[Complaint]:
 
 
 def declared_exports(source: Source) -> Iterator[tuple[int, str, str]]:
-    """Line, name and doc comment of each function that C sees."""
+    """The line, name and doc comment of each exported function."""
     for number, line in enumerate(source.lines, 1):
         found = re.match(r'\s*@_cdecl\("(\w+)"\)', line)
         if not found:

@@ -1,4 +1,4 @@
-"""Reading sources: what is code and what is not, and where functions begin and end."""
+"""Reads sources: separates code from comments and strings, and finds functions."""
 
 import ast
 import io
@@ -14,7 +14,7 @@ MODEL = "include/realtime.abi.json"
 C_LIKE = {".c", ".h", ".cpp", ".hpp"}
 TEXT = {*C_LIKE, ".swift", ".py", ".sh", ".cmake", ".in", ".json", ".map", ".toml", ".md", ".txt"}
 
-# What is no code, longest form first. Strings keep their length so that columns stay true.
+# Comments and strings, longest form first.
 _SWIFT_TOKENS = re.compile(r'//[^\n]*|(#*)"""[\s\S]*?"""\1|(#*)"(?:\\.|[^"\\\n])*"\2')
 _C_TOKENS = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 
@@ -44,7 +44,7 @@ class Function:
 
 @dataclass
 class Source:
-    """A text file of the tree."""
+    """A text file in the tree."""
 
     path: str
     text: str
@@ -71,7 +71,7 @@ class Source:
 
     @property
     def code(self) -> str:
-        """The text with comments and strings blanked out, line for line."""
+        """The text with comments and strings replaced by spaces, so that offsets stay the same."""
         if self.suffix == ".swift":
             return blank(_without_nested_comments(self.text), _SWIFT_TOKENS)
         if self.suffix in C_LIKE:
@@ -91,7 +91,7 @@ def _spaces(text: str) -> str:
 
 
 def _without_nested_comments(text: str) -> str:
-    """Swift's block comments may hold others."""
+    """Swift's block comments can be nested."""
     parts, depth, start = [], 0, 0
     for match in re.finditer(r'/\*|\*/|"(?:\\.|[^"\\\n])*"|//[^\n]*', text):
         if match[0] == "/*":
@@ -140,7 +140,7 @@ def _python_comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def tree(root: pathlib.Path) -> list[Source]:
-    """The text files that git knows of, or would take."""
+    """The text files that git tracks, or would add."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=root, capture_output=True, check=True).stdout
     sources = []
@@ -177,7 +177,7 @@ def swift_functions(source: Source) -> list[Function]:
 
 
 def _body(code: str, offset: int) -> int | None:
-    """The brace that opens the body of the declaration, None for one without a body."""
+    """The offset of the brace that opens the declaration's body; None if it has no body."""
     depth = 0
     for match in re.compile(r"[()\[\]{}]|\b(?:func|var|let|init|case)\b").finditer(code, offset):
         token = match[0]
@@ -210,7 +210,7 @@ def c_functions(source: Source) -> list[Function]:
             if depth == 0 and name:
                 first = source.line_of(statement + len(heading) - len(heading.lstrip()))
                 found.append(Function(name[1], first, source.line_of(_closing(code, at))))
-            # A linkage block is no level of its own.
+            # `extern "C" {` does not add a level.
             is_linkage = heading.strip() == "extern"
             depth += 0 if is_linkage else 1
         elif token == "}":

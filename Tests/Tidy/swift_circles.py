@@ -1,8 +1,8 @@
-"""Circles: files that need each other, so that none can be read before the others.
+"""Circular dependencies between Swift files, and between folders.
 
-A file needs another when it names a type or a free function that the other declares. Files of one
-folder that extend the same type count as one. Names are compared as text: a private type of the
-same name in another file counts as well, which is a reason to find it a better name.
+A file depends on another if it uses a type or a free function that the other declares. Files in one
+folder that extend the same type count as one. Names are compared as text, so a private type with
+the same name in another file counts, too: rename it.
 """
 
 import pathlib
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from source import Complaint, Source
 
-# Targets without a circle, of files or of folders.
+# Targets that must not have circles.
 FREE = ("Engine",)
 
 _DECLARED = re.compile(
@@ -27,7 +27,7 @@ def circles(sources: list[Source]) -> Iterator[Complaint]:
         files = needs([one for one in sources if one.path.startswith(f"Sources/{target}/")])
         for what, graph in (("files", files), ("folders", folders(files))):
             for group in groups(graph):
-                rule = f"a circle of {len(group)} {what}: {' '.join(map(stem, group))}"
+                rule = f"circular dependency of {len(group)} {what}: {' '.join(map(stem, group))}"
                 yield Complaint(group[0], 1, rule)
 
 
@@ -40,7 +40,7 @@ def folder(path: str) -> str:
 
 
 def needs(sources: list[Source]) -> Graph:
-    """Which of the files each of them needs."""
+    """For each file, the files it depends on."""
     code = {source.path: source.code for source in sources if source.suffix == ".swift"}
     home: dict[str, str] = {}
     extended: list[tuple[str, str]] = []
@@ -50,7 +50,7 @@ def needs(sources: list[Source]) -> Graph:
                 extended.append((path, match[2]))
             elif "private" not in match[0]:
                 home[match[2]] = path
-    # What the extensions of a type are one with.
+    # The file that stands for each file: extensions count as the file of their type.
     whole = {path: path for path in code}
     for path, name in extended:
         if name in home and folder(home[name]) == folder(path):
@@ -71,7 +71,7 @@ def folders(graph: Graph) -> Graph:
 
 
 def groups(graph: Graph) -> list[list[str]]:
-    """The circles: those nodes that reach each other."""
+    """The circles: sets of nodes that reach each other."""
     reached = {node: reachable(graph, node) for node in graph}
     found = {
         tuple(sorted({node} | {one for one in reached[node] if node in reached[one]}))

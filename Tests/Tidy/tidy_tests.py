@@ -1,4 +1,4 @@
-"""Each rule, fed a tree that breaks it, complains at the right line; a good one passes."""
+"""Feeds each rule a tree that breaks it, and one that does not."""
 
 import json
 import pathlib
@@ -22,7 +22,7 @@ def swift(target: str, text: str) -> list[Source]:
 
 
 class Imports(unittest.TestCase):
-    def test_order_is_kept(self) -> None:
+    def test_import_of_an_earlier_target(self) -> None:
         good = swift("Session", "package import Wire\n")
         self.assertEqual(said(rules.imports(good)), [])
 
@@ -39,23 +39,23 @@ class Imports(unittest.TestCase):
             "@_exported public import Foundation",
         ):
             (complaint,) = said(rules.imports(swift("Realtime", f"\n{line}\n")))
-            self.assertRegex(complaint, r":2: no Foundation")
+            self.assertRegex(complaint, r":2: the shared library must not import Foundation")
 
     def test_operating_system_below_engine(self) -> None:
         (complaint,) = said(rules.imports(swift("Session", "import Glibc\n")))
         self.assertRegex(complaint, r":1: Session must not import Glibc")
 
-    def test_comments_import_nothing(self) -> None:
+    def test_imports_in_comments_and_strings(self) -> None:
         text = '/* /* */\nimport Foundation\n*/\nlet text = """\nimport Foundation\n"""\n'
         self.assertEqual(said(rules.imports(swift("Wire", text))), [])
 
-    def test_the_tool_uses_the_public_module(self) -> None:
+    def test_the_tool_imports_only_realtime(self) -> None:
         text = "import ArgumentParser\nimport Glibc\nimport Realtime\n"
         self.assertEqual(said(rules.tool_imports(swift("RealtimeCLI", text))), [])
         (complaint,) = said(rules.tool_imports(swift("RealtimeCLI", "\nimport Engine\n")))
         self.assertRegex(complaint, r":2: RealtimeCLI must not import Engine")
 
-    def test_targets_outside_the_library_are_free(self) -> None:
+    def test_targets_outside_the_library_may_import_anything(self) -> None:
         self.assertEqual(said(rules.imports(swift("abigen", "import Foundation\n"))), [])
 
 
@@ -66,14 +66,14 @@ class PythonImports(unittest.TestCase):
         sources = [Source(f"{root}/{name}.py", text) for name, text in files.items()]
         return said(python_imports.circles(sources))
 
-    def test_one_direction(self) -> None:
+    def test_no_circle(self) -> None:
         modules = {"_a/x": "from . import y\n", "_a/y": "", "_b/z": "from .._a.x import name\n"}
         self.assertEqual(self.complaints(modules), [])
 
     def test_circle_of_modules(self) -> None:
         late = "def f():\n    from .x import X\n"
         (complaint,) = self.complaints({"_a/x": "from . import y\n", "_a/y": late})
-        self.assertRegex(complaint, r"_a/[xy]\.py:[12]: imports in a circle: librealtime\._a\.")
+        self.assertRegex(complaint, r"_a/[xy]\.py:[12]: circular imports: librealtime\._a\.")
 
     def test_circle_of_subpackages(self) -> None:
         one, other = "from .._b.z import name\n", "from librealtime._a import w\n"
@@ -97,14 +97,14 @@ class SwiftCircles(unittest.TestCase):
     def test_folders_that_need_each_other(self) -> None:
         one = {"A__One": "class One {}\n", "A__Two": "class Two: Three {}\n"}
         (complaint,) = self.engine(**one, B__Three="class Three {\n    var one: One\n}\n")
-        self.assertRegex(complaint, r":1: a circle of 2 folders: A B$")
+        self.assertRegex(complaint, r":1: circular dependency of 2 folders: A B$")
 
     def test_files_of_one_type(self) -> None:
         whole = "class Whole {\n    func a() { Part() }\n}\n"
         part = "extension Whole {\n    func b() {}\n}\nstruct Part {}\n"
         self.assertEqual(self.engine(A__Whole=whole, A__WholeMore=part), [])
 
-    def test_comments_texts_and_members_name_nothing(self) -> None:
+    def test_names_in_comments_strings_and_members_do_not_count(self) -> None:
         a = 'class Aa {\n    // Bb\n    let text = "Bb"\n    let x = y.Bb\n}\n'
         self.assertEqual(self.engine(A=a, B="class Bb {\n    var a: Aa\n}\n"), [])
 
@@ -112,17 +112,17 @@ class SwiftCircles(unittest.TestCase):
 class Sizes(unittest.TestCase):
     def test_long_file(self) -> None:
         (complaint,) = said(rules.sizes([Source("a.py", "pass\n" * 451)]))
-        self.assertRegex(complaint, r"^a.py:451: 451 lines in a file")
+        self.assertRegex(complaint, r"^a.py:451: the file has 451 lines")
         self.assertEqual(said(rules.sizes([Source("a.py", "pass\n" * 450)])), [])
 
     def test_long_example(self) -> None:
         (complaint,) = said(rules.sizes([Source("examples-c/a.c", "int a;\n" * 121)]))
-        self.assertRegex(complaint, r"^examples-c/a.c:121: 121 lines in a file, 120 are")
+        self.assertRegex(complaint, r"^examples-c/a.c:121: the file has 121 lines, 120 are")
         self.assertEqual(said(rules.sizes([Source("examples-c/a.c", "int a;\n" * 120)])), [])
 
     def test_long_line(self) -> None:
         (complaint,) = said(rules.sizes([Source("a.md", "\n" + "x" * 101 + "\n")]))
-        self.assertEqual(complaint, "a.md:2: 101 columns, 100 are the limit")
+        self.assertEqual(complaint, "a.md:2: the line has 101 columns, 100 are allowed")
         self.assertEqual(said(rules.sizes([Source("a.md", "|" + "x" * 200 + "|\n")])), [])
 
     def test_generated_files_are_exempt(self) -> None:
@@ -153,7 +153,7 @@ class Sizes(unittest.TestCase):
         found = functions(Source("a.c", c_text))
         self.assertEqual([(f.name, f.first, f.last) for f in found], [("f", 2, 4), ("g", 6, 6)])
 
-    def test_requirements_have_no_body(self) -> None:
+    def test_protocol_requirements_have_no_body(self) -> None:
         text = "protocol P {\n  func f(_ x: Int)\n  init()\n  var y: Int { get }\n}\n"
         self.assertEqual(functions(Source("a.swift", text)), [])
 
@@ -189,7 +189,7 @@ class Exports(unittest.TestCase):
         ]
         return said(rules.exports(sources))
 
-    def test_a_good_export(self) -> None:
+    def test_complete_export(self) -> None:
         self.assertEqual(self.complaints(), [])
 
     def test_no_since(self) -> None:
@@ -204,7 +204,7 @@ class Exports(unittest.TestCase):
         (complaint,) = self.complaints(program='/* rt_f() */ char *s = "rt_f()";')
         self.assertRegex(complaint, r":2: rt_f is called by no program")
 
-    def test_tables_lag_behind(self) -> None:
+    def test_generated_tables_are_out_of_date(self) -> None:
         complaints = self.complaints(model="rt_g")
         self.assertRegex(complaints[0], r":2: rt_f is not in include/realtime.abi.json")
         self.assertRegex(complaints[1], r":2: rt_f is not in Python's")
@@ -213,7 +213,7 @@ class Exports(unittest.TestCase):
         text = self.EXPORT.replace('"rt_f"', '"f"')
         self.assertRegex(self.complaints(text)[0], r":2: f is exported without the prefix")
 
-    def test_tables_are_missing(self) -> None:
+    def test_generated_tables_are_missing(self) -> None:
         self.assertRegex(said(rules.exports([]))[0], r"realtime.abi.json is missing")
 
 
@@ -227,15 +227,15 @@ class Documents(unittest.TestCase):
         self.assertEqual(
             complaints,
             [
-                "a.md:2: the link leads nowhere: no.md",
-                "a.md:3: no heading has this name: b.md#other",
+                "a.md:2: broken link: no.md does not exist",
+                "a.md:3: broken link: b.md#other is not a heading",
             ],
         )
 
     def test_anchors(self) -> None:
         self.assertEqual(documents.anchors('# A b\n<a id="C9"></a>\n'), {"a-b", "C9"})
 
-    def test_rules_are_on_a_page(self) -> None:
+    def test_cited_rules_exist(self) -> None:
         page = Source("docs/a.md", '<a id="C9"></a>\n<a id="C10"></a>\n')
         again = Source("docs/b.md", '<a id="C9"></a>\n')
         swift = Source("a.swift", '// C9, C99\nlet a = "C8"\n/// C12 to C10\n')
@@ -244,7 +244,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(
             said(documents.codes([page, again, swift, python, header])),
             [
-                "docs/b.md:1: C9 is a rule of docs/a.md already",
+                "docs/b.md:1: docs/a.md already has a rule C9",
                 "a.swift:3: no page of docs/ has the rule C12",
                 "a.py:5: no page of docs/ has the rule R3",
                 "a.py:3: no page of docs/ has the rule L7",
@@ -261,22 +261,22 @@ class Documents(unittest.TestCase):
         "<!-- x.swift -->\n```swift\nswift\n```\n"
     )
 
-    def test_examples_are_their_files(self) -> None:
+    def test_examples_equal_their_files(self) -> None:
         self.assertEqual(self.readme(self.GOOD), [])
 
     def test_example_differs(self) -> None:
         complaints = self.readme(self.GOOD.replace("\npy\n", "\npy2\n"))
-        self.assertEqual(complaints, ["README.md:5: this is not what x.py says"])
+        self.assertEqual(complaints, ["README.md:5: the example differs from x.py"])
 
     def test_example_without_file(self) -> None:
         complaints = self.readme(self.GOOD.replace("<!-- x.py -->\n", ""))
-        self.assertEqual(complaints, ["README.md:5: an example without the path of its file"])
+        self.assertEqual(complaints, ["README.md:5: the example does not name its file"])
         complaints = self.readme(self.GOOD.replace("x.py", "y.py"))
         self.assertEqual(complaints, ["README.md:5: y.py does not exist"])
 
     def test_language_is_missing(self) -> None:
         complaints = self.readme(self.GOOD.split("<!-- x.swift")[0])
-        self.assertEqual(complaints, ["README.md:1: no example in swift"])
+        self.assertEqual(complaints, ["README.md:1: there is no example in swift"])
 
     def test_no_readme(self) -> None:
         self.assertEqual(said(documents.examples([])), ["README.md:1: there is no README.md"])
