@@ -5,13 +5,16 @@ SO := build/librealtime.so
 
 .PHONY: help demo test check-long build lint format autobahn fuzz \
 	simulate sanitize coverage soak bench wheel check-interop abi install clean \
-	sse-contract-service hops hostile random-calls
+	sse-contract-service hops hostile random-calls serve
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: build ## C, Python and Swift receive the same messages from a real nginx + Nchan
 	$(PYTHON) Tests/Support/demo.py
+
+serve: install ## A server to try the library against, on PORT=8080, until Ctrl-C
+	@$(PYTHON) bindings/python/src/librealtime/demo_server.py --port $(or $(PORT),8080)
 
 test: build ## Every test but the long ones, with a verdict for each suite
 	cmake --build build --target simulate

@@ -8,6 +8,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,13 @@ def test_the_wheel_holds_the_package_and_the_library_alone(tmp_path: Path) -> No
     assert {name for name in names if ".dist-info/" not in name} == expected
     information = {name.split("/")[1] for name in names - expected}
     assert information == {"LICENSE", "METADATA", "RECORD", "WHEEL"}
+
+
+def test_the_demo_server_is_an_extra(tmp_path: Path) -> None:
+    """Without it the package has no dependencies."""
+    (found,) = metadata.distributions(path=[str(build_wheel(tmp_path))])
+    assert found.metadata.get_all("Provides-Extra") == ["demo"]
+    assert found.requires == ["aiohttp>=3.9,<4; extra == 'demo'"]
 
 
 def test_the_same_input_gives_the_same_wheel(tmp_path: Path) -> None:
