@@ -15,6 +15,7 @@ let package = Package(
     name: "librealtime",
     products: [
         .library(name: "Realtime", targets: ["Realtime"]),
+        .library(name: "RealtimeFoundation", targets: ["RealtimeFoundation"]),
         .library(name: "realtime", type: .dynamic, targets: ["RealtimeABI"]),
     ],
     targets: [
@@ -30,6 +31,8 @@ let package = Package(
         .target(
             name: "Realtime", dependencies: ["Engine", "Session", "Wire", "CShims"],
             swiftSettings: swift),
+        .target(
+            name: "RealtimeFoundation", dependencies: ["Realtime"], swiftSettings: swift),
         .target(
             name: "RealtimeABI", dependencies: ["Engine", "Session", "Wire"], swiftSettings: swift),
         .executableTarget(name: "abigen", swiftSettings: swift),
@@ -53,7 +56,9 @@ let package = Package(
         .executableTarget(
             name: "OutboxWriter", dependencies: ["Engine", "Wire"], path: "Tests/OutboxWriter",
             swiftSettings: swift),
-        .testTarget(name: "RealtimeTests", dependencies: ["Realtime"], swiftSettings: swift),
+        .testTarget(
+            name: "RealtimeTests", dependencies: ["Realtime", "RealtimeFoundation"],
+            swiftSettings: swift),
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulator", "Session"],
             path: "Tests/Simulation/Tests", swiftSettings: swift),

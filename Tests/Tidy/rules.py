@@ -48,14 +48,15 @@ def imports(sources: list[Source]) -> Iterator[Complaint]:
             yield Complaint(source.path, line, rule)
 
 
-def tool_imports(sources: list[Source]) -> Iterator[Complaint]:
-    """The command-line tool uses the same public Swift module as every other program."""
+def user_imports(sources: list[Source]) -> Iterator[Complaint]:
+    """The tool and RealtimeFoundation use the same public Swift module as every other program."""
     for source in sources:
-        if not source.path.startswith("Sources/RealtimeCLI/"):
+        target = source.path.removeprefix("Sources/").split("/")[0]
+        if target not in ("RealtimeCLI", "RealtimeFoundation"):
             continue
         for match in _IMPORT.finditer(source.code):
             if match[1] in ORDER and match[1] != "Realtime":
-                rule = f"RealtimeCLI must not import {match[1]}, only Realtime"
+                rule = f"{target} must not import {match[1]}, only Realtime"
                 yield Complaint(source.path, source.line_of(match.start(1)), rule)
 
 

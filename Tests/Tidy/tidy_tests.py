@@ -49,11 +49,12 @@ class Imports(unittest.TestCase):
         text = '/* /* */\nimport Foundation\n*/\nlet text = """\nimport Foundation\n"""\n'
         self.assertEqual(said(rules.imports(swift("Wire", text))), [])
 
-    def test_the_tool_imports_only_realtime(self) -> None:
-        text = "import ArgumentParser\nimport Glibc\nimport Realtime\n"
-        self.assertEqual(said(rules.tool_imports(swift("RealtimeCLI", text))), [])
-        (complaint,) = said(rules.tool_imports(swift("RealtimeCLI", "\nimport Engine\n")))
-        self.assertRegex(complaint, r":2: RealtimeCLI must not import Engine")
+    def test_users_import_only_realtime(self) -> None:
+        text = "import ArgumentParser\nimport Foundation\nimport Realtime\n"
+        for target in ("RealtimeCLI", "RealtimeFoundation"):
+            self.assertEqual(said(rules.user_imports(swift(target, text))), [])
+            (complaint,) = said(rules.user_imports(swift(target, "\nimport Engine\n")))
+            self.assertRegex(complaint, f":2: {target} must not import Engine")
 
     def test_targets_outside_the_library_may_import_anything(self) -> None:
         self.assertEqual(said(rules.imports(swift("abigen", "import Foundation\n"))), [])

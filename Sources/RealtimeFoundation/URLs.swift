@@ -1,0 +1,99 @@
+public import Foundation
+public import Realtime
+
+// A `URL` is used as its `absoluteString`, relative to its base. What is wrong with it is an error
+// of the call: a file URL, for example, is a `RealtimeError(.unsupportedScheme)`.
+
+extension WebSocket {
+    /// Connects and returns when messages can be sent and received; see
+    /// `connect(_:options:on:handlers:)`.
+    public static func connect(
+        _ url: URL, options: Options = Options(), on loop: Loop = .shared,
+        handlers: Handlers = Handlers()
+    ) async throws -> WebSocket {
+        try await connect(url.absoluteString, options: options, on: loop, handlers: handlers)
+    }
+
+    /// Makes a connection that passes its messages to `handlers`; see
+    /// `init(_:options:on:handlers:)`.
+    public convenience init(
+        _ url: URL, options: Options = Options(), on loop: Loop = .shared, handlers: Handlers
+    ) throws {
+        try self.init(url.absoluteString, options: options, on: loop, handlers: handlers)
+    }
+}
+
+extension EventSource {
+    /// Makes an event source and, unless `start` is false, begins to connect; see
+    /// `init(_:options:on:start:)`.
+    public convenience init(
+        _ url: URL, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
+    ) throws {
+        try self.init(url.absoluteString, options: options, on: loop, start: start)
+    }
+}
+
+extension LongPoll {
+    /// Makes a long poll and, unless `start` is false, begins to poll; see
+    /// `init(_:options:on:start:)`.
+    public convenience init(
+        _ url: URL, options: Options = Options(), on loop: Loop = .shared, start: Bool = true
+    ) throws {
+        try self.init(url.absoluteString, options: options, on: loop, start: start)
+    }
+}
+
+extension REST {
+    /// - Parameter baseURL: what paths are resolved against.
+    /// - Throws: `RealtimeError` for a bad URL or option.
+    public convenience init(
+        _ baseURL: URL, options: Options = Options(), on loop: Loop = .shared
+    ) throws {
+        try self.init(baseURL.absoluteString, options: options, on: loop)
+    }
+}
+
+extension REST.Request {
+    public init(
+        _ method: String, _ url: URL, body: Body = .none,
+        headers: [(name: String, value: String)] = []
+    ) {
+        self.init(method, url.absoluteString, body: body, headers: headers)
+    }
+}
+
+extension REST.Response {
+    /// Where the answer came from, after redirects, without user and password.
+    public var finalURL: URL? { URL(string: url) }
+}
+
+extension Spreadbot.Configuration {
+    /// - Parameter baseURL: what paths are appended to, `http://` or `https://` without a query.
+    public init(baseURL: URL) { self.init(baseURL: baseURL.absoluteString) }
+
+    /// `outbox` as a file URL.
+    public var outboxURL: URL? {
+        get { outbox.map { URL(filePath: $0) } }
+        set { outbox = newValue?.filePath }
+    }
+}
+
+extension EventSource.Options {
+    /// `idFile` as a file URL.
+    public var idFileURL: URL? {
+        get { idFile.map { URL(filePath: $0) } }
+        set { idFile = newValue?.filePath }
+    }
+}
+
+extension Network {
+    /// `caFile` as a file URL.
+    public var caFileURL: URL? {
+        get { caFile.map { URL(filePath: $0) } }
+        set { caFile = newValue?.filePath }
+    }
+}
+
+extension URL {
+    fileprivate var filePath: String { path(percentEncoded: false) }
+}
