@@ -89,8 +89,7 @@ extension REST.Request.Body {
 
 extension REST {
     /// Sends a GET request and reads the answer as JSON.
-    /// - Throws: as `send`; `RealtimeError(.protocolViolation)`, which names the value that does not
-    ///   fit.
+    /// - Throws: as `send`; `RealtimeError(.protocolViolation)` for an answer that does not fit.
     public func get<Value: Decodable & Sendable>(
         _ path: String, as type: Value.Type, query: [(name: String, value: String)] = [],
         headers: [(name: String, value: String)] = [], by decoder: JSONDecoder = JSONDecoder()
