@@ -2,8 +2,8 @@ import Glibc
 import Realtime
 import Synchronization
 
-/// Where the body of an answer goes: into a file or a pipe as it comes; to a terminal or into an
-/// object when it is whole, since what it is must be known first.
+/// Writes the body of a response: to a file or a pipe as it arrives; to a terminal or into a JSON
+/// object once it is complete, because the format depends on whether all of it is text.
 final class AnswerSink: Sendable {
     private let console: Console
     private let path: String?
@@ -12,7 +12,7 @@ final class AnswerSink: Sendable {
     private let kept = Mutex<[UInt8]>([])
     private let isBegun = Atomic<Bool>(false)
 
-    /// Of what is kept.
+    /// Of a body that is kept, in bytes.
     private static let limit = 64 << 20
 
     /// - Parameter path: nil or "-" for standard output.
@@ -28,7 +28,7 @@ final class AnswerSink: Sendable {
 
     deinit { if path != nil { close(descriptor) } }
 
-    /// Whether it goes to a terminal.
+    /// Whether the body goes to a terminal.
     var isShown: Bool { path == nil && Console.isOutputTerminal }
 
     func take(_ piece: [UInt8]) throws {
@@ -36,31 +36,31 @@ final class AnswerSink: Sendable {
         try kept.withLock { kept in
             guard kept.count + piece.count <= AnswerSink.limit else {
                 throw RealtimeError(
-                    .tooLarge, "the answer has more than 64 MiB; --output writes it to a file")
+                    .tooLarge, "the response has more than 64 MiB; --output writes it to a file")
             }
             kept += piece
         }
     }
 
-    /// The answer is whole.
+    /// Called when the response is complete.
     func end(_ answer: REST.Response) throws {
         let line = JSONLine("answer").with("status", answer.status).with("reason", answer.reason)
             .with("url", answer.url).with("headers", answer.headers.map { ($0.name, $0.value) })
         if isKept {
             var body = kept.withLock { $0 }
-            // A line is told with its end.
+            // `emit` adds a line end.
             if !console.isJSON, body.last == 0x0A { body.removeLast() }
-            if console.isJSON || !body.isEmpty { console.tell(body, line) }
+            if console.isJSON || !body.isEmpty { console.emit(body, line) }
             return
         }
         begin()
         if console.isJSON {
-            console.tell("", line.with("file", path))
+            console.emit("", line.with("file", path))
         }
     }
 
-    /// What was in the file gives way to an answer, and to nothing else. What is no file has
-    /// nothing to lose, and refuses.
+    /// Empties the file when the first byte of a response arrives: a failed request leaves it
+    /// unchanged. Pipes and devices cannot be truncated, which does not matter.
     private func begin() {
         guard path != nil, !isBegun.exchange(true, ordering: .relaxed) else { return }
         _ = ftruncate(descriptor, 0)

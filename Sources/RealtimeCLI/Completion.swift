@@ -1,7 +1,7 @@
 import Realtime
 import Synchronization
 
-/// The end of a command's work, which is told by a handler and awaited by the command.
+/// The end of a command's work: a handler reports it, and the command waits for it.
 final class Completion: Sendable {
     private enum State {
         case open
@@ -11,7 +11,7 @@ final class Completion: Sendable {
 
     private let state = Mutex(State.open)
 
-    /// The first end counts.
+    /// Ends the wait. Only the first call counts.
     func end(_ error: (any Error)? = nil) {
         let result: Result<Void, any Error> = error.map { .failure($0) } ?? .success(())
         let waiting = state.withLock { state -> CheckedContinuation<Void, any Error>? in
@@ -28,7 +28,7 @@ final class Completion: Sendable {
         waiting?.resume(with: result)
     }
 
-    /// For one who waits.
+    /// Waits for the end. Only one task may wait.
     func wait() async throws {
         try await withCheckedThrowingContinuation { continuation in
             let result = state.withLock { state -> Result<Void, any Error>? in
@@ -42,7 +42,8 @@ final class Completion: Sendable {
 }
 
 extension Loop {
-    /// Until its thread has done what it was asked for before: a process that ends does not wait.
+    /// Waits until the loop's thread has done its queued work, which the end of the process would
+    /// discard.
     func settle() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             do {

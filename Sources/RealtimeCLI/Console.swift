@@ -4,31 +4,31 @@ import Realtime
 
 /// Standard input, output and error, as all commands use them.
 struct Console: Sendable {
-    /// What happens goes to standard output as JSON lines, and nothing to standard error.
+    /// Everything goes to standard output as JSON lines, and nothing to standard error.
     let isJSON: Bool
 
     static var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
     static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// What was received: the line or, with --json, the object.
-    func tell(_ line: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine) {
+    /// Writes received data: the line or, with --json, the object.
+    func emit(_ line: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine) {
         let text =
             isJSON ? object().text : Console.isOutputTerminal ? Console.shown(line()) : line()
         Console.write(Array(text.utf8) + [0x0A], to: STDOUT_FILENO)
     }
 
-    /// The same for bytes, which become the object's last member: "data" when they are text, else
+    /// Writes received bytes. In JSON they are the last member: "data" if they are text, otherwise
     /// "base64".
-    /// - Parameter isLine: false writes the bytes as they are to what is not a terminal.
-    func tell(_ bytes: [UInt8], isText: Bool = true, isLine: Bool = true, _ object: JSONLine) {
+    /// - Parameter isLine: false writes the bytes unchanged, except to a terminal.
+    func emit(_ bytes: [UInt8], isText: Bool = true, isLine: Bool = true, _ object: JSONLine) {
         if !isLine, !isJSON, !Console.isOutputTerminal {
             return Console.write(bytes, to: STDOUT_FILENO)
         }
         let text = isText ? String(validating: bytes, as: UTF8.self) : nil
         if let text {
-            tell(text, object.with("data", text))
+            emit(text, object.with("data", text))
         } else if isJSON {
-            tell("", object.with("base64", JSONLine.base64(bytes)))
+            emit("", object.with("base64", JSONLine.base64(bytes)))
         } else if Console.isOutputTerminal {
             note("\(bytes.count) bytes, which are not shown on a terminal")
         } else {
@@ -36,14 +36,14 @@ struct Console: Sendable {
         }
     }
 
-    /// Who waits in silence is told why.
-    func tellOffline() throws {
+    /// Explains why nothing happens while there is no network.
+    func reportOffline() throws {
         if try Reachability().isOnline { return }
-        note("there is no network; a server elsewhere is waited for", JSONLine("offline"))
+        note("there is no network; waiting for it, unless the server is local", JSONLine("offline"))
     }
 
-    /// A failure after which another attempt follows, or one beside the connection.
-    func tellLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
+    /// Reports a failure that does not end the command.
+    func reportLoss(_ error: RealtimeError, _ delay: Duration?, _ attempt: Int) {
         if error.code == .store {
             return note(error.message, JSONLine("warning").with("message", error.message))
         }
@@ -57,21 +57,21 @@ struct Console: Sendable {
             .with("delay_ms", delay).with("attempt", attempt)
     }
 
-    /// What the user of a terminal wants to know beside it.
+    /// Writes a remark to standard error or, with --json, the object to standard output.
     func note(_ text: @autoclosure () -> String, _ object: @autoclosure () -> JSONLine? = nil) {
         if isJSON {
-            if let object = object() { tell("", object) }
+            if let object = object() { emit("", object) }
         } else {
             Console.write(Array("realtime: \(Console.shown(text()))\n".utf8), to: STDERR_FILENO)
         }
     }
 
-    /// A terminal obeys control characters, which a peer must not give it: they are made visible.
-    /// What is written to standard error may be shown on one later.
+    /// Escapes control characters, so that a peer cannot control the terminal. A log file with our
+    /// standard error may be shown on a terminal later, so that is escaped, too.
     private static func shown(_ text: String) -> String {
         text.unicodeScalars.reduce(into: "") { result, scalar in
-            let isObeyed = scalar.properties.generalCategory == .control
-            if isObeyed && scalar != "\t" && scalar != "\n" {
+            let isControl = scalar.properties.generalCategory == .control
+            if isControl && scalar != "\t" && scalar != "\n" {
                 result += "\\u{\(String(scalar.value, radix: 16))}"
             } else {
                 result.unicodeScalars.append(scalar)
@@ -81,14 +81,14 @@ struct Console: Sendable {
 
     static let network = "when there is a network"
 
-    /// Of the next attempt.
+    /// Says when the next attempt follows.
     static func when(_ delay: Duration?, _ wanted: String = network) -> String {
         guard let delay else { return wanted }
         if delay == .zero { return "at once" }
         return "in \((delay / .milliseconds(1)).rounded() / 1000) s"
     }
 
-    /// Tells what ended the command, and how the tool ends then.
+    /// Reports the error that ended the command, and returns the exit code.
     func fail(_ error: any Error) -> ExitCode {
         switch error {
         case let error as RealtimeError:
@@ -108,11 +108,11 @@ struct Console: Sendable {
         }
     }
 
-    /// Has `write` see what has no reader: the signal comes to some threads and not to others.
+    /// Lets `write` report a broken pipe as an error, instead of a signal to one of the threads.
     static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
 
-    /// Without a reader, or room, there is nothing more to do: the process ends, as others do in a
-    /// pipe. What standard error cannot take is left out.
+    /// Writes all bytes. If standard output has no reader or no room, the process ends, as other
+    /// programs in a pipe do. Output that standard error does not accept is dropped.
     static func write(_ bytes: [UInt8], to descriptor: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {

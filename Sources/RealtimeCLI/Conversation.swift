@@ -1,20 +1,20 @@
 import Realtime
 import Synchronization
 
-/// One WebSocket between standard input and output. What comes is told on the loop's thread, so
-/// that all of it comes in the order it happened; a reader that is slow slows the peer down.
+/// One WebSocket between standard input and output. Everything is written on the loop's thread, so
+/// the output has the order of the events, and a slow reader slows the peer down.
 final class Conversation: Sendable {
     private struct State {
-        /// Its handlers hold the conversation: let go at the end.
+        /// Its handlers retain the conversation, so it is released at the end.
         var socket: WebSocket?
-        /// Why it ended, or will have, unless it comes back.
+        /// The last failure, which is the cause of the end unless the socket reconnects.
         var failure: RealtimeError?
-        /// The end is what was wanted, whatever the peer says.
+        /// We asked for the end, so the peer's close code does not matter.
         var isAskedFor = false
-        /// When the last message came, or the server confirmed that it has all of ours.
+        /// When the last message arrived, or the server confirmed that it has all of our messages.
         var lastNews = ContinuousClock.now
         var isConfirmed = false
-        /// A message is being written.
+        /// A received message is being written.
         var isReceiving = false
     }
 
@@ -24,18 +24,18 @@ final class Conversation: Sendable {
     private let isBinary: Bool
     private let closesAfter: Duration?
     private let state = Mutex(State())
-    private let mayEnter = Gate()
+    private let connected = Gate()
 
-    /// How long a hint waits that the input has ended: many servers close by then.
+    /// The delay of the hint that the input has ended. Many servers close the connection sooner.
     private static let hintDelay = Duration.seconds(1)
-    /// How long a server is waited for that does not answer pings.
+    /// How long to wait for the pong.
     private static let patience = Duration.seconds(20)
 
     /// - Parameters:
-    ///   - count: how many messages are wanted; nil for all.
-    ///   - isBinary: the input's bytes are sent as they are read, and not its lines.
-    ///   - closesAfter: how long the server must be silent after the end of the input for the
-    ///     connection to be closed; nil keeps it open.
+    ///   - count: how many messages to receive; nil for all.
+    ///   - isBinary: whether the input is sent as bytes, as they are read, instead of lines.
+    ///   - closesAfter: after the end of the input, how long the server must be silent before the
+    ///     connection is closed; nil keeps it open.
     init(_ console: Console, count: Int?, isBinary: Bool, closesAfter: Duration?) {
         self.console = console
         left = Countdown(count)
@@ -44,7 +44,7 @@ final class Conversation: Sendable {
         self.closesAfter = closesAfter
     }
 
-    /// Begins to close; also before the connection stands.
+    /// Starts to close the connection, even if it is not open yet.
     func close(_ code: CloseCode) {
         let socket = state.withLock { state in
             state.isAskedFor = true
@@ -53,10 +53,10 @@ final class Conversation: Sendable {
         try? socket?.beginClose(code)
     }
 
-    /// Until the connection is over.
-    /// - Throws: why it failed; an `ExitStatus` for a close that is an error.
-    func run(_ url: String, _ options: WebSocket.Options, tellsPongs: Bool) async throws {
-        let socket = try WebSocket(url, options: options, handlers: handlers(tellsPongs))
+    /// Runs until the connection has ended.
+    /// - Throws: the failure, or an `ExitStatus` if the close code is an error.
+    func run(_ url: String, _ options: WebSocket.Options, reportsPongs: Bool) async throws {
+        let socket = try WebSocket(url, options: options, handlers: handlers(reportsPongs))
         state.withLock { $0.socket = socket }
         defer { state.withLock { $0.socket = nil } }
         try socket.start()
@@ -74,15 +74,15 @@ final class Conversation: Sendable {
         if !isGood && !isAskedFor { throw ExitStatus.closedWithError }
     }
 
-    /// Until the input ends. A failure is told by the side that receives.
+    /// Sends until the input ends. The receiving side reports failures.
     private func send(by socket: WebSocket) async throws {
         if Console.isInputTerminal { console.note("each line is a message; Ctrl-D closes") }
         let hasSent = isBinary ? try await sendBytes(by: socket) : try await sendLines(by: socket)
         if Console.isInputTerminal {
-            await mayEnter.wait()
+            await connected.wait()
             close(.normal)
         } else if let closesAfter {
-            await mayEnter.wait()
+            await connected.wait()
             try await waitForSilence(of: socket, closesAfter)
             close(.normal)
         } else if hasSent, !isCounting {
@@ -98,7 +98,7 @@ final class Conversation: Sendable {
         let input = InputLines()
         var hasSent = false
         while let bytes = await input.nextBytes() {
-            await mayEnter.wait()
+            await connected.wait()
             try await socket.send(bytes)
             hasSent = true
         }
@@ -110,7 +110,7 @@ final class Conversation: Sendable {
         let lines = InputLines()
         var hasSent = false
         while let line = try await nextLine(of: lines) {
-            await mayEnter.wait()
+            await connected.wait()
             if let text = String(validating: line, as: UTF8.self) {
                 try await socket.send(text)
             } else {
@@ -125,9 +125,9 @@ final class Conversation: Sendable {
         return hasSent
     }
 
-    /// A close frame ends what the server sends, too: many stop to answer what they have not
-    /// answered yet (RFC 6455 §5.5.1). So this waits until the server has received everything, as
-    /// its pong says, and then has sent nothing for this long.
+    /// Waits until the server has received everything, which its pong confirms, and then has been
+    /// silent for this time. A close frame sent earlier could cost messages: after it, many servers
+    /// send nothing more (RFC 6455 §5.5.1).
     private func waitForSilence(of socket: WebSocket, _ silence: Duration) async throws {
         guard silence > .zero else { return }
         let confirmation = Task {
@@ -162,21 +162,21 @@ final class Conversation: Sendable {
     }
 
     private func fail(_ error: RealtimeError) {
-        // First: the connection may be over before this goes on.
+        // Before `close`, after which the connection may end at any time.
         state.withLock { $0.failure = error }
         close(.normal)
     }
 
     // MARK: On the loop's thread
 
-    private func handlers(_ tellsPongs: Bool) -> WebSocket.Handlers {
+    private func handlers(_ reportsPongs: Bool) -> WebSocket.Handlers {
         var handlers = WebSocket.Handlers()
-        handlers.open = { self.tell($0) }
+        handlers.open = { self.opened($0) }
         handlers.message = { self.received($0, $1.withUnsafeBytes { Array($0) }) }
         handlers.error = { self.failed($0) }
-        // Whoever waits to send is told by what fails then.
-        handlers.close = { _ in self.mayEnter.setOpen(true) }
-        if tellsPongs {
+        // A waiting sender continues, and its send fails.
+        handlers.close = { _ in self.connected.setOpen(true) }
+        if reportsPongs {
             handlers.pong = { [console] roundTrip in
                 console.note(
                     "round trip \((roundTrip / .microseconds(1)).rounded() / 1000) ms",
@@ -186,21 +186,21 @@ final class Conversation: Sendable {
         return handlers
     }
 
-    private func tell(_ opened: Opened) {
+    private func opened(_ opened: Opened) {
         console.note(
             "connected"
                 + (opened.subprotocol.isEmpty ? "" : ", speaking \(opened.subprotocol)")
                 + (opened.extensions.isEmpty ? "" : ", with \(opened.extensions)"),
             JSONLine("open").with("subprotocol", opened.subprotocol)
                 .with("extensions", opened.extensions))
-        mayEnter.setOpen(true)
+        connected.setOpen(true)
     }
 
     private func received(_ kind: MessageKind, _ bytes: [UInt8]) {
         guard !left.isOver else { return }
-        // A reader that is slow does not make the server silent.
+        // While a slow reader blocks us, the server is not silent.
         state.withLock { $0.isReceiving = true }
-        console.tell(
+        console.emit(
             bytes, isText: kind == .text, isLine: !isBinary,
             JSONLine("message").with("kind", kind == .text ? "text" : "binary"))
         state.withLock { state in
@@ -211,10 +211,10 @@ final class Conversation: Sendable {
     }
 
     private func failed(_ event: WebSocket.ErrorEvent) {
-        // An end in order is no failure.
+        // A normal close is not a failure.
         let failure = event.error.code == .closed ? nil : event.error
         guard !event.isFatal else { return state.withLock { $0.failure = failure } }
-        mayEnter.setOpen(false)
+        connected.setOpen(false)
         let how = event.closing
         console.note(
             "\(failure?.message ?? "\(how)"); trying again \(Console.when(event.retryIn))",

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// How many are still wanted, with --count.
+/// How many messages are still to come with --count.
 final class Countdown: Sendable {
     private let left: Atomic<Int>
 
-    /// - Parameter count: nil for no end.
+    /// - Parameter count: nil for no limit.
     init(_ count: Int?) { left = Atomic(count ?? .max) }
 
     var isOver: Bool { left.load(ordering: .relaxed) <= 0 }
 
-    /// One has come; true for the last.
+    /// Counts a message; returns true for the last one.
     func countsDown() -> Bool { left.subtract(1, ordering: .relaxed).newValue == 0 }
 }

@@ -4,11 +4,11 @@ import Realtime
 struct EventSourceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sse",
-        abstract: "Prints the events of a stream of Server-Sent Events.",
+        abstract: "Prints server-sent events.",
         discussion: """
-            The data of each event is written as it is, a line each; --json tells type and id too. \
-            The stream is come back to when it ends, from the last id on, until Ctrl-C or --count, \
-            unless --no-reconnect is given.
+            Writes the data of each event and a line end; --json adds type and id. When the stream \
+            ends or fails, the command reconnects and continues after the last id, until Ctrl-C or \
+            --count; --no-reconnect ends it instead.
 
             EXAMPLES
               realtime sse https://example.org/events
@@ -21,22 +21,22 @@ struct EventSourceCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Print events of this type alone; may be repeated.", valueName: "type"))
+        help: ArgumentHelp("Print only events of this type; may be repeated.", valueName: "type"))
     var event: [String] = []
 
-    @Option(help: ArgumentHelp("Begin behind the event with this id.", valueName: "id"))
+    @Option(help: ArgumentHelp("Start after the event with this id.", valueName: "id"))
     var lastEventID: String?
 
-    @Option(help: ArgumentHelp("Keep the last id there between runs.", valueName: "file"))
+    @Option(help: ArgumentHelp("Keep the last id in this file between runs.", valueName: "file"))
     var idFile: String?
 
-    @Flag(inversion: .prefixedNo, help: "Come back when the stream ends or fails.")
+    @Flag(inversion: .prefixedNo, help: "Reconnect when the stream ends or fails.")
     var reconnect = true
 
-    @Flag(help: "Come back after the statuses 408, 425, 429, 500, 502, 503 and 504, too.")
+    @Flag(help: "Also reconnect after the statuses 408, 425, 429, 500, 502, 503 and 504.")
     var resilient = false
 
-    @Option(help: "End when so many events have come.")
+    @Option(help: "End after this many events.")
     var count: Int?
 
     @OptionGroup var shared: SharedOptions
@@ -45,7 +45,7 @@ struct EventSourceCommand: AsyncParsableCommand {
         if event.contains("") {
             throw ValidationError("--event is \"\"; events without a type have the type message.")
         }
-        if let count, count < 1 { throw ValidationError("--count is \(count); 1 is the least.") }
+        try SharedOptions.check(count: count)
     }
 
     func run() async throws {
@@ -58,10 +58,10 @@ struct EventSourceCommand: AsyncParsableCommand {
                 completion.end()
             }
             addHandlers(to: source, completion)
-            try shared.console.tellOffline()
+            try shared.console.reportOffline()
             try source.start()
             try await completion.wait()
-            // The last id is on its way to the file.
+            // The last id may not be in the file yet.
             await Loop.shared.settle()
             try interruption.check()
         } catch {
@@ -69,7 +69,7 @@ struct EventSourceCommand: AsyncParsableCommand {
         }
     }
 
-    /// All is told on the loop's thread, so that it comes in the order it happened.
+    /// Everything is written on the loop's thread, so the output has the order of the events.
     private func addHandlers(to source: EventSource, _ completion: Completion) {
         let console = shared.console
         source.onOpen { [unowned source] _ in
@@ -80,15 +80,15 @@ struct EventSourceCommand: AsyncParsableCommand {
             if failure.isFatal {
                 return completion.end(failure.error.code == .closed ? nil : failure.error)
             }
-            console.tellLoss(failure.error, failure.retryIn, failure.attempt)
+            console.reportLoss(failure.error, failure.retryIn, failure.attempt)
         }
         let left = Countdown(count)
-        // By their bytes: two that look alike are two.
+        // As bytes, because Swift considers canonically equivalent strings equal.
         let types = Set(event.map { Array($0.utf8) })
         source.onAny { [unowned source] received in
             guard types.isEmpty || types.contains(Array(received.event.utf8)), !left.isOver
             else { return }
-            console.tell(
+            console.emit(
                 received.data,
                 JSONLine("message").with("type", received.event).with("id", received.id)
                     .with("data", received.data))

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import Realtime
 
-/// How the tool ends, for scripts to decide by.
+/// The exit codes, so that scripts can tell failures apart.
 enum ExitStatus: Int32, Error, CaseIterable {
     case done = 0
     case other = 1
@@ -13,21 +13,21 @@ enum ExitStatus: Int32, Error, CaseIterable {
     case closedWithError = 6
     case usage = 64
     case interrupted = 130
-    /// As of a process that SIGPIPE ended.
+    /// The same code as for a process that SIGPIPE ended.
     case unread = 141
 
     private var meaning: String {
         switch self {
-        case .done: "all is done, or the peer closed in order"
-        case .other: "a failure of this machine"
-        case .unreachable: "no connection: name, host, port, proxy, or no answer in time"
-        case .untrusted: "no connection that can be trusted: TLS"
+        case .done: "success, or the peer closed the connection normally"
+        case .other: "a failure on this machine, such as a file that cannot be read"
+        case .unreachable: "no connection: name, host, port or proxy, or no response in time"
+        case .untrusted: "no trusted connection: TLS"
         case .refused: "the server answered with an error or an invalid response"
-        case .lost: "the connection was lost, or the peer broke the protocol"
-        case .closedWithError: "the peer closed with a code that is an error"
+        case .lost: "the connection was lost, or the peer violated the protocol"
+        case .closedWithError: "the peer closed the connection with an error code"
         case .usage: "invalid argument"
-        case .interrupted: "Ctrl-C or SIGTERM, after closing in order"
-        case .unread: "nobody reads the output any more"
+        case .interrupted: "Ctrl-C or SIGTERM"
+        case .unread: "the reader of the output is gone (broken pipe)"
         }
     }
 
@@ -40,7 +40,7 @@ enum ExitStatus: Int32, Error, CaseIterable {
     }
 
     init(_ error: RealtimeError) {
-        self = error.isOfProxy ? .unreachable : ExitStatus(error.code)
+        self = error.isFromProxy ? .unreachable : ExitStatus(error.code)
     }
 
     private init(_ code: RealtimeError.Code) {
@@ -64,34 +64,34 @@ enum ExitStatus: Int32, Error, CaseIterable {
 }
 
 extension RealtimeError {
-    /// A proxy opens no tunnel, or asks for credentials.
-    var isOfProxy: Bool { response?.proxy != nil }
+    /// A proxy refused to open a tunnel, or requires credentials.
+    var isFromProxy: Bool { response?.proxy != nil }
 
     static let proxyAdvice = "Give the proxy's credentials: --proxy http://NAME:PASSWORD@HOST:PORT."
 
-    /// What the one who typed the command may do about it.
+    /// What the user can do about the error.
     var advice: String? {
         switch code {
-        case _ where isOfProxy && response?.status == 407: RealtimeError.proxyAdvice
-        case .resolve: "Check the host's name; --resolve HOST:PORT:ADDRESS goes without looking up."
-        case .connect: "Check host and port, and whether the server runs."
-        case .proxy: "Check the proxy's URL and credentials; --proxy none goes without one."
+        case _ where isFromProxy && response?.status == 407: RealtimeError.proxyAdvice
+        case .resolve: "Check the host name; --resolve HOST:PORT:ADDRESS avoids the lookup."
+        case .connect: "Check host and port, and whether the server is running."
+        case .proxy: "Check the proxy's URL and credentials; --proxy none connects without a proxy."
         case .timeout where message.contains("TLS"): "See --timeout."
         case .timeout where message.contains(" nothing more of "): "See --idle-timeout."
-        case .timeout: "The server may be overloaded, or a firewall be silent; see --timeout."
+        case .timeout: "Maybe the server is overloaded, or a firewall drops packets; see --timeout."
         case .deadline: "See --max-time."
         case .tls where message.contains("does not speak TLS"): nil
         case .tls where message.contains("setting certificate file"): nil
-        case .tls: "For an authority of your own use --ca-file; openssl s_client shows more."
+        case .tls: "To trust your own authority use --ca-file; openssl s_client shows details."
         case .httpStatus where response?.status == 401:
             "Credentials are missing or wrong; see --bearer and --user."
         case .httpStatus where response?.status == 404:
             "The server has nothing at this path."
-        case .contentType: "This is no event stream; maybe another path is."
-        case .insecureRedirect: "The server leads from TLS to plain text."
+        case .contentType: "This URL does not serve an event stream; check the path."
+        case .insecureRedirect: "The server redirects from TLS to plain text."
         case .auth: "See --token, and --refresh-token with --auth-url."
         case .unsupportedScheme where message.hasPrefix("The proxy"): nil
-        case .unsupportedScheme: "ws and wss go with `realtime ws`, http and https with the others."
+        case .unsupportedScheme: "ws and wss are for `realtime ws`, http and https for the others."
         default: nil
         }
     }

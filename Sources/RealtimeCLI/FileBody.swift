@@ -3,14 +3,14 @@ import Glibc
 import Realtime
 import Synchronization
 
-/// A file as the body of a request, read while it is sent; "-" is standard input. What is a regular
-/// file has a length and can be read again for another attempt; a pipe has neither.
+/// A file as the body of a request, read while it is sent; "-" is standard input. A regular file
+/// has a length and can be read again for another attempt; a pipe has no length and cannot.
 final class FileBody: Sendable {
     private let path: String
     private let descriptor: Int32
-    /// Of a regular file: from where it was opened, or standard input had come to, to its end.
+    /// Of a regular file: from the current position to the end. Standard input may be partly read.
     private let range: (start: Int, length: Int)?
-    /// Why it could not be read to its end: what the request says of that names no file.
+    /// Why reading failed. The request's own error does not name the file.
     private let failed = Mutex<RealtimeError?>(nil)
 
     private static let pieceBytes = 64 << 10
@@ -58,7 +58,7 @@ final class FileBody: Sendable {
         return piece
     }
 
-    /// The next bytes of a pipe or terminal, none at its end; waits for them.
+    /// Waits for the next bytes of a pipe or terminal; empty at its end.
     fileprivate func wait() throws -> [UInt8] {
         try read(FileBody.pieceBytes) { Files.read(descriptor, $0) }
     }
@@ -80,7 +80,7 @@ final class FileBody: Sendable {
         return error
     }
 
-    /// Read on a thread that may wait, so that the connection is served meanwhile.
+    /// Reads on a thread that may block, so that the connection is served meanwhile.
     private struct Pieces: AsyncSequence, AsyncIteratorProtocol, Sendable {
         typealias Element = [UInt8]
         typealias Failure = any Error

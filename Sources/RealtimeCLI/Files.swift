@@ -1,9 +1,9 @@
 import Glibc
 import Realtime
 
-/// Files as the commands use them; "-" is standard input or output.
+/// Reads files; "-" is standard input.
 enum Files {
-    /// The whole of one.
+    /// Returns the content of a file.
     static func read(_ path: String) throws -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot be read", path) }
@@ -21,7 +21,8 @@ enum Files {
         }
     }
 
-    /// As read(2), also of what somebody has made non-blocking: standard input is often shared.
+    /// Like read(2), but also waits for a non-blocking descriptor: standard input is often shared,
+    /// and another process may make it non-blocking.
     static func read(_ descriptor: Int32, _ buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
         while true {
             let got = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
@@ -30,7 +31,7 @@ enum Files {
         }
     }
 
-    /// Until one that somebody has made non-blocking is ready again.
+    /// Waits until a non-blocking descriptor is ready again.
     static func wait(_ descriptor: Int32, _ events: Int32) {
         var wait = pollfd(fd: descriptor, events: Int16(events), revents: 0)
         poll(&wait, 1, -1)

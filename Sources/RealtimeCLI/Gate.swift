@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What one task waits at while there is no connection.
+/// Lets one task wait until a condition holds, such as "connected".
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -19,7 +19,7 @@ final class Gate: Sendable {
         waiting?.resume()
     }
 
-    /// For one who waits.
+    /// Waits until the gate is open. Only one task may wait.
     func wait() async {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in

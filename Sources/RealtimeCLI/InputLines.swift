@@ -3,13 +3,13 @@ import Glibc
 import Realtime
 import Synchronization
 
-/// Standard input: its lines as bytes, or its bytes as they come.
+/// Standard input, as lines or as bytes.
 final class InputLines: Sendable {
     private let buffer = Mutex(Buffer())
 
-    /// The next line without its end, nil at the end of the input. Read on a thread that may wait,
-    /// and when it is asked for: a source that is faster than the server waits in its pipe.
-    /// - Throws: `RealtimeError` for a line that is too long for a message.
+    /// Returns the next line without its end, or nil at the end of the input. Reads on a thread
+    /// that may block, and only when called: a source that is faster than the server waits.
+    /// - Throws: `RealtimeError` if the line is too long for a message.
     func next() async throws -> [UInt8]? {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { [self] in
@@ -19,8 +19,8 @@ final class InputLines: Sendable {
         }
     }
 
-    /// What one read(2) returns, up to 64 KiB, with nothing added or removed; nil at the end of the
-    /// input. Not to be mixed with `next`.
+    /// Returns the bytes of one read(2), up to 64 KiB, or nil at the end of the input. A program
+    /// calls this or `next`, not both.
     func nextBytes() async -> [UInt8]? {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
@@ -30,7 +30,7 @@ final class InputLines: Sendable {
         }
     }
 
-    /// How many there were, with the one that was read last.
+    /// The number of the line that was read last.
     var count: Int { buffer.withLock { $0.count } }
 
     private struct Buffer {
@@ -63,14 +63,14 @@ final class InputLines: Sendable {
             return bytes.isEmpty ? nil : bytes
         }
 
-        /// False at the end.
+        /// Returns false at the end of the input.
         private mutating func readMore() -> Bool {
             let more = Buffer.read()
             bytes += more
             return !more.isEmpty
         }
 
-        /// Empty at the end.
+        /// Returns no bytes at the end of the input.
         static func read() -> [UInt8] {
             [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
                 count = max(0, Files.read(STDIN_FILENO, buffer))

@@ -5,21 +5,21 @@ import Synchronization
 /// Where the signal handler writes.
 nonisolated(unsafe) private var signalPipe: Int32 = -1
 
-/// Ctrl-C and SIGTERM: the first closes in order, the next ends at once.
+/// Handles Ctrl-C and SIGTERM: the first signal closes the connection, the second ends the process.
 ///
-/// By a pipe of our own: a signal source of Dispatch's loses what comes before its own thread has
-/// taken notice of it.
+/// The handler writes to a pipe, because a Dispatch signal source loses signals that arrive before
+/// its thread has noticed it.
 ///
-/// Unchecked because Dispatch, whose sources any thread may use, does not say so.
+/// Unchecked, because Dispatch sources are not declared Sendable, although any thread may use them.
 final class Interruption: @unchecked Sendable {
     private let isInterrupted = Atomic<Bool>(false)
     private var source: (any DispatchSourceRead)?
     private static let signals = [SIGINT, SIGTERM]
 
-    /// - Parameter close: called once, on a thread of its own.
+    /// - Parameter close: called once, on another thread.
     init(close: @escaping @Sendable () -> Void) {
         var ends: [Int32] = [-1, -1]
-        // Without one the signals do what they did: they end the process at once.
+        // Without a pipe the signals keep their default: they end the process at once.
         guard pipe(&ends) == 0 else { return }
         for end in ends {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
@@ -30,7 +30,7 @@ final class Interruption: @unchecked Sendable {
         let source = DispatchSource.makeReadSource(fileDescriptor: reading, queue: .global())
         source.setEventHandler { [weak self] in
             var byte: UInt8 = 0
-            while read(reading, &byte, 1) == 1 { self?.came(close) }
+            while read(reading, &byte, 1) == 1 { self?.received(close) }
         }
         self.source = source
         source.resume()
@@ -44,29 +44,29 @@ final class Interruption: @unchecked Sendable {
         }
     }
 
-    /// A little more than a closing handshake may take. What hangs, as a reader of our output that
-    /// does not read, does not keep the process from its end.
+    /// In seconds, a little more than a closing handshake may take. Then the process ends even if
+    /// it is blocked, for example because nothing reads its output.
     private static let patience = 12.0
 
-    /// The pipe stays: a handler may be about to write to it.
+    /// Leaves the pipe open, because a handler may be about to write to it.
     deinit {
         guard let source else { return }
         for number in Interruption.signals { signal(number, SIG_DFL) }
         source.cancel()
     }
 
-    private func came(_ close: @escaping @Sendable () -> Void) {
+    private func received(_ close: @escaping @Sendable () -> Void) {
         if isInterrupted.exchange(true, ordering: .relaxed) {
             exit(ExitStatus.interrupted.rawValue)
         }
         DispatchQueue.global().asyncAfter(deadline: .now() + Interruption.patience) {
             exit(ExitStatus.interrupted.rawValue)
         }
-        // The next is heard meanwhile.
+        // On another thread, so that this one can receive the next signal.
         DispatchQueue.global().async(execute: close)
     }
 
-    /// - Throws: `CancellationError` when it came: whatever else the work came to, it was not done.
+    /// - Throws: `CancellationError` after a signal, whatever the result of the work was.
     func check() throws {
         if isInterrupted.load(ordering: .relaxed) { throw CancellationError() }
     }

@@ -1,4 +1,4 @@
-/// One line of --json: an object with "event" first, and members in the order they were added.
+/// A line of --json: an object with "event" first, and members in the order they were added.
 struct JSONLine {
     private(set) var members: String
 
@@ -6,7 +6,7 @@ struct JSONLine {
 
     var text: String { "{\(members)}" }
 
-    /// Members without a value are left out.
+    /// Adds a member; leaves it out if the value is nil.
     func with(_ name: String, _ value: String?) -> JSONLine {
         adding(name, value.map(JSONLine.quoted))
     }
@@ -15,13 +15,13 @@ struct JSONLine {
 
     func with(_ name: String, _ value: Bool?) -> JSONLine { adding(name, value.map(String.init)) }
 
-    /// As an array of pairs: of some names there may be several.
+    /// Adds an array of pairs, because names can occur more than once.
     func with(_ name: String, _ pairs: [(String, String)]) -> JSONLine {
         let items = pairs.map { "[\(JSONLine.quoted($0.0)),\(JSONLine.quoted($0.1))]" }
         return adding(name, "[\(items.joined(separator: ","))]")
     }
 
-    /// In milliseconds.
+    /// Adds a time in milliseconds.
     func with(_ name: String, _ value: Duration?) -> JSONLine {
         adding(name, value.map { String(Int64(($0 / .microseconds(1)).rounded()) / 1000) })
     }

@@ -5,18 +5,17 @@ import Synchronization
 struct ListenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "listen",
-        abstract: "Prints messages by WebSocket, events or polls, whichever works.",
+        abstract: "Prints messages by WebSocket, events or long polls, whichever works.",
         discussion: """
-            The data of each message is written as it is, a line each; --json tells id and event \
-            too. Which way messages come, and each change of it, is told beside them. Each message \
-            comes once and in order, whatever happens on the way, until Ctrl-C or --count.
+            Writes the data of each message and a line end, until Ctrl-C or --count; --json adds \
+            id and event. Each message arrives once and in order, also when the transport changes. \
+            The transport, and each change of it, is reported on standard error.
 
-            When no transport works, all of them are tried again, with delays that grow up to 30 \
-            seconds; --max-rounds limits how often. A server that was never reached ends the \
-            command after the first round, unless --max-rounds is given.
+            When no transport works, the command tries all of them again, after delays that grow \
+            up to 30 seconds; --max-rounds limits how often. If none of them has ever worked, the \
+            command does not repeat this, unless --max-rounds is given.
 
-            Lines of standard input are sent with --send, by the WebSocket or by POST, each \
-            behind the one before.
+            With --send, lines of standard input are sent in order, by the WebSocket or by POST.
 
             EXAMPLES
               realtime listen https://example.org/news
@@ -32,7 +31,7 @@ struct ListenCommand: AsyncParsableCommand {
     @Option(help: "The access token; the same as --bearer.")
     var token: String?
 
-    @Option(help: "Spent at --auth-url when the access token is refused.")
+    @Option(help: "Sent to --auth-url when the access token is refused.")
     var refreshToken: String?
 
     @Option(help: ArgumentHelp("Where tokens are refreshed (OAuth 2).", valueName: "url"))
@@ -44,48 +43,48 @@ struct ListenCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Which ways are tried, in this order.", valueName: "websocket,sse,poll"),
+            "The transports to try, in this order.", valueName: "websocket,sse,poll"),
         transform: parseTransports)
     var transports = Spreadbot.Transport.allCases
 
-    @Option(help: ArgumentHelp("Begin behind the message with this id.", valueName: "id"))
+    @Option(help: ArgumentHelp("Start after the message with this id.", valueName: "id"))
     var lastEventID: String?
 
     @Option(
         help: ArgumentHelp(
-            "When the WebSocket is tried again from another way; 0 for never.",
+            "Time between attempts to return to the WebSocket; 0 for never.",
             valueName: "seconds"))
     var upgrade: Double = 300
 
     @Option(
         help: ArgumentHelp(
-            "How often in a row all transports may fail; 0 for no limit, also at the beginning.",
+            "How often in a row all transports may fail; 0 for no limit.",
             valueName: "count"))
     var maxRounds: Int?
 
     @Flag(help: "Send the lines of standard input.")
     var send = false
 
-    @Option(help: "End when so many messages have come.")
+    @Option(help: "End after this many messages.")
     var count: Int?
 
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
-        if let count, count < 1 { throw ValidationError("--count is \(count); 1 is the least.") }
+        try SharedOptions.check(count: count)
         if let maxRounds, maxRounds < 0 {
             throw ValidationError("--max-rounds is \(maxRounds); 0 or more is expected.")
         }
         if upgrade != 0 { _ = try duration(upgrade, "--upgrade") }
         try SharedOptions.refuse(empty: token, "--token")
         if shared.user != nil {
-            throw ValidationError("--user has no place here: the Authorization is the token's.")
+            throw ValidationError("--user cannot be used here; Authorization is for the token.")
         }
         if token != nil, shared.bearer != nil || shared.bearerFile != nil {
-            throw ValidationError("--token and --bearer are the same; give one of them.")
+            throw ValidationError("--token and --bearer are the same; use one of them.")
         }
         if (authURL == nil) != (refreshToken == nil) {
-            throw ValidationError("--auth-url and --refresh-token go together.")
+            throw ValidationError("--auth-url and --refresh-token need each other.")
         }
     }
 
@@ -97,7 +96,7 @@ struct ListenCommand: AsyncParsableCommand {
             let completion = Completion()
             let interruption = Interruption { ListenCommand.close(spreadbot) }
             addHandlers(to: spreadbot, Attempts(endsUnreached: maxRounds == nil), completion)
-            try shared.console.tellOffline()
+            try shared.console.reportOffline()
             try ListenCommand.establish(spreadbot, path)
             let sending = send ? Task { await sendLines(by: spreadbot) } : nil
             defer { sending?.cancel() }
@@ -108,14 +107,14 @@ struct ListenCommand: AsyncParsableCommand {
         }
     }
 
-    // The forms that do not wait.
+    // Both have asynchronous forms, which wait; these functions choose the others.
     private static func establish(_ spreadbot: Spreadbot, _ path: String) throws {
         try spreadbot.establishConnection(path: path)
     }
 
     private static func close(_ spreadbot: Spreadbot) { spreadbot.closeConnection() }
 
-    /// All is told on the loop's thread, so that it comes in the order it happened.
+    /// Everything is written on the loop's thread, so the output has the order of the events.
     private func addHandlers(
         to spreadbot: Spreadbot, _ attempts: Attempts, _ completion: Completion
     ) {
@@ -123,7 +122,7 @@ struct ListenCommand: AsyncParsableCommand {
         spreadbot.onOpen { transport, resumed, _ in
             attempts.connected()
             console.note(
-                "connected by \(transport.title)" + (resumed ? ", behind the last id" : ""),
+                "connected by \(transport.title)" + (resumed ? ", after the last id" : ""),
                 JSONLine("open").with("transport", transport.rawValue).with("resumed", resumed))
         }
         spreadbot.onError { [unowned spreadbot] failure in
@@ -133,7 +132,7 @@ struct ListenCommand: AsyncParsableCommand {
                 completion.end(attempts.cause(failure.error))
                 return ListenCommand.close(spreadbot)
             }
-            ListenCommand.tell(failure, spreadbot, console)
+            ListenCommand.report(failure, spreadbot, console)
         }
         spreadbot.onTokens { _, _ in
             console.note("the tokens were refreshed", JSONLine("tokens"))
@@ -142,13 +141,13 @@ struct ListenCommand: AsyncParsableCommand {
         let left = Countdown(count)
         spreadbot.onMessage { [unowned spreadbot] id, event, data in
             guard !left.isOver else { return }
-            console.tell(data, JSONLine("message").with("id", id).with("name", event))
+            console.emit(data, JSONLine("message").with("id", id).with("name", event))
             if left.countsDown() { ListenCommand.close(spreadbot) }
         }
     }
 
-    /// Tells which transport failed, and which one is tried next.
-    private static func tell(
+    /// Reports which transport failed, and which one is next.
+    private static func report(
         _ failure: Spreadbot.ErrorEvent, _ spreadbot: Spreadbot, _ console: Console
     ) {
         let next = spreadbot.transport
@@ -176,7 +175,7 @@ struct ListenCommand: AsyncParsableCommand {
                     try await spreadbot.sendMessageBinary(message: line)
                 }
             } catch let error as RealtimeError {
-                // The next one may do better.
+                // The next line may succeed.
                 shared.console.note(
                     "not sent: \(error.message)",
                     JSONLine("unsent").with("code", "\(error.code)")
@@ -205,36 +204,36 @@ struct ListenCommand: AsyncParsableCommand {
         return configuration
     }
 
-    /// Scheme and authority, and what is behind them.
+    /// Splits a URL into scheme with authority, and the rest.
     private static func split(_ url: String) -> (base: String, path: String) {
         let bytes = url.utf8
         let (slash, mark) = (UInt8(ascii: "/"), UInt8(ascii: "?"))
         let slashes = bytes.indices.filter { bytes[$0] == slash || bytes[$0] == mark }
-        // Two belong to the scheme.
+        // The first two belong to the scheme.
         guard slashes.count > 2 else { return (url, "") }
         let path = url[slashes[2]...].utf8.drop { $0 == slash }
         return (String(url[..<slashes[2]]), String(Substring(path)))
     }
 }
 
-/// What came of the attempts so far. Used on the loop's thread, and locked for the compiler.
+/// The results of the attempts so far. Only the loop's thread uses it; the lock makes it Sendable.
 private final class Attempts: Sendable {
     private struct State {
         var hasConnected = false
         var last: RealtimeError?
-        /// The answer's to the last attempt of all, whose own error is not reported.
+        /// The status of the last response of a round, or 0. Its error is not reported by itself.
         var lastStatus = 0
     }
 
     private let endsUnreached: Bool
     private let state = Mutex(State())
 
-    /// - Parameter endsUnreached: one round is enough for a server that was never reached.
+    /// - Parameter endsUnreached: end after one round if the server was never reached.
     init(endsUnreached: Bool) { self.endsUnreached = endsUnreached }
 
     func connected() { state.withLock { $0.hasConnected = true } }
 
-    /// - Returns: whether that is the end.
+    /// - Returns: whether the command ends.
     func failed(_ failure: Spreadbot.ErrorEvent) -> Bool {
         state.withLock { state in
             if failure.error.code == .reconnectsExhausted {
@@ -246,12 +245,12 @@ private final class Attempts: Sendable {
         }
     }
 
-    /// The error of the end. When there never was a connection its kind is that of the last
-    /// failure, so that the exit code says whether the server was reached.
+    /// Returns the error that ends the command. If there never was a connection, it has the code of
+    /// the last failure, so that the exit code says whether the server was reached.
     func cause(_ error: RealtimeError) -> RealtimeError {
         state.withLock { state in
             guard error.code == .reconnectsExhausted, !state.hasConnected else { return error }
-            if error.isOfProxy {
+            if error.isFromProxy {
                 return RealtimeError(.proxy, error.message, response: error.response)
             }
             if state.lastStatus > 0 { return RealtimeError(.httpStatus, error.message) }
@@ -278,7 +277,7 @@ private func parseTransports(_ text: String) throws -> [Spreadbot.Transport] {
         case "sse": .sse
         case "poll": .poll
         default:
-            throw ValidationError("\"\(name)\" is no transport: websocket, sse and poll are.")
+            throw ValidationError("\"\(name)\" is not a transport: websocket, sse and poll are.")
         }
     }
 }

@@ -4,10 +4,10 @@ import Realtime
 struct LongPollCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "poll",
-        abstract: "Prints messages by requests that the server answers when there is news.",
+        abstract: "Prints messages by long polls, which the server answers when it has a message.",
         discussion: """
-            The data of each message is written as it is, a line each; --json tells id and type \
-            too. Polls follow one another until Ctrl-C or --count.
+            Writes the data of each message and a line end, until Ctrl-C or --count; --json adds \
+            id and type.
 
             EXAMPLES
               realtime poll https://example.org/messages
@@ -23,26 +23,26 @@ struct LongPollCommand: AsyncParsableCommand {
 
     @Option(
         help: """
-            How polls say what has come: If-Modified-Since and If-None-Match, Last-Event-ID, a \
-            query parameter, or not at all.
+            How a poll names the last message: by If-Modified-Since and If-None-Match, by \
+            Last-Event-ID, by a query parameter, or not at all.
             """)
     var cursor = CursorName.validators
 
     @Option(help: ArgumentHelp("The query parameter of --cursor query.", valueName: "name"))
     var idParameter = "last_event_id"
 
-    @Option(help: ArgumentHelp("Begin behind the message with this id.", valueName: "id"))
+    @Option(help: ArgumentHelp("Start after the message with this id.", valueName: "id"))
     var lastEventID: String?
 
     @Option(
         help: ArgumentHelp(
-            "Between polls that are answered at once with nothing new.", valueName: "seconds"))
+            "Time between polls that the server does not hold.", valueName: "seconds"))
     var interval: Double = 15
 
-    @Option(help: ArgumentHelp("How long a poll may be held.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long the server may hold a poll.", valueName: "seconds"))
     var hold: Double = 60
 
-    @Option(help: "End when so many messages have come.")
+    @Option(help: "End after this many messages.")
     var count: Int?
 
     @OptionGroup var shared: SharedOptions
@@ -50,7 +50,7 @@ struct LongPollCommand: AsyncParsableCommand {
     func validate() throws {
         _ = try duration(interval, "--interval")
         _ = try duration(hold, "--hold")
-        if let count, count < 1 { throw ValidationError("--count is \(count); 1 is the least.") }
+        try SharedOptions.check(count: count)
     }
 
     func run() async throws {
@@ -63,7 +63,7 @@ struct LongPollCommand: AsyncParsableCommand {
                 completion.end()
             }
             addHandlers(to: poll, completion)
-            try shared.console.tellOffline()
+            try shared.console.reportOffline()
             try poll.start()
             try await completion.wait()
             await Loop.shared.settle()
@@ -73,18 +73,18 @@ struct LongPollCommand: AsyncParsableCommand {
         }
     }
 
-    /// All is told on the loop's thread, so that it comes in the order it happened.
+    /// Everything is written on the loop's thread, so the output has the order of the events.
     private func addHandlers(to poll: LongPoll, _ completion: Completion) {
         let console = shared.console
         poll.onOpen { _ in console.note("the server answers", JSONLine("open")) }
         poll.onError { failure in
             if failure.isFatal { return completion.end(failure.error) }
-            console.tellLoss(failure.error, failure.retryIn, failure.attempt)
+            console.reportLoss(failure.error, failure.retryIn, failure.attempt)
         }
         let left = Countdown(count)
         poll.onMessage { [unowned poll] message in
             guard !left.isOver else { return }
-            console.tell(
+            console.emit(
                 message.data,
                 JSONLine("message").with("type", message.contentType).with("id", message.id))
             if left.countsDown() {

@@ -2,35 +2,35 @@ import Glibc
 import Realtime
 import Synchronization
 
-/// How far a long transfer has come, in one line of a terminal that is written over.
+/// Shows the progress of a long transfer, in one line of a terminal that is overwritten.
 final class Progress: Sendable {
     private struct State {
-        var toldAt: ContinuousClock.Instant?
+        var shownAt: ContinuousClock.Instant?
         var width = 0
     }
 
     private let state = Mutex(State())
     private let began = ContinuousClock.now
 
-    /// Shorter ones are over before anyone asks.
+    /// Shorter transfers show nothing.
     private static let patience = Duration.seconds(1)
     private static let interval = Duration.milliseconds(200)
 
-    /// Nil where nobody would see it, or where it would go among what is received.
+    /// Nil if standard error is not a terminal, or shows the received data.
     static func onTerminal(isOutputShown: Bool, _ console: Console) -> Progress? {
         let isSeen = isatty(STDERR_FILENO) == 1 && !console.isJSON
         return isSeen && !isOutputShown ? Progress() : nil
     }
 
-    /// - Parameter total: 0 when it is not known.
-    func tell(_ what: String, _ count: UInt64, of total: UInt64) {
+    /// - Parameter total: 0 if it is not known.
+    func report(_ what: String, _ count: UInt64, of total: UInt64) {
         let now = ContinuousClock.now
         guard now - began >= Progress.patience else { return }
         let share = total > 0 ? " of \(Progress.size(total)), \(count * 100 / max(total, 1)) %" : ""
         show("\(what) \(Progress.size(count))\(share)", now)
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     func end() {
         state.withLock { state in
             guard state.width > 0 else { return }
@@ -41,8 +41,8 @@ final class Progress: Sendable {
 
     private func show(_ line: String, _ now: ContinuousClock.Instant) {
         state.withLock { state in
-            if let last = state.toldAt, now - last < Progress.interval { return }
-            state.toldAt = now
+            if let last = state.shownAt, now - last < Progress.interval { return }
+            state.shownAt = now
             let blanks = max(0, state.width - line.utf8.count)
             Progress.write("\r" + line + String(repeating: " ", count: blanks))
             state.width = line.utf8.count

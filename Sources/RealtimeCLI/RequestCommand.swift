@@ -1,18 +1,18 @@
 import ArgumentParser
 import Realtime
 
-/// A method with a command of its own.
+/// An HTTP method, which has its own command.
 protocol RequestMethod: SendableMetatype {
     static var name: String { get }
     static var abstract: String { get }
     static var hasBody: Bool { get }
-    /// Behind "realtime ".
+    /// Without "realtime " at the beginning.
     static var examples: [String] { get }
 }
 
 enum Get: RequestMethod {
     static let name = "get"
-    static let abstract = "Fetches what is at a URL."
+    static let abstract = "Gets a URL."
     static let hasBody = false
     static let examples = [
         "get https://example.org/users/1", "get https://example.org/large.iso --output large.iso",
@@ -38,7 +38,7 @@ enum Put: RequestMethod {
 
 enum Delete: RequestMethod {
     static let name = "delete"
-    static let abstract = "Deletes what is at a URL."
+    static let abstract = "Deletes the resource at a URL."
     static let hasBody = false
     static let examples = ["delete https://example.org/users/1"]
 }
@@ -49,9 +49,9 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
             commandName: Method.name,
             abstract: Method.abstract,
             discussion: """
-                The body of the answer goes to standard output, or to --output, whatever its \
-                status; a status other than 2xx is exit code 4. What fails is tried again when \
-                that is safe.
+                Writes the body of the response to standard output, or to --output, whatever its \
+                status; a status other than 2xx leads to exit code 4. Failed attempts are repeated \
+                if that is safe.
 
                 EXAMPLES
                 \(Method.examples.map { "  realtime \($0)" }.joined(separator: "\n"))
@@ -68,8 +68,8 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The body from a file, which is read while it is sent; - is standard input. A pipe "
-                + "cannot be read again: nothing is tried again once some of it was sent.",
+            "A file with the body, which is read while it is sent; - is standard input. A pipe "
+                + "cannot be read again, so the request is not repeated once some of it was sent.",
             valueName: "file",
             visibility: Method.hasBody ? .default : .hidden))
     var dataFile: String?
@@ -83,21 +83,22 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Write the answer's body there.", valueName: "file"))
+        help: ArgumentHelp("Write the response's body to this file.", valueName: "file"))
     var output: String?
 
-    @Flag(name: [.short, .long], help: "Tell the answer's status and headers, too.")
+    @Flag(
+        name: [.short, .long], help: "Write the response's status and headers to standard error.")
     var include = false
 
-    @Option(help: "How often it is tried in all.")
+    @Option(help: "How many attempts are made at most.")
     var attempts = 3
 
-    @Option(help: ArgumentHelp("For all attempts together.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Time limit for all attempts together.", valueName: "seconds"))
     var maxTime: Double?
 
     @Option(
         help: ArgumentHelp(
-            "How long an attempt may stand still, without a byte; 0 for no limit.",
+            "How long an attempt may go without a byte; 0 for no limit.",
             valueName: "seconds"))
     var idleTimeout: Double = 60
 
@@ -110,7 +111,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         if idleTimeout != 0 { _ = try duration(idleTimeout, "--idle-timeout") }
         if let maxTime { _ = try duration(maxTime, "--max-time") }
         if data != nil && dataFile != nil {
-            throw ValidationError("--data and --data-file are the same body; give one of them.")
+            throw ValidationError("--data and --data-file both set the body; use one of them.")
         }
         if !Method.hasBody, data != nil || dataFile != nil || type != nil {
             throw ValidationError("\(Method.name) sends no body.")
@@ -122,14 +123,14 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
 
     func run() async throws {
         shared.prepare()
-        let isHeard = Gate()
+        let handlesSignals = Gate()
         let work = Task {
-            await isHeard.wait()
+            await handlesSignals.wait()
             try await transfer()
         }
-        // Signals are handled before there is any output that somebody could react to.
+        // Handle signals before there is output, to which a script may react with a signal.
         let interruption = Interruption { work.cancel() }
-        isHeard.setOpen(true)
+        handlesSignals.setOpen(true)
         do {
             try await work.value
             try interruption.check()
@@ -143,7 +144,7 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         let rest = try REST(options: options())
         let sink = try AnswerSink(output, console)
         let file = try dataFile.map { try FileBody($0) }
-        // Beside a file that is sent, what the terminal is shown of the answer comes at the end.
+        // When a file is sent, a terminal gets the response at the end, so progress can be shown.
         let progress = Progress.onTerminal(isOutputShown: sink.isShown && file == nil, console)
         let stream: REST.Stream
         do {
@@ -159,11 +160,11 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         }
         try sink.end(answer)
         let isGood = (200...299).contains(answer.status)
-        // A query may have a token in it.
+        // A query may contain a token.
         let place = answer.url.prefix { $0 != "?" }
         if let proxy = answer.proxy {
             console.note(
-                "the proxy \(proxy), asked for \(place), answered \(answer.status)"
+                "the proxy \(proxy) answered the request for \(place) with \(answer.status)"
                     + " \(answer.reason). \(RealtimeError.proxyAdvice)")
             throw ExitStatus.unreachable
         }
@@ -177,13 +178,13 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         var options = REST.Options()
         options.network = shared.network.network
         options.connectTimeout = try duration(shared.network.timeout, "--timeout")
-        // The answer is streamed: it limits a standstill.
+        // The response is streamed, so this limits only the time without a byte.
         options.attemptTimeout =
             idleTimeout == 0 ? nil : try duration(idleTimeout, "--idle-timeout")
         options.deadline = nil
         options.attempts = attempts
         options.idempotencyKeys = idempotencyKey
-        // Somebody waits for this one: without a network it is better to say so.
+        // The user is waiting: without a network an error is better than silence.
         options.reachability = try Reachability(.always)
         return options
     }
@@ -208,9 +209,9 @@ struct RequestCommand<Method: RequestMethod>: AsyncParsableCommand {
         if let progress {
             request.onProgress = { sent, toSend, received, toReceive in
                 if received > 0 {
-                    progress.tell("received", received, of: toReceive)
+                    progress.report("received", received, of: toReceive)
                 } else {
-                    progress.tell("sent", sent, of: toSend)
+                    progress.report("sent", sent, of: toSend)
                 }
             }
         }

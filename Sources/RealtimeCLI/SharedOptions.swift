@@ -1,12 +1,12 @@
 import ArgumentParser
 import Realtime
 
-/// What every command takes: how it speaks, and how connections are made.
+/// The options of every command: for output, headers and connections.
 struct SharedOptions: ParsableArguments {
-    @Flag(help: "Tell everything as JSON lines on standard output.")
+    @Flag(help: "Write everything to standard output, as JSON lines.")
     var json = false
 
-    @Flag(name: .shortAndLong, help: "Show the library's log on standard error.")
+    @Flag(name: .shortAndLong, help: "Write the library's log to standard error.")
     var verbose = false
 
     @Option(
@@ -16,15 +16,15 @@ struct SharedOptions: ParsableArguments {
     var header: [(name: String, value: String)] = []
 
     @Option(
-        help: ArgumentHelp("Credentials, as a basic Authorization.", valueName: "name:password"))
+        help: ArgumentHelp("Credentials for basic authentication.", valueName: "name:password"))
     var user: String?
 
-    @Option(help: ArgumentHelp("A token, as a bearer Authorization.", valueName: "token"))
+    @Option(help: ArgumentHelp("A token for bearer authentication.", valueName: "token"))
     var bearer: String?
 
     @Option(
         help: ArgumentHelp(
-            "The same from a file, which keeps it out of the list of processes.",
+            "The token from a file's first line, which keeps it out of the list of processes.",
             valueName: "file"))
     var bearerFile: String?
 
@@ -33,9 +33,16 @@ struct SharedOptions: ParsableArguments {
 
     var console: Console { Console(isJSON: json) }
 
-    /// As of a shell's variable that is not set: who has credentials does not mean to go without.
+    /// Rejects an empty value, which usually comes from a shell variable that is not set: the user
+    /// would not expect a request without credentials.
     static func refuse(empty value: String?, _ option: String) throws {
         if value == "" { throw ValidationError("\(option) is \"\".") }
+    }
+
+    static func check(count: Int?) throws {
+        if let count, count < 1 {
+            throw ValidationError("--count is \(count); 1 or more is expected.")
+        }
     }
 
     /// The headers with the credentials.
@@ -55,7 +62,7 @@ struct SharedOptions: ParsableArguments {
     /// The bearer token.
     func token() throws -> String? { try bearer ?? bearerFile.map(SharedOptions.token) }
 
-    /// Its first line.
+    /// Returns the first line of a file.
     private static func token(in path: String) throws -> String {
         let line = try Files.read(path).prefix { $0 != 0x0A && $0 != 0x0D }
         guard !line.isEmpty else {
@@ -64,7 +71,7 @@ struct SharedOptions: ParsableArguments {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// What every command does first.
+    /// Every command calls this first.
     func prepare() {
         Console.ignoreBrokenPipes()
         guard verbose else { return }
@@ -78,26 +85,26 @@ struct SharedOptions: ParsableArguments {
         try SharedOptions.refuse(empty: user, "--user")
         if [user, bearer, bearerFile].count(where: { $0 != nil }) > 1 {
             throw ValidationError(
-                "--user, --bearer and --bearer-file are the same header; give one of them.")
+                "--user, --bearer and --bearer-file set the same header; use one of them.")
         }
     }
 }
 
 struct NetworkOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("Trust these authorities (PEM), not the system's.", valueName: "file"))
+        help: ArgumentHelp("Authorities to trust (PEM), not the system's.", valueName: "file"))
     var caFile: String?
 
-    @Option(help: ArgumentHelp("Show this certificate to the server (PEM).", valueName: "file"))
+    @Option(help: ArgumentHelp("Send this client certificate (PEM).", valueName: "file"))
     var certificate: String?
 
-    @Option(help: ArgumentHelp("The certificate's key, if in another file.", valueName: "file"))
+    @Option(help: ArgumentHelp("Its private key, if that is in another file.", valueName: "file"))
     var key: String?
 
-    @Flag(help: "Accept any certificate. Whoever sits between can read and change everything.")
+    @Flag(help: "Accept any certificate; others on the network can then read and change data.")
     var insecure = false
 
-    @Option(help: ArgumentHelp("http, https, socks4(a) or socks5(h), or none.", valueName: "url"))
+    @Option(help: ArgumentHelp("http, https, socks4(a) or socks5(h); or none.", valueName: "url"))
     var proxy: String?
 
     @Option(help: ArgumentHelp("Connect to this Unix socket.", valueName: "path"))
@@ -105,17 +112,17 @@ struct NetworkOptions: ParsableArguments {
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Connect there, without looking up.", valueName: "host:port:address"),
+        help: ArgumentHelp("Use this address instead of a lookup.", valueName: "host:port:address"),
         transform: parseResolve)
     var resolve: [Network.Resolve] = []
 
-    @Option(help: ArgumentHelp("Until a connection stands.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Time limit for connecting.", valueName: "seconds"))
     var timeout: Double = 10
 
-    @Flag(name: [.customShort("4"), .long], help: "Connect by IPv4 alone.")
+    @Flag(name: [.customShort("4"), .long], help: "Use IPv4 only.")
     var ipv4 = false
 
-    @Flag(name: [.customShort("6"), .long], help: "Connect by IPv6 alone.")
+    @Flag(name: [.customShort("6"), .long], help: "Use IPv6 only.")
     var ipv6 = false
 
     var network: Network {
@@ -140,10 +147,11 @@ struct NetworkOptions: ParsableArguments {
     }
 }
 
-/// A day at most, so that no arithmetic can overflow.
+/// Converts seconds, at most a day, so that no arithmetic can overflow.
 func duration(_ seconds: Double, _ option: String) throws -> Duration {
     guard seconds > 0, seconds <= 86_400 else {
-        throw ValidationError("\(option) is \(seconds); above 0 up to 86400 seconds is expected.")
+        throw ValidationError(
+            "\(option) is \(seconds); more than 0, up to 86400 seconds, is expected.")
     }
     return .milliseconds(max(1, Int64(seconds * 1000)))
 }
@@ -155,8 +163,8 @@ private func parseHeader(_ text: String) throws -> (name: String, value: String)
     return (String(name), String(Substring(value.utf8.drop { $0 == UInt8(ascii: " ") })))
 }
 
-/// What is before the first colon and behind it. By bytes: to a Character belongs what is combined
-/// with it, and then it is no colon.
+/// The parts before and after the first colon. Searches bytes, because a colon with a combining
+/// character after it is another Character.
 private func atColon(_ text: String) -> (Substring, Substring)? {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     return (text[..<colon], text[text.utf8.index(after: colon)...])

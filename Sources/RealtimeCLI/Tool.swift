@@ -1,27 +1,33 @@
 import ArgumentParser
 import Realtime
 
-/// The command-line tool. Each command is a file of its own; what they share is in `*Options.swift`
-/// and in `Console.swift`.
+/// The command-line tool. Each command has its own file; `*Options.swift` and `Console.swift` hold
+/// the parts that they share.
 @main struct Tool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "realtime",
         abstract: "Talks to realtime servers: WebSocket, events, long polling, requests.",
         discussion: """
-            What is received goes to standard output, a line each; all else goes to standard \
-            error. With --json all of it goes to standard output, one JSON object a line, whose \
-            "event" tells what happened.
+            Received data goes to standard output, one line for each message; everything else \
+            goes to standard error. With --json everything goes to standard output, one JSON \
+            object a line, whose "event" says what happened.
 
-            Ctrl-C, or SIGTERM, closes the connection in order, which takes 12 seconds at most; a \
-            second one ends at once.
+            Ctrl-C or SIGTERM closes the connection properly, which takes up to 12 seconds; a \
+            second one ends the command at once.
+
+            EXAMPLES, against the server that `python -m librealtime.demo_server` starts
+              realtime ws ws://127.0.0.1:8080/echo
+              realtime sse http://127.0.0.1:8080/events
+              realtime listen http://127.0.0.1:8080/channel/news
+              realtime post http://127.0.0.1:8080/channel/news --data hello
 
             EXIT CODES
             \(ExitStatus.table)
 
             ENVIRONMENT
-              http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY are followed; --proxy goes before them.
-              CURL_CA_BUNDLE, or else SSL_CERT_FILE and SSL_CERT_DIR, name authorities to trust \
-            instead of the system's; --ca-file goes before them.
+              http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY: unless --proxy is given
+              CURL_CA_BUNDLE, or else SSL_CERT_FILE and SSL_CERT_DIR: authorities to trust
+              instead of the system's, unless --ca-file is given
             """,
         version: "realtime \(Library.version)",
         subcommands: [

@@ -4,19 +4,19 @@ import Realtime
 struct WebSocketCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ws",
-        abstract: "Sends lines over a WebSocket, and prints what comes.",
+        abstract: "Sends lines over a WebSocket, and prints the messages that arrive.",
         discussion: """
-            Each line of standard input is a text message, and each message received is a line \
-            of standard output.
+            Sends each line of standard input as a text message, and writes each received message \
+            as a line to standard output.
 
-            On a terminal the end of the input (Ctrl-D) closes the connection. After the end of a \
-            pipe or file the command keeps receiving until the server closes, --count is reached \
-            or Ctrl-C comes. With --close it waits until the server has received everything and \
-            then has been silent for --wait seconds, and closes the connection.
+            On a terminal, the end of the input (Ctrl-D) closes the connection. After the end of a \
+            pipe or file, the command continues to receive until the server closes, or until \
+            --count or Ctrl-C. With --close it closes the connection when the server has received \
+            everything and then has been silent for --wait seconds.
 
-            With --binary the bytes of standard input are sent as they are: each read, of up to \
-            64 KiB, becomes one binary message. Messages received are written as they are, too, \
-            without a line end.
+            With --binary the bytes of standard input are sent unchanged: each read, of up to 64 \
+            KiB, becomes one binary message. Received messages are also written unchanged, without \
+            a line end.
 
             EXAMPLES
               realtime ws wss://example.org/feed
@@ -32,28 +32,29 @@ struct WebSocketCommand: AsyncParsableCommand {
         parsing: .singleValue, help: "A subprotocol to offer; may be repeated.")
     var subprotocol: [String] = []
 
-    @Option(help: "The Origin header, which servers may ask of browsers.")
+    @Option(help: "The Origin header, which some servers check.")
     var origin: String?
 
-    @Option(help: ArgumentHelp("Ping so often, and tell each round trip.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp("Ping at this interval, and report round trips.", valueName: "seconds"))
     var ping: Double?
 
     @Flag(inversion: .prefixedNo, help: "Offer compression (permessage-deflate).")
     var compress = true
 
-    @Flag(help: "Come back when the connection is lost, while there is a network.")
+    @Flag(help: "Reconnect when the connection is lost.")
     var reconnect = false
 
-    @Flag(help: "With --reconnect: also reconnect after the server closed with code 1000.")
+    @Flag(help: "With --reconnect: also after the server has closed with code 1000.")
     var reconnectAfterNormalClose = false
 
-    @Flag(help: "Send bytes as they are read, up to 64 KiB a message, and write them as they come.")
+    @Flag(help: "Send and write bytes unchanged, instead of lines.")
     var binary = false
 
-    @Option(help: "Close when so many messages have come.")
+    @Option(help: "Close after this many messages.")
     var count: Int?
 
-    @Flag(help: "Close after the input has ended and the server has become silent.")
+    @Flag(help: "Close when the input has ended and the server has become silent.")
     var close = false
 
     @Option(
@@ -69,7 +70,7 @@ struct WebSocketCommand: AsyncParsableCommand {
         if reconnectAfterNormalClose, !reconnect {
             throw ValidationError("--reconnect-after-normal-close needs --reconnect.")
         }
-        if let count, count < 1 { throw ValidationError("--count is \(count); 1 is the least.") }
+        try SharedOptions.check(count: count)
         if wait != 0 { _ = try duration(wait, "--wait") }
     }
 
@@ -80,7 +81,7 @@ struct WebSocketCommand: AsyncParsableCommand {
             let conversation = Conversation(
                 shared.console, count: count, isBinary: binary, closesAfter: close ? quiet : nil)
             let interruption = Interruption { conversation.close(.goingAway) }
-            try await conversation.run(url, options(), tellsPongs: ping != nil)
+            try await conversation.run(url, options(), reportsPongs: ping != nil)
             try interruption.check()
         } catch {
             throw shared.console.fail(error)
@@ -98,7 +99,7 @@ struct WebSocketCommand: AsyncParsableCommand {
         options.compression = compress
         if reconnect { options.reconnect = Backoff() }
         options.reconnectAfterNormalClose = reconnectAfterNormalClose
-        // Lines may be there before the connection is, and while it is away.
+        // Lines may arrive before the connection is open, or while it is lost.
         options.offlineQueue = 1024
         return options
     }

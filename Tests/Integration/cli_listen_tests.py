@@ -129,7 +129,7 @@ def test_what_is_fatal(tool: Tool, servers: Servers) -> None:
     said = tool.run("listen", url, "--transports", "websocket", "--token", "a", status=REFUSED)
     expect("404" in said.stderr, said.stderr)
     said = tool.run("listen", url, "--transports", "ws", status=USAGE)
-    expect("no transport" in said.stderr, said.stderr)
+    expect("not a transport" in said.stderr, said.stderr)
     said = tool.run("listen", url, "--refresh-token", "r", status=USAGE)
     expect("--auth-url" in said.stderr, said.stderr)
 
@@ -150,7 +150,7 @@ def test_a_server_that_was_never_reached(tool: Tool, servers: Servers) -> None:
     """One round is enough, unless more are asked for."""
     said = tool.run("listen", "http://127.0.0.1:1/", "--transports", "poll", status=UNREACHABLE)
     last = said.stderr.splitlines()[-1]
-    expect("127.0.0.1:1" in last and "whether the server runs" in last, said.stderr)
+    expect("127.0.0.1:1" in last and "whether the server is running" in last, said.stderr)
     expect("; trying long polls again in " in said.stderr, said.stderr)
     said = tool.run(
         "listen", http(servers.echo(servers.tls())).replace("http:", "https:"),

@@ -142,7 +142,7 @@ def test_errors_are_told(tool: Tool, servers: Servers) -> None:
     expect(result.stdout == "none" and "404 Not Found" in result.stderr, result.stderr)
     expect("/a answered" in result.stderr and "secret" not in result.stderr, result.stderr)
     said = tool.run("get", "http://127.0.0.1:1/", "--attempts", "1", status=UNREACHABLE).stderr
-    expect("127.0.0.1:1" in said and "whether the server runs" in said, said)
+    expect("127.0.0.1:1" in said and "whether the server is running" in said, said)
 
 
 def test_data_is_sent(tool: Tool, servers: Servers) -> None:

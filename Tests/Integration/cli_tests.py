@@ -62,7 +62,7 @@ def test_arguments_that_cannot_be(tool: Tool) -> None:
     for arguments, culprit in (
         (["ws"], "<url>"),
         (["ws", "nonsense"], "nonsense"),
-        (["ws", "http://127.0.0.1/"], "ws and wss go with"),
+        (["ws", "http://127.0.0.1/"], "ws and wss are for"),
         (["sse", "ws://127.0.0.1/"], "http and https"),
         (["sse", "http://127.0.0.1/", "--event", ""], "have the type message"),
         (["ws", "ws://127.0.0.1/", "-H", "no colon"], "no colon"),
@@ -180,7 +180,7 @@ def test_nobody_listens(tool: Tool) -> None:
         if command == "sse":
             arguments += ["--no-reconnect"]
         said = tool.run(*arguments, status=UNREACHABLE).stderr
-        expect("127.0.0.1:1" in said and "whether the server runs" in said, said)
+        expect("127.0.0.1:1" in said and "whether the server is running" in said, said)
     url = "ws://127.0.0.1:2/"
     said = tool.run("ws", url, "--proxy", "http://127.0.0.1:1/", status=UNREACHABLE).stderr
     expect("proxy 127.0.0.1:1: " in said and "--proxy none" in said, said)

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from command_line import Tool
 from harness import PATIENCE_S, ROOT, Build, expect, swift
 from nchan import Nchan
 
@@ -98,6 +99,23 @@ def test_reads_messages_from_the_demo_server(build: Build, demo: str, language: 
             expect(response.status == 201, f"the server answered {response.status}")
     lines = first_lines(build, language, "read_messages", base, path, count=3)
     expect([line.partition(" ")[2] for line in lines] == texts, f"printed {lines}")
+
+
+def test_the_tool_against_the_demo_server(tool: Tool, demo: str) -> None:
+    """The examples of --help, which take the demo server's address."""
+    text = tool.run("--help").stdout.replace(DEMO, demo)
+    options = {"ws": ["--close"], "sse": ["--count", "1"], "listen": ["--count", "1"], "post": []}
+    lines = dict(re.findall(rf"^  realtime (\w+) (.*{demo}.*)$", text, re.M))
+    expect(lines.keys() == options.keys(), text)
+    # What `listen` prints is published before.
+    for command in reversed(options):
+        printed = tool.run(
+            command, *lines[command].split(), *options[command], text="hello\n"
+        ).stdout
+        expected = {"sse": r"[-0-9]+T[:0-9]+Z", "post": r"\{\s+\"id\": .*\s+\}"}.get(
+            command, "hello"
+        )
+        expect(re.fullmatch(expected, printed.strip()) is not None, f"{command}: {printed}")
 
 
 @languages
