@@ -53,13 +53,13 @@ def test_subscribe_with_tls(example, tls_server, ca_file):
     assert result.returncode == 0, result.stderr
 
 
-def test_subscribe_tells_a_gap(example, server):
+def test_subscribe_reports_a_gap(example, server):
     result = example("subscribe.py", server.url + "/count?to=3", "4")
     assert result.returncode == 1
     assert result.stdout.splitlines()[-1].startswith("FAILED: closed before message 3 of 4")
 
 
-def test_subscribe_tells_a_wrong_number(example, server):
+def test_subscribe_reports_a_wrong_number(example, server):
     result = example("subscribe.py", server.url + "/abort", "1")
     assert result.returncode == 1
     assert result.stdout.splitlines()[-1] == "FAILED: message 0 of 1 is 'last words'"
@@ -89,7 +89,7 @@ def test_events(example, events):
     ]
 
 
-def test_events_tells_a_refusal(example, events):
+def test_events_reports_a_refusal(example, events):
     result = example("events.py", events.url + "/page")
     assert result.returncode == 1
     assert "FAILED: 127.0.0.1" in result.stderr and "text/event-stream" in result.stderr
@@ -106,7 +106,7 @@ def test_poll(example, events):
     assert lines == [f"0:{number} number {number}" for number in range(1, 6)]
 
 
-def test_poll_tells_a_refusal(example, events):
+def test_poll_reports_a_refusal(example, events):
     result = example("poll.py", events.url + "/count")
     assert result.returncode == 1
     assert "FAILED: 127.0.0.1" in result.stderr and "an event stream" in result.stderr
@@ -125,7 +125,7 @@ def test_listen(example, bots, path, leg):
     assert lines == [f"{number} number {number}" for number in range(1, 6)]
 
 
-def test_listen_tells_a_refusal(example, bots):
+def test_listen_reports_a_refusal(example, bots):
     result = example("listen.py", bots.url, "nowhere")
     assert result.returncode == 1
     assert "FAILED: 127.0.0.1" in result.stderr and "404" in result.stderr

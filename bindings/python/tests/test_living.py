@@ -104,10 +104,10 @@ def test_handlers_are_called_while_the_program_computes():
         until = time.monotonic() + PATIENCE_S
         while len(seen) < 5:  # never releases the interpreter's lock by itself
             assert time.monotonic() < until
-        ws.send("behind the others")
+        ws.send("after the others")
         while len(seen) < 6:
             assert time.monotonic() < until
-    assert seen == [*map(str, range(5)), "behind the others"]
+    assert seen == [*map(str, range(5)), "after the others"]
 
 
 def test_messages_sent_without_waiting_are_sent(server):

@@ -1,5 +1,5 @@
 // Prints the events of a stream (Server-Sent Events), each with its id and type, until COUNT have
-// come or for ever. With the last id a second run goes on where the first one stopped.
+// arrived, or forever. With the last id, a second run continues where the first one stopped.
 //
 //     events https://example.org/events [COUNT [ID]]
 import Glibc

@@ -1,6 +1,6 @@
 // Prints the messages of a path, each once and in order, by WebSocket, server-sent events or long
-// polls, whichever works, and tells the way in use and each change of it. With the last id a second
-// run goes on where the first one stopped. TOKEN in the environment is the access token.
+// polls, whichever works, and reports the transport in use and each change of it. With the last id,
+// a second run continues where the first one stopped. TOKEN in the environment is the access token.
 //
 //     listen https://example.org news [COUNT [ID]]
 import Glibc

@@ -1,6 +1,6 @@
 // Prints the messages of a server that answers requests when there is something new (long polling),
-// each with its id, until COUNT have come or for ever. With the last id a second run goes on where
-// the first one stopped.
+// each with its id, until COUNT have arrived, or forever. With the last id, a second run continues
+// where the first one stopped.
 //
 //     poll https://example.org/messages [COUNT [ID]]
 import Glibc
@@ -21,7 +21,7 @@ func run(_ url: String, count: Int?, id: String) async throws {
     }
     var left = count ?? 0
     for try await message in poll {
-        // Of a batch only the last message has an id of its own.
+        // Of a batch, only the last message has its own id.
         print(message.hadID ? message.id : "-", message.text)
         fflush(nil)
         left -= 1

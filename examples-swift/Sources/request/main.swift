@@ -1,5 +1,5 @@
-// Makes one request and prints what is answered: a GET, or a POST of JSON. What fails is tried
-// again when that is safe, within ten seconds.
+// Makes one request and prints the response: a GET, or a POST of JSON. Retries when that is safe,
+// within ten seconds.
 //
 //     request https://example.org/ [JSON]
 import Glibc
@@ -12,7 +12,7 @@ func complain(_ text: String) {
 func run(_ url: String, json: String?) async throws {
     var options = REST.Options()
     options.deadline = .seconds(10)
-    // A POST that is tried again is done once by servers that know its key.
+    // With a key, servers that support keys perform a repeated POST once.
     options.idempotencyKeys = true
     let rest = try REST(options: options)
     let answer =

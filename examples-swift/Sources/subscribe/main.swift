@@ -1,6 +1,6 @@
-// Receives COUNT text messages, which must be the decimal numbers 0, 1, ... COUNT-1, each once and
-// in order: what a subscriber expects of a feed with sequence numbers. Over a WebSocket, as
-// Server-Sent Events where the URL begins with http, or by long polling.
+// Receives COUNT text messages and checks that they are the decimal numbers 0, 1, ... COUNT-1, each
+// once and in order, as a subscriber of a feed with sequence numbers expects. Uses a WebSocket;
+// server-sent events if the URL begins with http; or long polls.
 //
 //     subscribe ws://127.0.0.1:8080/feed 50 [CA.pem]
 //     subscribe [--poll] http://127.0.0.1:8080/feed 50 [CA.pem]
@@ -14,7 +14,7 @@ struct Gap: Error, CustomStringConvertible {
     var description: String { "expected \(expected), received \(received)" }
 }
 
-/// Compares each message with what is expected next.
+/// Compares each message with the expected one.
 struct Sequence {
     let count: Int
     private(set) var next = 0
@@ -35,7 +35,7 @@ struct Sequence {
 
 enum Transport { case webSocket, sse, poll }
 
-/// - Returns: how many came before the end.
+/// - Returns: how many messages arrived before the end.
 func subscribe(
     to url: String, by transport: Transport, count: Int, caFile: String?
 ) async throws -> Int {

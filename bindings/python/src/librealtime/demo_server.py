@@ -3,8 +3,8 @@
     pip install 'librealtime[demo]'
     python -m librealtime.demo_server --port 8080
 
-It prints its URLs, then a line for each response. It keeps messages in memory, and does not check
-who reads and publishes them; so by default only programs on the same machine can connect.
+It prints its URLs, then a line for each response. It keeps messages in memory, and anyone can read
+and publish them; so by default only programs on the same machine can connect.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class Retries:
         self._delays: Iterator[float] = iter(backoff)
 
     def after_failure(self, error: Exception) -> float:
-        """How long to wait after a failed attempt; raises if there is to be no other."""
+        """How long to wait after a failed attempt; raises if this was the last one."""
         verdict = self._process(error)
         if verdict is error:
             raise error

@@ -1,4 +1,4 @@
-"""Who drives a loop in blocking programs: a call that waits, or a thread while no call does.
+"""Drives a loop in blocking programs: in a call that waits, or in a thread while no call does.
 
 ``KeyboardInterrupt`` may be raised after any call in the main thread. A lock is therefore either
 held by a ``with`` statement on the lock itself, which the interpreter enters and leaves in one
@@ -21,7 +21,7 @@ from .loader import lib
 
 _logger = logging.getLogger("librealtime")
 
-#: The thread starts to drive a loop after no call has driven it for so long.
+#: The thread starts to drive a loop after no call has driven it for this time.
 IDLE_S = 0.05
 
 #: The longest turn of the thread. This matters only if an interrupt ended the function that should
@@ -33,7 +33,7 @@ _EXIT_S = 1.0
 
 
 class Wheel:
-    """Coordinates who drives a loop of the library; all objects on that loop share it.
+    """Decides which thread drives a loop of the library; all objects on that loop share it.
 
     Each turn has its own lock, which the driving thread holds for the whole turn. The other threads
     wait for that lock and then check whether their condition is met. So the end of a turn wakes
