@@ -117,7 +117,7 @@ def test_the_demo_server_is_an_extra(tmp_path: Path) -> None:
     """Without it the package has no dependencies."""
     (found,) = metadata.distributions(path=[str(build_wheel(tmp_path))])
     assert found.metadata.get_all("Provides-Extra") == ["demo"]
-    assert found.requires == ["aiohttp>=3.9,<4; extra == 'demo'"]
+    assert found.requires == ["aiohttp>=3.11,<4; extra == 'demo'"]
 
 
 def test_the_same_input_gives_the_same_wheel(tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ class DemoServer:
     async def anything(self, request: web.Request) -> web.Response:
         body = await request.read()
         headers = {name: ", ".join(request.headers.getall(name)) for name in request.headers}
-        answer: dict[str, Any] = {"method": request.method, "url": str(request.url)}
+        answer: dict[str, Any] = {"method": request.method, "path": request.path_qs}
         answer.update(headers=headers, body=body.decode(errors="replace"))
         return json_response(answer)
 
