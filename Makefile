@@ -1,4 +1,4 @@
-# The front door. `make demo` and `make test` install what is missing by themselves.
+# The most used commands. They install what is missing.
 
 PYTHON := build/venv/bin/python
 SO := build/librealtime.so

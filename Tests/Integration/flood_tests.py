@@ -51,10 +51,10 @@ PROXIES = {
 #: Cut or not, the answer says itself where it ends.
 WHOLE = (
     "ended",
-    "cut behind its length",
-    "cut behind its chunks",
-    "closed behind its length",
-    "closed behind its chunks",
+    "cut after its length",
+    "cut after its chunks",
+    "closed after its length",
+    "closed after its chunks",
 )
 LENGTHS = {
     "two values": ("Content-Length: 4\r\nContent-Length: 5", "4 and 5"),

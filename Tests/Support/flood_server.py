@@ -59,10 +59,10 @@ ANSWERS: dict[str, tuple[bytes, bytes]] = {
 TLS_ANSWERS: dict[str, tuple[bytes, bool]] = {
     "cut": (OK + b"\r\nhalf", False),
     "ended": (OK + b"\r\nwhole", True),
-    "cut behind its length": (OK + b"Content-Length: 5\r\n\r\nwhole", False),
-    "cut behind its chunks": (CHUNKED + b"5\r\nwhole\r\n0\r\n\r\n", False),
-    "closed behind its length": (OK + CLOSE + b"Content-Length: 5\r\n\r\nwhole", False),
-    "closed behind its chunks": (
+    "cut after its length": (OK + b"Content-Length: 5\r\n\r\nwhole", False),
+    "cut after its chunks": (CHUNKED + b"5\r\nwhole\r\n0\r\n\r\n", False),
+    "closed after its length": (OK + CLOSE + b"Content-Length: 5\r\n\r\nwhole", False),
+    "closed after its chunks": (
         OK + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n",
         False,
     ),

@@ -1,4 +1,4 @@
-"""A TCP proxy that detects by a request's head which leg of a ladder it is, and treats it so.
+"""A TCP proxy that recognizes a ladder's legs by their request heads, and can block each of them.
 
 gate = LegGate(servers, "127.0.0.1", nchan.port)
 gate.set(Leg.WEBSOCKET, 404)            # WebSocket handshakes are answered with 404

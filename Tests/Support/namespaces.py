@@ -5,7 +5,7 @@ with Wire() as wire:
     program = [*wire.inside, "program"]      # runs in the client's namespace
     listener = wire.listen()                 # a socket in the server's namespace
 
-Nothing outside of them is changed, and they end with this process, however it ends.
+The rest of the system is not changed. The namespaces end with this process, even if it is killed.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ class Namespace:
             subprocess.run(["nsenter", f"--net={self.path}", *line.split()], check=True)
 
     def socket(self) -> socket.socket:
-        """A socket, which belongs to the namespace where it was made, whoever uses it."""
+        """A socket of this namespace, usable from every thread of the process."""
         made: list[socket.socket | OSError] = []
 
         def make() -> None:
@@ -56,7 +56,7 @@ class Namespace:
                     return
             made.append(socket.socket())
 
-        # The namespace belongs to this thread, which ends here.
+        # setns() moves only the calling thread to the namespace, so it gets its own.
         thread = threading.Thread(target=make)
         thread.start()
         thread.join()
@@ -100,7 +100,7 @@ class Wire:
 
 
 def refusal() -> str | None:
-    """The reason why there can be no namespaces here; None if they work."""
+    """Why this machine cannot create namespaces; None if it can."""
     if os.geteuid() != 0:
         return "not root"
     try:

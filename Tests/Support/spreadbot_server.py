@@ -48,7 +48,7 @@ class Server:
         self.without, self.hold, self.life = without, hold, life
         self.prefix, self.count = secrets.token_hex(4), 0  # an id has the prefix and a number
         self.history: dict[str, dict[int, Message]] = {}
-        self.news = asyncio.Event()  # wakes all who wait for a message
+        self.news = asyncio.Event()  # wakes all tasks that wait for a message
         self.keys: set[tuple[str, str]] = set()
         self.refresh, self.access = token, {token: time.monotonic() + life} if token else {}
 
