@@ -1,4 +1,4 @@
-"""Header, model, ctypes table and exported symbols say the same, and every name can be used."""
+"""Header, model, ctypes table and exported symbols agree, and every name can be used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def header() -> str:
 
 
 def header_functions() -> dict[str, int]:
-    """Function names of the header with their numbers of parameters."""
+    """The header's function names and their numbers of parameters."""
     functions = {}
     for statement in header().split(";"):
         match = re.search(r"\b(rt_\w+)\(([^()]*)\)\s*$", statement)
@@ -48,7 +48,7 @@ def table() -> ModuleType:
     return module
 
 
-def test_symbols_are_the_headers_and_the_tables() -> None:
+def test_symbols_header_and_table_have_the_same_functions() -> None:
     functions = header_functions()
     expect(len(functions) > 40, f"only {len(functions)} functions found in the header")
     missing = set(functions) ^ set(exported())
@@ -57,7 +57,7 @@ def test_symbols_are_the_headers_and_the_tables() -> None:
     expect(arguments == functions, f"header {functions}\nctypes {arguments}")
 
 
-def test_ctypes_constants_are_the_headers() -> None:
+def test_ctypes_and_header_have_the_same_constants() -> None:
     python = {
         constant["name"]: getattr(getattr(table(), group["alias"]), constant["short"]).value
         for group in model()["enums"]
@@ -81,8 +81,8 @@ def test_ctypes_loads_and_calls_the_library() -> None:
     expect(ran == [7], f"the job ran with {ran}")
 
 
-# The generated C program: what the model says, as assertions that the compiler and the library
-# have to agree with.
+# A generated C program asserts the contents of the model, so the compiler and the library check
+# them.
 
 
 def spelled(kind: dict[str, Any]) -> str:
@@ -95,7 +95,7 @@ def pointer(function: dict[str, Any], name: str) -> str:
 
 
 def compile_time() -> list[str]:
-    """Values of constants, layout of structs, types of functions."""
+    """Checks the values of constants, the layout of structs and the types of functions."""
     module = table()
     lines = []
     for group in model()["enums"]:
@@ -120,7 +120,7 @@ def compile_time() -> list[str]:
 
 
 def null_call(function: dict[str, Any]) -> list[str]:
-    """Calls a function with NULL for its handle. A destroy handed over must run, once."""
+    """Calls a function with NULL as its handle. If it takes a destroy function, that runs once."""
     name = function["name"]
     handles = {handle["name"] for handle in model()["handles"]}
     parameters = function["parameters"]
@@ -164,7 +164,7 @@ def test_every_function_and_constant_from_c() -> None:
     expect(output == "", output)
 
 
-def test_version_is_said_once() -> None:
+def test_version_is_the_same_everywhere() -> None:
     version = (ROOT / "VERSION").read_text().strip()
     said = {
         "realtime.abi.json": model()["version"],

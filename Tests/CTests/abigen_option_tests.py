@@ -1,4 +1,4 @@
-"""abigen: annotated options are printed for all languages, or refused with file and line."""
+"""abigen prints annotated options for all languages, or refuses them with file and line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from abigen_tests import command
 from suite import ROOT, SCRATCH, expect, run
 
-#: They share a build.
+#: These tests share one build.
 pytestmark = pytest.mark.xdist_group("abigen")
 
 
@@ -32,7 +32,7 @@ def annotated(*annotations: str, options: str = "") -> str:
 
 
 def options_package(name: str, source: str) -> Path:
-    """A package whose options are read; the interface is not."""
+    """A package with these options, and without an interface."""
     root = SCRATCH / "abigen-options" / name
     shutil.rmtree(root, ignore_errors=True)
     for folder in ("Session", "Wire", "Realtime"):
@@ -45,7 +45,7 @@ def options_package(name: str, source: str) -> Path:
     return root
 
 
-#: Name, source, what the refusal says.
+#: Name, source, part of the error.
 REFUSED_OPTIONS = [
     ("no_kind", annotated("Option: wait"), "Thing.swift:5: error: an option has a name and a kind"),
     (
@@ -155,7 +155,7 @@ def test_abigen_prints_an_option_for_all_languages() -> None:
         expect(text in found["options.md"], found["options.md"])
 
 
-def test_each_object_can_have_options_that_are_taken_once() -> None:
+def test_each_object_can_have_options_that_take_effect_once() -> None:
     sources = [path.read_text() for path in (ROOT / "Sources").rglob("*.swift")]
     objects = re.findall(r"/// - Object: (\w+), [\w.]+(.*)", "\n".join(sources))
     expect(len(objects) >= 8, str(objects))
@@ -169,7 +169,7 @@ def test_each_object_can_have_options_that_are_taken_once() -> None:
         expect("once: Bool" in head, f"{start} has no 'once'")
 
 
-def test_prose_with_quotes_is_as_ruff_has_it() -> None:
+def test_text_with_quotes_is_printed_in_ruffs_format() -> None:
     quotes = (
         ('"a" and "b"', 1),
         ('it\'s "a"', 1),
@@ -189,7 +189,7 @@ def test_prose_with_quotes_is_as_ruff_has_it() -> None:
         run([Path(sys.executable).with_name("ruff"), *mode, "--config", config, file])
 
 
-def test_tables_import_what_they_name() -> None:
+def test_tables_import_the_types_that_they_use() -> None:
     choices = "".join(
         option(f"color_{index}, choice rt_color_of_{index} RT_COLOR Color red", "color = Color.red")
         for index in range(9)
@@ -209,9 +209,9 @@ def test_tables_import_what_they_name() -> None:
 
 
 def printed(name: str, source: str) -> dict[str, str]:
-    """What abigen makes of a package with these options, by the names of files."""
+    """The files that abigen prints for a package with these options, by name."""
     root = options_package(name, source)
-    # The interface is another test's.
+    # Without an interface abigen fails, after it has printed the options.
     run(command(root), status=1)
     found = {path.name: path.read_text() for path in root.rglob("*") if path.is_file()}
     return {**found, "Thing.swift": (root / "Sources/Realtime/Thing.swift").read_text()}
@@ -255,7 +255,7 @@ def test_abigen_prints_choices_paths_and_values() -> None:
         expect(text in python, f"'{text}' is not in:\n{python}")
 
 
-def test_abigen_says_where_python_has_an_option_and_what_zero_does() -> None:
+def test_abigen_prints_pythons_other_names_and_the_meaning_of_zero() -> None:
     source = annotated(
         "Option: wait, limit, zero sends nothing, python elsewhere Deflate.wait",
         "Option: rest, limit, zero never sleeps, python elsewhere nap",
@@ -307,7 +307,7 @@ def test_each_language_has_its_own_names_of_errors() -> None:
         expect(text in found, f"'{text}' is not in:\n{found}")
 
 
-def test_tables_of_the_readme_have_a_row_for_each_option_of_python() -> None:
+def test_readme_tables_have_a_row_for_each_python_option() -> None:
     options = option("color, choice rt_color RT_COLOR Color red blue", "color = Color.red")
     source = annotated(
         "Option: wait, limit", "Option: more, delay, python elsewhere", options=options
@@ -347,7 +347,7 @@ def test_abigen_prints_an_override() -> None:
     expect('"more"' not in found["option_tables.py"], found["option_tables.py"])
 
 
-#: Function, its parameters after the handle, what it changes.
+#: Function, its parameters after the handle, the code that it calls.
 SHARED = [
     ("add_header", "name: UnsafePointer<CChar>?, _ value", "addHeader(name: text(name, "),
     ("set_header", "name: UnsafePointer<CChar>?, _ value", "setHeader(name: text(name, "),
@@ -361,7 +361,7 @@ SHARED = [
 ]
 
 
-def test_abigen_prints_what_most_objects_have() -> None:
+def test_abigen_prints_the_setters_that_most_objects_share() -> None:
     options = (
         option("headers, headers credentials", "headers = HeaderFields()")
         + option("safe_headers, list INVALID_HEADER for no token", "safeNames: [String] = []")
@@ -411,7 +411,7 @@ def test_abigen_prints_what_most_objects_have() -> None:
     expect("network" not in found["option_tables.py"], found["option_tables.py"])
 
 
-def test_headers_need_not_bring_credentials() -> None:
+def test_headers_without_credentials() -> None:
     found = printed("headers", annotated(options=option("headers, headers", "headers = Fields()")))
     setters = found["ThingOptions+Plain.swift"]
     expect("set_basic_auth" not in setters and "import Engine" not in setters, setters)

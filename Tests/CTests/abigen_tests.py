@@ -1,4 +1,4 @@
-"""abigen: the tree is a fresh print, and what C cannot say is refused with file and line."""
+"""abigen: the generated files are up to date; types that C cannot express are refused."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from suite import SCRATCH, Failure, expect, run
 
-#: They share a build.
+#: These tests share one build.
 pytestmark = pytest.mark.xdist_group("abigen")
 
-#: Time for a build from nothing.
+#: Enough for a build from scratch.
 BUILD_SECONDS = 900
 BUILD = ["swift", "build", "--product", "abigen"]
 
@@ -27,7 +27,7 @@ def abigen() -> Path:
     return Path(folder) / "abigen"
 
 
-def test_generated_files_are_fresh() -> None:
+def test_generated_files_are_up_to_date() -> None:
     run([abigen(), "--check"], seconds=BUILD_SECONDS)
 
 
@@ -57,7 +57,7 @@ def enumeration(cases: str, doc: str = "/// Values of `rt_kind`. Since 0.1.") ->
     return f"{alias}{doc}\npublic enum RT_KIND: Int32 {{\n{cases}\n}}\n"
 
 
-#: Name, source after the chapter's line, line of the refusal, what it says.
+#: Name, source after the chapter's line, line of the error, part of its text.
 REFUSED = [
     ("no_since", function("", doc="/// Does."), 3, "has no 'Since'"),
     ("no_doc", function("", doc="//"), 3, "has no doc comment"),
@@ -108,7 +108,7 @@ REFUSED = [
     ),
 ]
 
-#: The same interface, with nothing to refuse.
+#: The same interface without errors.
 ACCEPTED = (
     HANDLE
     + enumeration("/// One.\ncase ONE = -1")
@@ -181,7 +181,7 @@ def test_abigen_prints_what_it_accepts() -> None:
     run([*command(root), "--check"])
 
 
-def test_abigen_check_shows_what_differs() -> None:
+def test_abigen_check_shows_the_difference() -> None:
     root = package("stale", ACCEPTED)
     run(command(root))
     header = root / "include/realtime.h"
@@ -191,7 +191,7 @@ def test_abigen_check_shows_what_differs() -> None:
     expect("RT_KIND_ONE = -2" in header.read_text(), "--check wrote to the tree")
 
 
-def test_abigen_says_how_it_is_used() -> None:
+def test_abigen_help_and_usage_errors() -> None:
     expect("--check" in run([abigen(), "--help"]), "no --check in the help")
     expect(
         "--chek" in run([abigen(), "--chek"], status=2),

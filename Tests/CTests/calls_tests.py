@@ -1,8 +1,8 @@
-"""Programs that generate.py of Tests/RandomCalls makes from the interface: every setter from three
-threads and from its own destroy function, and calls of the whole interface by chance.
+"""Programs that Tests/RandomCalls/generate.py makes from the interface. They call every setter from
+three threads and from its own destroy function, and the whole interface at random.
 
-The calls by chance take RANDOM_CALLS_SECONDS together, by default a minute in the long form.
-RANDOM_CALLS_SEED repeats one run for that long; each failure names its seed.
+Random calls take RANDOM_CALLS_SECONDS in total, by default a minute in the long form.
+RANDOM_CALLS_SEED repeats one run for that time; each failure names its seed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pytest
 from suite import PROGRAM_SECONDS, ROOT, SCRATCH, compile_c, expect, run, server
 
 CALLS = ROOT / "Tests" / "RandomCalls"
-#: Swift's own crash handler would take the signal of a crash, and can hang.
+#: Swift's crash handler would catch the signal of a crash, and can hang.
 ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
-#: One seed's time, unless it is a run of that seed alone.
+#: How long each seed runs, unless RANDOM_CALLS_SEED chooses one.
 SECONDS_EACH = 10
 
 
@@ -34,7 +34,7 @@ def generate(folder: Path) -> None:
 
 
 def call(path: Path, *words: str, seconds: int = PROGRAM_SECONDS) -> str:
-    """Runs a program with the addresses of its servers behind its arguments."""
+    """Runs a program; the addresses of its servers come first in its arguments."""
     with (
         tempfile.TemporaryDirectory() as folder,
         server() as address,

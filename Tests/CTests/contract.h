@@ -1,5 +1,5 @@
-/* What the contract programs share. Each prints nothing and exits 0 when the rule holds; the first
- * check that fails says where, and ends the program. */
+/* Shared by the contract programs. Each of them tests one rule; it prints nothing and exits with 0
+ * if the rule holds. The first failed check prints its place and ends the program. */
 #ifndef CONTRACT_H
 #define CONTRACT_H
 
@@ -18,7 +18,7 @@
     }                                                                            \
   } while (0)
 
-/* `call` answers `expected`; a failure also leaves a sentence in rt_last_error(). */
+/* `call` must return `expected`; if that is an error, rt_last_error() must have a text. */
 #define CHECK_STATUS(call, expected) check_status((call), (expected), __FILE__, __LINE__, #call)
 #define CHECK_OK(call) CHECK_STATUS(call, RT_OK)
 
@@ -42,7 +42,7 @@ static inline int64_t now_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Dispatches until `condition` holds, at most ten seconds: a generous end for what hangs. */
+/* Dispatches until `condition` holds; fails after ten seconds. */
 #define TURN_UNTIL(loop, condition)                                              \
   do {                                                                           \
     int64_t end_ms = now_ms() + 10000;                                           \
@@ -67,7 +67,7 @@ static inline void settle(rt_loop *loop) {
 /* Counts calls of a destroy function. */
 static inline void count_up(void *user) { ++*(int *)user; }
 
-/* A loop that must be there. */
+/* A new loop; fails if there is none. */
 static inline rt_loop *new_loop(void) {
   rt_loop *loop = NULL;
   CHECK_OK(rt_loop_new(&loop));
@@ -75,7 +75,7 @@ static inline rt_loop *new_loop(void) {
   return loop;
 }
 
-/* "ws://127.0.0.1:PORT" is the program's argument; this makes a connection to a path on it. */
+/* A connection to `path` on `server`, which is the program's argument, "ws://127.0.0.1:PORT". */
 static inline rt_websocket *new_websocket(rt_loop *loop, const char *server, const char *path) {
   char url[256];
   rt_websocket *websocket = NULL;
@@ -85,7 +85,7 @@ static inline rt_websocket *new_websocket(rt_loop *loop, const char *server, con
   return websocket;
 }
 
-/* Counts everything that a connection calls back, and checks the order the contract gives. */
+/* Counts all callbacks of a connection and checks the order that the contract promises. */
 typedef struct events {
   int opened, messages, errors, closed, pongs, drained, destroyed;
   int32_t error_status;
@@ -132,7 +132,7 @@ static inline void events_close(const rt_closed *closed, void *user) {
 
 static inline void events_destroy(void *user) { ((events *)user)->destroyed++; }
 
-/* How many setters `listen_to` calls: so many times is `destroyed` counted in the end. */
+/* The number of setters that `listen_to` calls, and so of the destroys in the end. */
 enum { EVENT_SETTERS = 4 };
 
 static inline void listen_to(rt_websocket *websocket, events *e) {

@@ -1,5 +1,5 @@
-/* When an address of a name does not answer, the next one is tried within the same attempt: after
- * half of the time there is to connect. */
+/* If one address of a name does not answer, the same attempt tries the next one after half of the
+ * connect timeout. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -24,7 +24,7 @@ static struct addrinfo *make(const char *address, int port, struct addrinfo *nex
   return made;
 }
 
-/* In the place of libc's: every name has both addresses. */
+/* Replaces libc's function: every name has both addresses. */
 int getaddrinfo(const char *restrict name, const char *restrict service,
                 const struct addrinfo *restrict hints, struct addrinfo **restrict found) {
   int port = service ? atoi(service) : 0;
@@ -52,7 +52,7 @@ static int listener(const char *address, int *port, int backlog) {
   return made;
 }
 
-/* Its queue is full: to connect to it takes for ever. */
+/* Its accept queue is full, so connecting to it never succeeds or fails. */
 static int full_listener(const char *address, int *port, int fillers[2]) {
   int made = listener(address, port, 0), index;
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)*port)};

@@ -1,5 +1,5 @@
-/* The hot path allocates nothing: neither a message received, singly or in batches, nor one sent.
- * The allocator is this program's own, and counts what the loop's thread asks for. */
+/* Receiving a message, singly or in a batch, and sending one allocate nothing. This program
+ * replaces the allocator, and counts the calls of the loop's thread. */
 
 #include "contract.h"
 
@@ -41,7 +41,7 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
   return *out ? 0 : 12;
 }
 
-/* Counts from message `from` to message `to`. */
+/* Counts allocations from message `from` to message `to`. */
 typedef struct span {
   rt_websocket *websocket;
   long seen, from, to;
@@ -66,7 +66,7 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   span *s = user;
   (void)kind, (void)data, (void)length;
   step(s, 1);
-  /* An echo answered by the next keeps as many on their way as there were. */
+  /* Answer each echo with one message, so that the number in flight stays the same. */
   if (s->echoes) CHECK_OK(rt_websocket_send_binary(s->websocket, payload, s->size));
 }
 
@@ -103,9 +103,9 @@ static long measure(rt_loop *loop, span *s, const char *server, const char *path
   return allocations;
 }
 
-/* None for whole messages in one read. On a busy machine a read may end inside one for the first
- * time while it is counted: its storage is made then, lent by the loop ever after, and so missing
- * from the next connection's count. */
+/* Whole messages in one read need no allocation. On a busy machine a read may end inside a message
+ * for the first time while we count. That allocates storage, which the loop keeps, so the next
+ * connection does not allocate it again. */
 static void expect_none(
     rt_loop *loop, const span *plan, const char *server, const char *path, bool batch) {
   long made = 0;
@@ -120,7 +120,7 @@ static void expect_none(
   exit(1);
 }
 
-/* Many sends in a row, as they are gathered into one write. */
+/* Many sends in a row, which are gathered into one write. */
 static void pipelined(rt_loop *loop, const char *server) {
   span s = {0};
   int round, i, tries = 0;
@@ -131,7 +131,7 @@ static void pipelined(rt_loop *loop, const char *server) {
   TURN_UNTIL(loop, s.opened);
   for (round = 0; round < 20; round++) {
     if (round == 10) allocations = 0;
-    /* As above: a socket that was fuller than ever before is met again. */
+    /* As above: if the socket was fuller than ever before, try again. */
     if (round == 19 && allocations != 0 && tries++ < 2) round = 9;
     counting = round >= 10;
     for (i = 0; i < 500; i++) CHECK_OK(rt_websocket_send_binary(s.websocket, payload, 64));
@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
   int batch;
   CHECK(argc == 2);
   loop = new_loop();
-  /* The counter counts. */
+  /* Check the counter itself. */
   counting = 1;
   free(malloc(1));
   counting = 0;

@@ -1,5 +1,5 @@
-/* Every argument is checked at the border: a status that says what is wrong, and nothing written.
- * That NULL for each handle is answered by every function is tested by the generated program. */
+/* Every function checks its arguments: a wrong one gives a status, and output parameters are not
+ * written. NULL handles are tested by a generated program (abi_tests.py). */
 #include "contract.h"
 
 /* A hundred years. */
@@ -76,7 +76,7 @@ static void options(rt_websocket *websocket) {
   CHECK_STATUS(rt_websocket_set_open_timeout_ms(websocket, INT64_MAX), bad);
   CHECK(strstr(rt_last_error(), "9223372036854775807, 0 to 3153600000000") != NULL);
   CHECK_STATUS(rt_websocket_set_idle_timeout_ms(websocket, longest + 1), bad);
-  /* The largest values there are do no harm. */
+  /* The largest allowed values. */
   CHECK_OK(rt_websocket_set_open_timeout_ms(websocket, longest));
   CHECK_OK(rt_websocket_set_close_timeout_ms(websocket, longest));
   CHECK_OK(rt_websocket_set_ping_interval_ms(websocket, longest));
@@ -155,7 +155,7 @@ static void messages(rt_loop *loop, const char *server) {
   CHECK(e.destroyed == EVENT_SETTERS);
 }
 
-/* Options are set before start; the failed setter has changed nothing. */
+/* Options are set before start; a setter that fails changes nothing. */
 static void options_after_start(rt_loop *loop, const char *server) {
   rt_websocket *websocket = new_websocket(loop, server, "/echo");
   events e = {0}, late = {0};
@@ -181,7 +181,7 @@ static void options_after_start(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_websocket_set_server_max_window_bits(websocket, 9), RT_ERROR_STATE);
   CHECK_STATUS(rt_websocket_set_client_no_context_takeover(websocket, true), RT_ERROR_STATE);
   CHECK_STATUS(rt_websocket_set_server_no_context_takeover(websocket, true), RT_ERROR_STATE);
-  /* Callbacks may be set at any time. */
+  /* Callbacks can be set at any time. */
   CHECK_OK(rt_websocket_on_open(websocket, events_open, &late, events_destroy));
   TURN_UNTIL(loop, late.opened);
   CHECK(e.opened == 0 && late.destroyed == 0);

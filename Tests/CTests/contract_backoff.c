@@ -1,5 +1,5 @@
-/* Every object delays its attempts by the backoff that it is given. Nobody listens at the address:
- * each attempt fails at once. */
+/* Every object delays its attempts by its backoff. Nobody listens at the address, so each attempt
+ * fails at once. */
 #include "contract.h"
 
 #define NOBODY "http://127.0.0.1:1/"
@@ -9,7 +9,7 @@ typedef struct story {
   uint32_t attempts;
 } story;
 
-/* After the only attempt that follows a failure comes the end. */
+/* One attempt may follow a failure; then the object ends. */
 static void note(story *s, rt_status status, bool fatal, int64_t retry_in_ms, int64_t delay_ms) {
   s->errors++;
   s->fatal += fatal;
@@ -68,7 +68,7 @@ static void long_poll(rt_loop *loop, rt_backoff *backoff) {
   rt_longpoll_free(poll);
 }
 
-/* It counts by options of its own. */
+/* Spreadbot has its own options for the number of attempts. */
 static void spreadbot(rt_loop *loop, rt_backoff *backoff) {
   const rt_spreadbot_transport polls[] = {RT_SPREADBOT_TRANSPORT_POLL};
   story s = {0};

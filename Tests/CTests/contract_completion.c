@@ -1,5 +1,5 @@
-/* A started connection ends in exactly one close, after at most one open and one error, whatever
- * the peer does; nothing comes afterwards, and no signal is raised. The order is in contract.h. */
+/* Whatever the peer does, a started connection ends in exactly one close, after at most one open
+ * and one error. No callback follows, and no signal is raised. contract.h checks the order. */
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static events outcome(
   listen_to(websocket, &e);
   if (setup != NULL) setup(websocket);
   CHECK_OK(rt_websocket_start(websocket));
-  CHECK(e.opened + e.errors + e.closed == 0); /* nothing is called before start returned */
+  CHECK(e.opened + e.errors + e.closed == 0); /* no callback runs inside start */
   while (!e.closed) {
     CHECK(now_ms() < end_ms);
     if (close_on_open && e.opened && !closing) {
@@ -37,7 +37,7 @@ static events outcome(
   return e;
 }
 
-/* A TCP port of our own: listening without ever answering, or with nobody behind it. */
+/* A TCP port that never answers: it listens without accepting, or nobody listens there. */
 static int tcp_port(bool listening, char *server, size_t size) {
   struct sockaddr_in address = {0};
   socklen_t length = sizeof address;

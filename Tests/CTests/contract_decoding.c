@@ -1,12 +1,12 @@
-/* A compressed answer that grows a thousand times and more keeps no turn of the loop busy and takes
- * no memory beyond what is kept of it; a timer goes on firing beside it. */
+/* A compressed response that grows a thousandfold or more does not keep a turn of the loop busy,
+ * and takes no more memory than the part that is kept. Meanwhile a timer continues to fire. */
 #include <sys/resource.h>
 
 #include "contract.h"
 
 enum { MOST_MS = 100, MOST_KIB = 100 << 10, PATIENCE_MS = 60000, TICK_MS = 10 };
 
-/* What /bomb/CODING decodes to. */
+/* The sizes of decoded /bomb/CODING and /bomb/events. */
 static const uint64_t BOMB = 200ull << 20, EVENTS = 48ull << 20;
 
 typedef struct meter {
@@ -24,7 +24,7 @@ static long peak_kib(void) {
   return usage.ru_maxrss;
 }
 
-/* This thread's: other programs may hold it up as long as they want. */
+/* Time of this thread only: other programs may delay it arbitrarily. */
 static int64_t processor_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -116,7 +116,8 @@ static void requests(rt_loop *loop, const char *server, const char *path, bool s
   rt_rest_free(rest);
 }
 
-/* Several at a time have their turns: when the first is done, the others are not far behind. */
+/* Several responses at a time share the turns: when the first ends, the others have nearly ended.
+ * */
 static void requests_together(rt_loop *loop, const char *server) {
   enum { TOGETHER = 5 };
   meter m[TOGETHER] = {{0}};
@@ -150,7 +151,7 @@ int main(int argc, char **argv) {
     requests(loop, argv[1], bombs[i], true);
     requests(loop, argv[1], bombs[i], false);
     polls(loop, argv[1], bombs[i]);
-    /* One line, of which nothing is kept as it cannot be a field. */
+    /* One endless line. It cannot be a field, so none of it is kept. */
     listens(loop, argv[1], bombs[i], 0, RT_ERROR_CLOSED);
   }
   requests_together(loop, argv[1]);

@@ -1,10 +1,10 @@
-/* Each user datum handed over is destroyed exactly once, whatever becomes of the call. */
+/* Each user data pointer is destroyed exactly once, whether its call succeeds or fails. */
 #include "contract.h"
 
 static int times[64];
 static int handed;
 
-/* A fresh datum; `times[i]` counts its destroys. */
+/* New user data; `times[i]` counts how often it is destroyed. */
 static void *datum(void) {
   CHECK(handed < 64);
   return &times[handed++];
@@ -50,7 +50,7 @@ static void on_pong(int64_t round_trip_us, void *user) {
   (void)user;
 }
 
-/* The setter fails: destroyed before it returns. */
+/* A setter that fails destroys it before it returns. */
 static void failed_setters(rt_loop *loop, const char *server) {
   const rt_status bad = RT_ERROR_INVALID_ARGUMENT;
   rt_websocket *websocket;
@@ -75,20 +75,20 @@ static void failed_setters(rt_loop *loop, const char *server) {
   rt_websocket_free(websocket);
 }
 
-/* Replaced, taken away, or given back with the handle that never started. */
+/* Replaced, removed, or released by freeing a handle that was never started. */
 static void replaced_setters(rt_loop *loop, const char *server) {
   rt_websocket *websocket = new_websocket(loop, server, "/echo");
   CHECK_OK(rt_websocket_on_message(websocket, on_message, datum(), count_up));
   none_destroyed();
   CHECK_OK(rt_websocket_on_message(websocket, on_message, datum(), count_up));
   CHECK(times[0] == 1 && times[1] == 0);
-  /* The batch callback takes the single one's place. */
+  /* The batch callback replaces the callback for single messages. */
   CHECK_OK(rt_websocket_on_messages(websocket, on_messages, datum(), count_up));
   CHECK(times[1] == 1 && times[2] == 0);
   CHECK_OK(rt_websocket_on_messages(websocket, NULL, NULL, NULL));
   all_destroyed_once();
 
-  /* Without a function there is no call to come. */
+  /* Without a function there will be no call, so it is destroyed at once. */
   CHECK_OK(rt_websocket_on_close(websocket, NULL, datum(), count_up));
   all_destroyed_once();
 
@@ -99,7 +99,7 @@ static void replaced_setters(rt_loop *loop, const char *server) {
   all_destroyed_once();
 }
 
-/* The same on one that was started, before it is open and after. */
+/* The same on a started connection, before it is open and afterwards. */
 static void replaced_later(rt_loop *loop, const char *server) {
   rt_websocket *websocket = new_websocket(loop, server, "/echo");
   events e = {0};
@@ -121,7 +121,7 @@ static void replaced_later(rt_loop *loop, const char *server) {
   CHECK_OK(rt_websocket_close(websocket, 1000, NULL));
   TURN_UNTIL(loop, e.closed);
   settle(loop);
-  /* Nothing is told any more. */
+  /* No callback will follow. */
   CHECK_OK(rt_websocket_on_pong(websocket, on_pong, datum(), count_up));
   settle(loop);
   all_destroyed_once();
@@ -138,7 +138,7 @@ static void left(void *user) {
   leaving *l = user;
   CHECK(!l->is_inside);
   l->destroyed++;
-  /* The destroy function may set callbacks, too. */
+  /* The destroy function may also set callbacks. */
   CHECK_OK(rt_websocket_on_pong(l->websocket, on_pong, datum(), count_up));
 }
 
@@ -169,7 +169,7 @@ static void leave_close(const rt_closed *closed, void *user) {
   l->is_inside = false;
 }
 
-/* A callback takes itself away: its data lives until it has returned. */
+/* A callback removes itself: its data lives until it has returned. */
 static void removed_inside(rt_loop *loop, const char *server) {
   rt_websocket *websocket = new_websocket(loop, server, "/push/100");
   leaving open = {websocket, 0, 0, false}, message = open, close = open;
@@ -200,7 +200,7 @@ static void jobs_and_timers(void) {
   settle(loop);
   all_destroyed_once();
 
-  /* What the loop still holds goes with it. */
+  /* Freeing the loop destroys the data of its queued jobs. */
   CHECK_OK(rt_loop_post(loop, do_nothing, datum(), count_up));
   CHECK_OK(rt_loop_add_timer(loop, 60000, 1, do_nothing, datum(), count_up, NULL));
   none_destroyed();
@@ -217,7 +217,7 @@ static void log_receiver(void) {
   all_destroyed_once();
 }
 
-/* A closed connection keeps its callbacks' data until it is freed, or gives them back earlier. */
+/* A closed connection keeps its callbacks' data until it is freed or the callbacks are replaced. */
 static void after_close(rt_loop *loop, const char *server) {
   rt_websocket *websocket = new_websocket(loop, server, "/close/1000");
   events e = {0};

@@ -1,5 +1,6 @@
-/* An event source tells events in order, listeners as they were added, and nothing after its end;
- * its callbacks may close, restart or free it, and each one's user data is destroyed once. */
+/* An event source delivers events in order, calls listeners in the order in which they were added,
+ * and calls nothing after its end. Its callbacks may close, restart or free it. Each callback's
+ * user data is destroyed once. */
 #include <unistd.h>
 
 #include "contract.h"
@@ -114,7 +115,7 @@ static bool on_request(uint32_t attempt, void *user) {
   CHECK(attempt >= 1);
   s->asked++;
   CHECK_OK(rt_eventsource_set_header(s->source, "X-Attempt", "1"));
-  /* What is taken at the start cannot be changed here. */
+  /* Options that take effect at the start cannot be changed here. */
   CHECK_STATUS(rt_eventsource_set_last_event_id(s->source, "1"), RT_ERROR_STATE);
   CHECK_STATUS(rt_eventsource_set_id_file(s->source, "ids", NULL), RT_ERROR_STATE);
   CHECK_STATUS(rt_eventsource_set_reconnection_time_ms(s->source, 1), RT_ERROR_STATE);
@@ -207,7 +208,7 @@ static void arguments(rt_loop *loop) {
   CHECK_STATUS(rt_eventsource_restart(source), RT_ERROR_STATE);
   CHECK_STATUS(rt_eventsource_reset_stored_id(source), RT_ERROR_STATE);
   CHECK(rt_eventsource_get_reconnection_time_ms(NULL) == -1);
-  /* All of it can be set. */
+  /* Every option can be set. */
   CHECK_OK(rt_network_new(&network));
   CHECK_OK(rt_eventsource_set_network(source, network));
   rt_network_free(network);
@@ -263,8 +264,8 @@ static void events_come_in_order(rt_loop *loop) {
   CHECK_STATUS(rt_eventsource_set_method(source, "GET"), RT_ERROR_STATE);
   TURN_UNTIL(loop, s.messages + s.odd == 8);
   settle(loop);
-  /* The second stream went on behind the first; the last event came by its message handler alone,
-   * which closed. */
+  /* The second stream continued where the first ended. The last event reached only its message
+   * handler, which closed the event source. */
   CHECK(strcmp(s.order, "oam1aoamaoamaoam") == 0);
   CHECK(s.opened == 2 && s.errors == 1 && s.status == RT_ERROR_CLOSED && s.comments == 8);
   CHECK(s.retries == 2);
@@ -289,7 +290,7 @@ static void handlers_may_do_anything(rt_loop *loop) {
   CHECK_OK(rt_eventsource_start(source));
   TURN_UNTIL(loop, s.messages + s.odd == 5);
   settle(loop);
-  /* Behind the restart it went on where it was: nothing twice, nothing left out. */
+  /* After the restart it continued where it was: no event came twice, none is missing. */
   CHECK(s.messages + s.odd == 5 && strcmp(s.last_id, "5") == 0);
   CHECK(s.errors == 0 && s.opened == 2 && s.destroyed == SETTERS);
 
@@ -300,7 +301,7 @@ static void handlers_may_do_anything(rt_loop *loop) {
   settle(loop);
   CHECK(s.messages == 0 && s.odd == 1);
   CHECK_OK(rt_eventsource_resume(source));
-  /* What was held is told by turns of the loop, never inside a call. */
+  /* Held events are delivered in later turns, never inside a call. */
   CHECK(s.messages == 0 && s.odd == 1);
   TURN_UNTIL(loop, s.errors == 1);
   CHECK(s.messages == 1 && s.odd == 2);
@@ -367,7 +368,7 @@ static void the_network_is_waited_for(rt_loop *loop) {
   TURN_UNTIL(loop, s.messages + s.odd == 2);
   CHECK(s.asked == 1);
   end(loop, &s, SETTERS + 1);
-  /* One that is set when an attempt begins counts at once. */
+  /* A reconnection time that is set when an attempt begins applies to it. */
   source = make(loop, "/events/2", &s);
   s.reachability = offline;
   s.retry_max = 9;
@@ -419,7 +420,7 @@ static void ids_survive_a_run(rt_loop *loop) {
   CHECK(strcmp(s.last_id, "5") == 0);
   CHECK_OK(rt_eventsource_reset_stored_id(source));
   end(loop, &s, SETTERS);
-  /* Of those that are confirmed only. */
+  /* Only confirmed ids are stored. */
   for (int run = 0; run < 3; run++) {
     source = make(loop, "/events/3", &s);
     CHECK_OK(rt_eventsource_set_id_file(source, path, "mine"));

@@ -1,4 +1,5 @@
-/* Ids that wait to be written: when their loop ends, and while another process has their lock. */
+/* Ids that wait to be written: when their loop ends, and while another process holds the file's
+ * lock. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -13,7 +14,7 @@ static void on_any(const rt_event *event, void *user) {
   ++*(int *)user;
 }
 
-/* Makes "/tmp/NAME.PID", and takes away what is there. */
+/* Makes the path "/tmp/NAME.PID", and removes the file that is there. */
 static void new_path(char path[64], const char *name) {
   CHECK(snprintf(path, 64, "/tmp/%s.%d", name, (int)getpid()) > 0);
   unlink(path);
@@ -47,8 +48,8 @@ static void written_at_the_end(const char *server) {
   CHECK(strcat(path, ".lock") && unlink(path) == 0);
 }
 
-/* How long the shortest of three turns takes that wait for the lock in vain: other programs make
- * any of them longer, but not all. */
+/* Measures the shortest of three turns that wait for the lock in vain: other programs can make any
+ * of them longer, but hardly all three. */
 static void a_turn_waits_briefly(const char *server) {
   enum { WAITS_MS = 20, MOST_MS = 90 };
   rt_loop *loop = new_loop();
@@ -76,7 +77,7 @@ static void a_turn_waits_briefly(const char *server) {
   }
   CHECK(shortest < MOST_MS);
   CHECK(access(path, F_OK) != 0);
-  /* And the id is not lost: it is written when the lock is free. */
+  /* The id is not lost: it is written once the lock is free. */
   CHECK(close(lock) == 0);
   TURN_UNTIL(loop, access(path, F_OK) == 0);
   rt_eventsource_free(source);

@@ -1,5 +1,5 @@
-/* The parser of event streams on its own: cut anywhere, limits, the end of a stream, and what may
- * be done in its callbacks. */
+/* The parser of event streams by itself: input cut at any byte, limits, the end of a stream, and
+ * calls from its callbacks. */
 #include "contract.h"
 
 typedef struct heard {
@@ -113,10 +113,10 @@ static void limits_are_kept(void) {
   feed(parser, "id:123", RT_ERROR_TOO_LARGE);
   CHECK_OK(rt_eventstream_parser_reset(parser));
   feed(parser, "anything else may be long\n", RT_OK);
-  feed(parser, ": comments are told", RT_ERROR_TOO_LARGE);
+  feed(parser, ": with comments", RT_ERROR_TOO_LARGE);
   CHECK_OK(rt_eventstream_parser_finish(parser));
   CHECK_OK(rt_eventstream_parser_on_comment(parser, NULL, NULL, NULL));
-  feed(parser, ": comments are not told\n", RT_OK);
+  feed(parser, ": without comments\n", RT_OK);
   rt_eventstream_parser_free(parser);
 }
 

@@ -1,5 +1,5 @@
-/* A process may end at any moment, with handles open and the loop's own thread at work: nothing
- * hangs, nothing crashes on the way out. */
+/* A process may end at any moment, with open handles and a running loop thread: the exit neither
+ * hangs nor crashes. */
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static void quit(void *user) {
   exit(0);
 }
 
-/* Leaves main, or calls exit inside a callback, while messages arrive on the other thread. */
+/* Returns from main, or calls exit in a callback, while messages arrive on the other thread. */
 static void child(const char *server, bool inside) {
   rt_loop *loop = new_loop();
   rt_websocket *websocket = new_websocket(loop, server, "/push/2000");
@@ -40,7 +40,7 @@ static void on_event(const rt_event *event, void *user) {
   atomic_fetch_add(&messages, 1);
 }
 
-/* The same while streams end and are come back to on the other thread, all the time. */
+/* The same, while event streams end and reconnect all the time on the other thread. */
 static void stream(const char *server) {
   char url[256];
   rt_loop *loop = new_loop();

@@ -1,5 +1,5 @@
-/* One busy connection takes no more than its share of a turn, reading and writing: 1 MiB, and what
- * one read has above it; an event stream what libcurl holds, too. */
+/* One busy connection takes no more than its share of a turn, reading and writing: 1 MiB, plus at
+ * most one read; for an event stream also the bytes that libcurl holds. */
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   ((flood *)user)->bytes += length;
 }
 
-/* The most bytes that wait in any socket of this process. */
+/* The largest number of unread bytes in any socket of this process. */
 static int waiting_bytes(void) {
   int fd, most = 0;
   for (fd = 3; fd < 64; fd++) {
@@ -33,7 +33,8 @@ static int waiting_bytes(void) {
   return most;
 }
 
-/* Gives every socket room for more than a share, where root may; else the kernel does, in time. */
+/* Gives every socket a buffer of more than one share, if we are root; otherwise the kernel grows
+ * the buffers over time. */
 static void make_room(void) {
   int fd, size = 8 << 20;
   for (fd = 3; fd < 64; fd++) setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
@@ -49,11 +50,11 @@ static rt_websocket *connect_to(rt_loop *loop, const char *server, const char *p
   return websocket;
 }
 
-/* No turn reads more than `most`, whatever waits. */
+/* No turn reads more than `most`, however much waits. */
 static void reads_its_share(rt_loop *loop, const flood *f, size_t most) {
   int64_t end_ms = now_ms() + 100000;
   int was_full = 0;
-  /* The kernel gives a socket more room the more is read from it: read, then let it fill. */
+  /* The kernel grows a socket's buffer as it is read: read, then let it fill up again. */
   while (!was_full) {
     int64_t full_ms = now_ms() + 500;
     size_t wanted = f->bytes + (32 << 20), before;
@@ -87,7 +88,7 @@ static void reads_events(rt_loop *loop, const char *server, const char *path) {
   CHECK_OK(rt_eventsource_new(loop, url, &source));
   CHECK_OK(rt_eventsource_on_any(source, on_event, &f, NULL));
   CHECK_OK(rt_eventsource_start(source));
-  /* Beside the share a batch of libcurl's, of up to five reads and a line, by its timer. */
+  /* libcurl's timer may add a batch of up to five reads and a line to the share. */
   reads_its_share(loop, &f, SHARE + 2 * (READ + 2 * MESSAGE + LINE));
   rt_eventsource_free(source);
 }

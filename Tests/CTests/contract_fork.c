@@ -1,5 +1,5 @@
-/* After a fork the child's copies of handles answer RT_ERROR_FORKED and leave the parent's alone;
- * the child can make handles of its own. */
+/* After a fork, the child's copies of handles return RT_ERROR_FORKED and do not affect the
+ * parent's. The child can create handles of its own. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -66,7 +66,7 @@ static void echo_by_waiting(rt_websocket *websocket) {
   rt_received_free(message);
 }
 
-/* A child has a library's own loop of its own, too. */
+/* The child gets its own copy of the library's shared loop. */
 static void calls_that_wait(const char *server) {
   rt_websocket *websocket = new_websocket(NULL, server, "/echo"), *other;
   rt_eventsource *source = NULL;
@@ -101,7 +101,7 @@ static void calls_that_wait(const char *server) {
   rt_websocket_free(websocket);
 }
 
-/* Nobody takes connections at `port`, and its queue is full: to connect there takes for ever. */
+/* A listener whose accept queue is full, so connecting to it never succeeds or fails. */
 static int full_listener(int *port, int fillers[2]) {
   int listener = socket(AF_INET, SOCK_STREAM, 0), index;
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -121,8 +121,9 @@ static void on_done(rt_rest_response *response, void *user) {
   *(rt_status *)user = rt_rest_response_error(response);
 }
 
-/* What connects when the process forks, and is given up, is the child's, too, as long as it lives:
- * the kernel reports to the parent what becomes of it, which nobody there knows any more. */
+/* The child inherits sockets that are connecting when the process forks, and keeps them open. If
+ * the parent then gives these connections up, the kernel still reports their events to the parent's
+ * epoll, where no object expects them. */
 static void given_up_while_connecting(void) {
   rt_loop *loop = new_loop();
   rt_network *network;
@@ -161,7 +162,7 @@ static void given_up_while_connecting(void) {
   TURN_UNTIL(loop, outcome == RT_ERROR_CANCELLED);
   rt_websocket_free(websocket);
   settle(loop);
-  /* What was sent to connect goes out again after a second, and is refused now. */
+  /* The kernel repeats the SYN after a second; the peer refuses it now. */
   close(listener);
   for (end_ms = now_ms() + 2500; now_ms() < end_ms; turns++) {
     CHECK_OK(rt_loop_dispatch(loop, 500));
@@ -178,20 +179,20 @@ static void given_up_while_connecting(void) {
   rt_loop_free(loop);
 }
 
-/* Holds the outbox and says the number of a child that lives on. */
+/* Holds the outbox's lock, and sends the process id of a child that outlives it. */
 static void hold_outbox(const char *path, int told) {
   rt_loop *loop = new_loop();
   rt_spreadbot *spreadbot;
   pid_t pid;
   CHECK_OK(rt_spreadbot_new(loop, "http://127.0.0.1:1/", &spreadbot));
   CHECK_OK(rt_spreadbot_set_outbox(spreadbot, path));
-  /* Neither outlives a test that fails. */
+  /* End both processes even if the test fails. */
   alarm(60);
   pid = fork();
   CHECK(pid >= 0);
   if (pid == 0) {
     alarm(60);
-    /* The parent's handle goes, and the parent's lock stays. */
+    /* Freeing the parent's handle in the child does not release the parent's lock. */
     rt_spreadbot_free(spreadbot);
     pid = getpid();
     CHECK(write(told, &pid, sizeof pid) == sizeof pid);
@@ -199,7 +200,7 @@ static void hold_outbox(const char *path, int told) {
   for (;;) pause();
 }
 
-/* A child that was forked, and executes nothing, does not keep the lock of its dead parent. */
+/* A forked child that executes no program does not keep its dead parent's lock. */
 static void lock_of_the_dead(void) {
   char path[] = "/tmp/contract_fork_XXXXXX";
   int pipes[2], file = mkstemp(path);
@@ -252,7 +253,7 @@ int main(int argc, char **argv) {
   CHECK(waitpid(pid, &status, 0) == pid);
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 
-  /* The parent's connection, timers and wake-ups go on as before. */
+  /* The parent's connection, timers and wake-ups still work. */
   CHECK_OK(rt_websocket_send_text(websocket, "parent", 6));
   TURN_UNTIL(loop, e.messages == 1);
   settle(loop);

@@ -1,8 +1,9 @@
-/* Freed from another thread: the call does not wait, no callback begins after it returned, and
- * destroy tells when the last one has ended: it comes once, and nothing comes after it.
+/* Freeing from another thread: the call does not wait, no callback begins after it returned, and
+ * destroy runs once, after the last callback has returned.
  *
- * A callback has begun once the library has made up its mind to call; its first line may run a
- * moment later. Callbacks of a loop come one at a time, so this can be seen of one, and no more. */
+ * A callback counts as begun once the library has decided to call it; its first line may run a
+ * moment later. A loop runs one callback at a time, so one callback may still be seen after the
+ * free, but not two. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -51,7 +52,7 @@ static void wait_for(atomic_int *value, int wanted) {
   }
 }
 
-/* Frees while messages arrive, after a different number of them each round. */
+/* Frees while messages arrive, in each round after a different number of them. */
 static void round_of(rt_loop *loop, const char *server, int messages) {
   static shared slots[64];
   shared *s = &slots[messages];
@@ -72,7 +73,7 @@ static void *free_it(void *websocket) {
   return NULL;
 }
 
-/* The loop is driven by this thread; another one frees between two turns. */
+/* This thread drives the loop; another thread frees between two turns. */
 static void between_turns(const char *server) {
   rt_loop *loop = new_loop();
   rt_websocket *websocket = new_websocket(loop, server, "/push/2000");
@@ -91,7 +92,7 @@ static void between_turns(const char *server) {
   rt_loop_free(loop);
 }
 
-/* The loop itself is freed while its own thread delivers. */
+/* Frees the loop itself while its thread delivers. */
 static void free_the_loop(const char *server) {
   rt_loop *loop = new_loop();
   rt_websocket *websocket = new_websocket(loop, server, "/push/2000");
@@ -124,7 +125,7 @@ static void *run_loop(void *user) {
   return NULL;
 }
 
-/* The free of a loop ends the call that runs it; what the loop held is destroyed by then. */
+/* Freeing a loop ends the call that runs it; by then everything that the loop held is destroyed. */
 static void free_a_running_loop(void) {
   runner r = {0};
   pthread_t thread;

@@ -1,5 +1,5 @@
-/* Inside a callback everything may be called, the free of the very handle too; no callback of that
- * handle begins afterwards, and each destroy runs once. */
+/* A callback may call every function, even free its own handle. Afterwards no callback of that
+ * handle begins, and each destroy function runs once. */
 #include "contract.h"
 
 enum moment { OPEN, MESSAGE, MESSAGES, ERROR_EVENT, CLOSE, PONG, MOMENTS };
@@ -29,7 +29,7 @@ static void on_open(const rt_opened *opened, void *user) {
     CHECK_OK(rt_websocket_ping(s->websocket, NULL, 0));
   }
   happen(s, OPEN);
-  /* The arguments outlive the handle: they are valid until the callback returns. */
+  /* The arguments are valid until the callback returns, even after the handle was freed. */
   CHECK(strlen(opened->subprotocol) < 100 && strlen(opened->extensions) < 1000);
 }
 
@@ -101,7 +101,7 @@ static void free_loop(void *user) {
   *loop = NULL;
 }
 
-/* A job frees the loop: what was posted behind it is destroyed and does not run. */
+/* A job frees the loop: jobs that were posted later are destroyed and do not run. */
 static void free_loop_in_job(void) {
   rt_loop *loop = new_loop(), *same = loop;
   int ran = 0, destroyed = 0;
@@ -127,7 +127,7 @@ static void free_loop_in_timer(void) {
 
 enum { RING = 6 };
 
-/* Each destroy function frees the handles behind its own in a ring. */
+/* Each destroy function frees the next handles in a ring. */
 static struct link {
   rt_websocket *websocket;
   rt_rest *rest;
@@ -155,7 +155,8 @@ static rt_credentials have_none(const rt_failure *refusal, void *user) {
   return RT_CREDENTIALS_NONE;
 }
 
-/* The loop ends in its turn: its handles are freed by the destroy functions of others. */
+/* The loop is freed inside its own turn; destroy functions of its handles free its other handles.
+ * */
 static void free_loop_under_ring(const char *server, int turns) {
   rt_loop *loop = new_loop(), *same = loop;
   int i;

@@ -32,7 +32,7 @@ static void on_log(rt_log_level level, const char *message, void *user) {
   ++*(int *)user;
 }
 
-/* The runner fails a program that prints, so this also tests that the library does not. */
+/* A program that prints fails, so this also tests that the library prints nothing. */
 static void log_has_one_receiver_and_no_credentials(const char *server) {
   int lines = 0, destroyed = 0, other = 0;
   rt_loop *loop = new_loop();

@@ -1,5 +1,5 @@
-/* What comes before a connection is open: redirects are followed without credentials, and a refusal
- * is told with status, headers and body. */
+/* Before a connection is open: redirects are followed without credentials, and a refusal is
+ * reported with its status, headers and body. */
 #include "contract.h"
 
 typedef struct story {

@@ -1,5 +1,6 @@
-/* The rules of headers, the same for every object: NULL removes, an addition needs a value, and
- * Expect is for single requests only. What is left is read from the wire. */
+/* The rules for headers are the same for every object: NULL removes a header, adding one needs a
+ * value, and Expect is only allowed for single requests. A raw socket shows which headers are sent.
+ * */
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -72,7 +73,7 @@ static void read_head(peer *p) {
         rt_##object##_set_header(handle, "expect", "100-continue"), RT_ERROR_INVALID_HEADER);   \
   } while (0)
 
-/* Each credential by itself, and removed by either setter. */
+/* Sets each kind of credentials, and removes it by either setter. */
 enum { TOKEN, USER, NO_TOKEN, NO_USER, CREDENTIALS };
 
 #define SET_CREDENTIAL(object, handle, credential)                                             \
@@ -151,7 +152,7 @@ static void spreadbot(peer *p) {
   rt_spreadbot_free(spreadbot);
 }
 
-/* The headers are the client's, or the request's own. */
+/* The headers of the client, or of a single request. */
 static void rest(peer *p, int credential, bool is_own) {
   rt_rest *rest = NULL;
   rt_rest_request *request = NULL;

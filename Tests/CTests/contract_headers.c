@@ -1,5 +1,5 @@
-/* Every object takes tens of thousands of headers: no setter searches, or copies, all that were set
- * before. One that did would not end in time. */
+/* Every object takes tens of thousands of headers: a setter that searched or copied the earlier
+ * ones each time would take too long. */
 #include "contract.h"
 
 enum { COUNT = 30000 };
@@ -60,7 +60,7 @@ static void on_done(rt_rest_response *response, void *user) {
   *(int *)user = 1;
 }
 
-/* The request's headers take the place of the client's. */
+/* The request's headers replace the client's. */
 static void rest(rt_loop *loop) {
   rt_rest *rest = NULL;
   rt_rest_request *request = NULL;

@@ -1,5 +1,6 @@
-/* Other threads pause, close and free while a loop is at work: events stay in order, a closed
- * client sends nothing, and on a freed loop no callback begins but the end of a request. */
+/* Other threads pause, close and free while a loop runs: events stay in order, a closed client
+ * sends nothing, and on a freed loop no callback begins except those that report the end of a
+ * request. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -13,7 +14,7 @@ static const char *url(const char *path) {
   return text;
 }
 
-/* Events are numbered: id and data say the same, and each is one above the last. */
+/* Events are numbered: id and data are the same number, one above the last. */
 typedef struct stream {
   rt_eventsource *source;
   atomic_bool over;
@@ -48,14 +49,14 @@ static void pauses_keep_the_order(rt_loop *loop) {
   CHECK_OK(rt_eventsource_on_any(s.source, on_number, &s, NULL));
   CHECK_OK(rt_eventsource_start(s.source));
   CHECK(pthread_create(&thread, NULL, pause_and_resume, &s) == 0);
-  /* Each stream ends, and the next goes on behind it. */
+  /* Each stream ends; the next one continues after it. */
   for (int stream = 1; stream <= STREAMS; stream++) TURN_UNTIL(loop, s.last >= stream * EVENTS);
   atomic_store(&s.over, true);
   pthread_join(thread, NULL);
   rt_eventsource_free(s.source);
 }
 
-/* One callback frees the loop; what begins behind it is counted. */
+/* One callback frees the loop; callbacks that begin later are counted. */
 typedef struct freeing {
   rt_loop *loop;
   int first, later, done;
@@ -172,7 +173,8 @@ static void *close_client(void *user) {
   return NULL;
 }
 
-/* Nobody runs the loop meanwhile: what was not sent before the end must not be sent behind it. */
+/* Nobody runs the loop meanwhile: a request that was not sent before the close must not be sent
+ * later. */
 static void a_closed_client_sends_nothing(rt_loop *loop) {
   unsigned seed = 1;
   for (int round = 0; round < 1000; round++) {

@@ -1,5 +1,5 @@
-/* The bytes that a message inflates to count against a connection's share of a loop turn. So other
- * work of the loop continues in the middle of a message, and memory holds one message at most. */
+/* The bytes that a message inflates to count against a connection's share of a loop turn. So the
+ * loop does other work in the middle of a message, and memory holds one message at most. */
 #include "contract.h"
 
 #include <sys/resource.h>
@@ -73,7 +73,8 @@ int main(int argc, char **argv) {
   getrusage(RUSAGE_SELF, &before);
   for (int face = 0; face < 3; face++) bombed(loop, argv[1], face);
   getrusage(RUSAGE_SELF, &after);
-  /* One message; its storage grows without a copy and is given back before the next. */
+  /* Room for one message: its storage grows without a copy and is released before the next message.
+   * */
   CHECK(after.ru_maxrss - before.ru_maxrss < MOST_GROWTH_KB);
   rt_loop_free(loop);
   return 0;

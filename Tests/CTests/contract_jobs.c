@@ -1,4 +1,5 @@
-/* Jobs from any thread run once, on the loop's thread, each thread's in the order posted. */
+/* Jobs from any thread run once, on the loop's thread, in the order in which each thread posted
+ * them. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -72,7 +73,7 @@ static void *post_one(void *user) {
   return NULL;
 }
 
-/* A host that sleeps in poll(2) is woken by a post, and by nothing once it has dispatched. */
+/* A post wakes a host that sleeps in poll(2). After a dispatch nothing wakes it. */
 static void wakes_the_descriptor(rt_loop *loop) {
   struct pollfd p = {0};
   pthread_t thread;
@@ -100,7 +101,7 @@ static void post_again(void *user) {
   if (--c->left > 0) CHECK_OK(rt_loop_post(c->loop, post_again, c, NULL));
 }
 
-/* A job posted by a job comes in the next turn, so a chain of jobs cannot hold a turn for ever. */
+/* A job that a job posts runs in the next turn, so a chain of jobs cannot hold a turn forever. */
 static void next_turn(rt_loop *loop) {
   chain c = {loop, 5, 0};
   CHECK_OK(rt_loop_post(loop, post_again, &c, NULL));

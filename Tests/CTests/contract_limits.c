@@ -1,5 +1,5 @@
-/* What runs out is said as such: descriptors, and the room for messages that wait, those without a
- * byte too. */
+/* Errors name the exhausted resource: descriptors, or the room for waiting messages, even empty
+ * ones. */
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ static void wait_at_gate(void *user) {
   pthread_mutex_unlock(&gate);
 }
 
-/* The loop's thread is busy, so that every send of this one must wait for it. */
+/* The loop's thread is busy, so every send of this thread has to wait in the queue. */
 static void empty_messages_are_counted(const char *server) {
   enum { LIMIT = 10000 };
   rt_loop *loop = new_loop();
@@ -66,7 +66,7 @@ static void empty_messages_are_counted(const char *server) {
   CHECK_OK(rt_loop_start(loop));
   while (rt_websocket_get_state(websocket) != RT_WEBSOCKET_OPEN) {
     CHECK(now_ms() < end_ms);
-    /* valgrind runs one thread at a time: let it be the loop's. */
+    /* valgrind runs one thread at a time: let the loop's thread run. */
     usleep(1000);
   }
   pthread_mutex_lock(&gate);

@@ -1,5 +1,5 @@
-/* Long polls: their order, credentials, options that may be set and those that may not, pauses, and
- * what may be done in callbacks. */
+/* Long polls: order, credentials, which options can be set when, pauses, and calls from callbacks.
+ * */
 #include "contract.h"
 
 typedef struct heard {
@@ -98,13 +98,13 @@ static void messages_come_in_order(rt_loop *loop, const char *server) {
   CHECK_STATUS(rt_longpoll_start(poll), RT_ERROR_STATE);
   CHECK(h.requests == 0 && rt_longpoll_get_state(poll) == RT_LONGPOLL_CONNECTING);
   TURN_UNTIL(loop, h.messages == 2);
-  /* The next one comes and waits. */
+  /* The next message arrives and waits. */
   TURN_UNTIL(loop, h.requests >= 3);
   settle(loop);
   CHECK(h.messages == 2 && h.opens == 1);
   check_id(poll, "3");
   CHECK_OK(rt_longpoll_resume(poll));
-  /* Handlers are called by turns alone. */
+  /* Handlers are only called by turns. */
   CHECK(h.messages == 2);
   TURN_UNTIL(loop, h.messages == 3 && h.requests >= 6);
   CHECK(strcmp(h.text, "2:message 2;3:message 3;4:message 4;") == 0);
@@ -127,7 +127,7 @@ static void on_part(const rt_event *event, void *user) {
   counted *c = user;
   CHECK(event->content_type[0] == '\0' && event->data[0] == '\0' && event->data_length == 0);
   c->ids += event->had_id;
-  /* It stays with the messages behind it. */
+  /* The id stays the same for messages without one. */
   CHECK(c->ids > 0 ? strcmp(event->id, "7") == 0 : event->id_length == 0);
   if (++c->messages == c->pause_at) CHECK_OK(rt_longpoll_pause(c->poll));
   if (c->messages == c->restart_at) CHECK_OK(rt_longpoll_restart(c->poll));
@@ -150,7 +150,7 @@ static void begin_batch(counted *c, rt_loop *loop, const char *server, const cha
 }
 
 /* A batch of many messages does not keep the loop from other work: each turn delivers a part of it.
- * Nothing of a batch that is cut short is delivered. */
+ * If a batch is cut short, none of it is delivered. */
 static void a_large_batch_takes_several_turns(rt_loop *loop, const char *server) {
   counted c = {.pause_at = 2000};
   int before, most = 0;
@@ -177,9 +177,8 @@ static void a_large_batch_takes_several_turns(rt_loop *loop, const char *server)
   rt_longpoll_free(c.poll);
 }
 
-/* A restart is not lost while an answer is being delivered, or waits in a pause: the next poll
- * begins after the delivery. The sixth answer that is the same would be followed by the interval.
- */
+/* A restart while an answer is being delivered, or waits in a pause, is not lost: the next poll
+ * begins after the delivery. Without it, an interval would follow the sixth identical answer. */
 static void a_restart_waits_for_the_delivery(rt_loop *loop, const char *server) {
   counted c = {.restart_at = 28, .pause_at = 33};
   begin_batch(&c, loop, server, "/batch/5", RT_LONGPOLL_CURSOR_NONE);
@@ -262,7 +261,7 @@ static void the_network_is_waited_for(rt_loop *loop, const char *server) {
   CHECK_OK(rt_reachability_set_online(offline, true));
   TURN_UNTIL(loop, h.messages == 1);
   rt_longpoll_free(poll);
-  /* One that is set when a poll begins counts at once. */
+  /* An interval that is set when a poll begins applies to it. */
   poll = listen(&h, loop, server, "/poll/1");
   CHECK_OK(rt_longpoll_set_bearer_token(poll, "good"));
   h.reachability = offline;

@@ -1,4 +1,4 @@
-/* No program that the host executes during a name lookup inherits a descriptor of ours. */
+/* A program that the host executes during a name lookup does not inherit our descriptors. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int begun;
 static bool may_end;
 
-/* In the place of the system's: a lookup that lasts until it is let go, and finds nothing. */
+/* Replaces libc's function: a lookup that lasts until the test ends it, and finds nothing. */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
                 struct addrinfo **found) {
   (void)name, (void)service, (void)hints, (void)found;
@@ -55,7 +55,7 @@ int main(void) {
   rt_rest *clients[LOOKUPS] = {NULL};
   bool was_open[MOST_FDS];
   int fd, i, done = 0, ours = 0, pair[2];
-  /* A pair of the host's own stays as it is. */
+  /* The host's own socket pair is left alone. */
   CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
   for (fd = 0; fd < MOST_FDS; fd++) was_open[fd] = fcntl(fd, F_GETFD) >= 0;
   for (i = 0; i < LOOKUPS; i++) {
@@ -70,7 +70,7 @@ int main(void) {
     ours++;
     CHECK(flags & FD_CLOEXEC);
   }
-  /* A pair of sockets for each. */
+  /* Each lookup has a pair of sockets. */
   CHECK(ours >= 2 * LOOKUPS);
   CHECK(fcntl(pair[0], F_GETFD) == 0 && fcntl(pair[1], F_GETFD) == 0);
   pthread_mutex_lock(&mutex);

@@ -1,5 +1,5 @@
-/* What callbacks receive: whole messages in wire order, singly or in batches, pointers that are
- * never NULL, text with NULs, and silence while paused. */
+/* Callbacks receive whole messages in the order of the wire, singly or in batches. Pointers are
+ * never NULL, text may contain NULs, and nothing is delivered in a pause. */
 #include "contract.h"
 
 typedef struct inbox {
@@ -132,7 +132,7 @@ static void on_odd(rt_message_kind kind, const uint8_t *data, size_t length, voi
   CHECK_OK(rt_websocket_on_message(in->websocket, on_even, in, NULL));
 }
 
-/* A callback that is replaced inside itself gets nothing more, not even of the same read. */
+/* A callback that replaces itself gets no further message, even from the same read. */
 static void replaced_inside(rt_loop *loop, const char *server) {
   inbox in = {0};
   in.websocket = new_websocket(loop, server, "/push/500");
@@ -167,7 +167,7 @@ static void sizes_piece(const rt_websocket_piece *piece, void *user) {
   if (piece->last) s->ends++;
 }
 
-/* Messages come in pieces or whole as is wanted when they begin. */
+/* The options that are set when a message begins decide whether it is delivered in pieces. */
 static void whole_or_in_pieces(rt_loop *loop, const char *server, bool compression) {
   enum { SIZE = 3 << 20 };
   rt_websocket *websocket = new_websocket(loop, server, "/echo");
@@ -197,7 +197,7 @@ static void whole_or_in_pieces(rt_loop *loop, const char *server, bool compressi
   rt_websocket_free(websocket);
 }
 
-/* Paused inside a callback: that message is the last until resumed, and none is lost. */
+/* A pause inside a callback: that message is the last one until resume, and none are lost. */
 static void paused(rt_loop *loop, const char *server) {
   inbox in = {0};
   int turn;
@@ -221,10 +221,10 @@ static void on_pong(int64_t round_trip_us, void *user) {
   ((inbox *)user)->pongs++;
 }
 
-/* The send buffer's limit refuses without taking anything; drained comes once it is empty, also
- * below the high-water mark, since who was refused waits for it. The
- * peer does not read, and the message is far larger than the kernel's buffers and the peer's queue
- * of frames, so part of it must wait. */
+/* A send above the send buffer's limit fails and takes nothing. After that, drained comes once the
+ * buffer is empty, even if it never reached the high-water mark, because a failed sender waits for
+ * it. The peer does not read, and the message is far larger than the kernel's buffers and the
+ * peer's queue, so part of it must wait. */
 static void send_buffer(rt_loop *loop, const char *server) {
   const size_t large = 64 << 20;
   inbox in = {0};
@@ -258,9 +258,9 @@ static void send_buffer(rt_loop *loop, const char *server) {
   free(data);
 }
 
-/* Headers count: a message whose payload reaches the high-water mark exactly passes it with the
- * headers of its frames, and drained must come. What waits before it is far below the mark, so
- * nothing else asks for the callback. */
+/* Headers count: a message whose payload equals the high-water mark passes it by the headers of its
+ * frames, so drained must follow. The bytes before it are far below the mark and would not cause
+ * the callback. */
 static void high_water(rt_loop *loop, const char *server) {
   const size_t first = 16 << 20, mark = 64 << 20;
   inbox in = {0};

@@ -1,5 +1,5 @@
-/* A network is a value: checked when it is set, copied when it is given, of use for any number of
- * connections; and the headers that have a setter of their own arrive. */
+/* A network is a value: its setters check their arguments, objects copy it, and several connections
+ * can use it. Headers that have a setter of their own are sent. */
 #include "contract.h"
 
 static const char *const pin = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -37,7 +37,7 @@ static void arguments(rt_network *network) {
   CHECK(strstr(rt_last_error(), "32767001, 0 to 32767000 is expected") != NULL);
   CHECK_STATUS(rt_network_set_tcp_keep_alive_ms(network, INT64_MAX), bad);
   CHECK_STATUS(rt_network_set_receive_buffer_bytes(network, SIZE_MAX), bad);
-  /* All of it can be set. */
+  /* Every option can be set. */
   CHECK_OK(rt_network_set_ca_file(network, "ca.pem"));
   CHECK_OK(rt_network_set_ca_path(network, "/etc/ssl/certs"));
   CHECK_OK(rt_network_set_client_certificate(network, "cert.pem", NULL, "password"));
@@ -63,7 +63,7 @@ static void on_headers(rt_message_kind kind, const uint8_t *data, size_t length,
   *(int *)user = 1;
 }
 
-/* A name that no resolver knows leads to the server; what the setters set arrives there. */
+/* A name that no resolver knows leads to the server, which receives the headers. */
 static void headers(rt_loop *loop, const char *server) {
   const char *port = strrchr(server, ':') + 1;
   rt_network *network = NULL;

@@ -1,5 +1,5 @@
-/* The number of a socket that was closed is the next one's: what was said of the first does not
- * hold for the second. */
+/* The kernel reuses the descriptor number of a closed socket: events for the old socket must not
+ * affect the new one. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 
 enum { FILLERS = 8 };
 
-/* A port where connections are never made: its queue is full. */
+/* A port where connecting never succeeds or fails: its accept queue is full. */
 static int make_full_port(int *listener, int fillers[FILLERS]) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof address;
@@ -29,7 +29,7 @@ static void on_done(rt_rest_response *response, void *user) {
   *(rt_status *)user = rt_rest_response_error(response);
 }
 
-/* A request that is cancelled while it connects, and a connection that has its number. */
+/* Cancels a request while it connects; the next connection gets its descriptor number. */
 static void the_next_one_is_watched(rt_loop *loop, const char *server, int port) {
   char url[64];
   uint64_t id;

@@ -1,12 +1,12 @@
-/* A child keeps its parent alive: handles may be freed in any order, at any stage of their life,
- * and what remains of a freed loop answers RT_ERROR_CLOSED. */
+/* Objects keep their loop alive: handles can be freed in any order, at any time, and objects of a
+ * freed loop return RT_ERROR_CLOSED. */
 #include <dirent.h>
 
 #include "contract.h"
 
 enum stage { MADE, STARTED, OPENED, STAGES };
 
-/* Two connections and their loop, freed in the order `order` names: 'l', 'a', 'b'. */
+/* Frees two connections and their loop in the order that `order` names: 'l', 'a', 'b'. */
 static void free_in_order(const char *server, const char *order, enum stage stage) {
   rt_loop *loop = new_loop();
   rt_websocket *a = new_websocket(loop, server, "/echo");
@@ -37,7 +37,7 @@ static int open_descriptors(void) {
   return count;
 }
 
-/* Nothing watches a paused connection's socket; the freed loop closes it all the same. */
+/* Nothing watches a paused connection's socket; freeing the loop closes it all the same. */
 static void a_freed_loop_closes_every_socket(const char *server) {
   int before = open_descriptors();
   rt_loop *loop = new_loop();
@@ -53,7 +53,7 @@ static void a_freed_loop_closes_every_socket(const char *server) {
   settle(loop);
   CHECK(open_descriptors() > before);
   rt_loop_free(loop);
-  /* The three of the loop itself go with the last handle on it. */
+  /* The loop's own three descriptors are closed with the last handle on the loop. */
   CHECK(open_descriptors() == before + 3);
   CHECK(rt_websocket_get_state(paused) == RT_WEBSOCKET_CLOSED);
   CHECK(rt_websocket_get_state(watched) == RT_WEBSOCKET_CLOSED);

@@ -1,4 +1,4 @@
-/* The loop of the library's own ends with its last object, whoever frees that, and wherever. */
+/* The library's own loop ends with its last object, wherever that is freed. */
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@ static rt_loop *other;
 static rt_websocket *last;
 static atomic_bool is_inside, is_freeing;
 
-/* On the library's own loop: waits for the call that holds the other one. */
+/* Runs on the library's own loop: waits for the call that holds the other one. */
 static void on_message(rt_message_kind kind, const uint8_t *data, size_t length, void *user) {
   (void)kind, (void)data, (void)length, (void)user;
   atomic_store(&is_inside, true);
@@ -24,8 +24,8 @@ static void free_last(void *user) {
   rt_websocket_free(last);
 }
 
-/* The last object is freed inside a call that holds another loop, for which a callback of the own
- * loop waits: neither waits for the other. */
+/* The last object is freed inside a call that holds another loop, while a callback of the own loop
+ * waits for that loop: this must not deadlock. */
 static void freed_in_a_call(const char *server) {
   char url[256];
   rt_eventsource *source;

@@ -1,5 +1,5 @@
-/* What the library must leave alone in the process it lives in: signals, descriptors of programs it
- * executes; and what must not be guessed from outside. */
+/* The library does not affect the process around it: signals, and the descriptors of programs that
+ * it executes. And keys that a peer must not guess are random. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,8 +20,8 @@ static void on_closed(const rt_closed *closed, void *user) {
   *(int *)user = 1;
 }
 
-/* Nothing is read, so that only writing meets the reset; each write after the first would
- * signal. */
+/* The test does not read, so only a write can meet the reset. Each write after the first would
+ * raise SIGPIPE. */
 static void no_broken_pipe(rt_loop *loop, const char *server) {
   static uint8_t large[200000];
   rt_websocket *websocket = new_websocket(loop, server, "/drop");
@@ -46,7 +46,7 @@ static void no_broken_pipe(rt_loop *loop, const char *server) {
   rt_websocket_free(websocket);
 }
 
-/* A file of /proc/self, its first 4 KiB. */
+/* Reads the first 4 KiB of a file in /proc/self. */
 static void read_proc(char *text, size_t size, const char *folder, const char *name,
                       const char *file) {
   char path[600];
@@ -71,14 +71,14 @@ static int count_threads(void) {
   return count;
 }
 
-/* The loop's thread handles no signal of the host's. */
+/* The loop's thread handles none of the host's signals. */
 static void signals_stay_with_the_host(void) {
   rt_loop *loop = new_loop(), *first = new_loop();
   DIR *tasks;
   struct dirent *task;
   char own[32];
   int before, others = 0;
-  /* A sanitizer has a thread of its own from the first one on. */
+  /* A sanitizer starts a thread of its own with the first one. */
   CHECK_OK(rt_loop_start(first));
   CHECK_OK(rt_loop_stop_and_wait(first));
   rt_loop_free(first);
@@ -107,7 +107,7 @@ static void signals_stay_with_the_host(void) {
   rt_loop_free(loop);
 }
 
-/* No program that the host executes inherits a descriptor of ours. */
+/* A program that the host executes does not inherit our descriptors. */
 static void descriptors_close_on_exec(rt_loop *loop, const char *server) {
   rt_websocket *websocket = new_websocket(loop, server, "/echo");
   events e = {0};
@@ -124,7 +124,7 @@ static void descriptors_close_on_exec(rt_loop *loop, const char *server) {
     length = readlink(path, target, sizeof target - 1);
     if (length < 0) continue;
     target[length] = '\0';
-    /* Others are the test runner's. */
+    /* The others belong to the test runner. */
     if (strncmp(target, "socket:", 7) != 0 && strncmp(target, "anon_inode:", 11) != 0) continue;
     ours++;
     if (!(flags & FD_CLOEXEC)) inherited++;

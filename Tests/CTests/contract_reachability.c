@@ -1,5 +1,5 @@
-/* Whether there is a network: by the caller's word, by the kernel's, or always; each change is told
- * once, and a connection that is lost without a network comes back when there is one, uncounted. */
+/* Reachability as set by the program, as reported by the kernel, or always online. Each change is
+ * reported once. A connection that is lost without a network returns with it, uncounted. */
 #include "contract.h"
 
 typedef struct changes {
@@ -56,12 +56,12 @@ static void modes(rt_loop *loop) {
   CHECK_OK(rt_reachability_on_change(reachability, on_change, &c, destroyed));
   CHECK_OK(rt_reachability_set_online(reachability, false));
   CHECK(!is_online(reachability));
-  /* Told in a turn, never inside the call. */
+  /* Reported in a turn, never inside the call. */
   CHECK(c.count == 0);
   TURN_UNTIL(loop, c.count == 1);
   CHECK(!c.online);
 
-  /* There and back between two turns is no change. */
+  /* Going offline and online again between two turns is not a change. */
   CHECK_OK(rt_reachability_set_online(reachability, true));
   CHECK_OK(rt_reachability_set_online(reachability, false));
   settle(loop);
@@ -71,7 +71,7 @@ static void modes(rt_loop *loop) {
   CHECK(is_online(reachability));
   TURN_UNTIL(loop, c.count == 2);
   CHECK(c.online);
-  /* What was said counts again with manual mode. */
+  /* In manual mode the value that was set applies again. */
   CHECK_OK(rt_reachability_set_mode(reachability, RT_REACHABILITY_MANUAL));
   CHECK(!is_online(reachability));
   TURN_UNTIL(loop, c.count == 3);
@@ -85,7 +85,7 @@ static void modes(rt_loop *loop) {
   CHECK(second.count == 0 && second.destroyed == 1 && c.count == 3);
 }
 
-/* Whatever this machine's network is, the answers of two agree, and mode after mode can be set. */
+/* Whatever this machine's network is, two monitors agree, and each mode can be set. */
 static void automatic(rt_loop *loop) {
   rt_reachability *one = new_reachability(loop, RT_REACHABILITY_AUTO);
   rt_reachability *other = new_reachability(loop, RT_REACHABILITY_MANUAL);
@@ -108,7 +108,7 @@ typedef struct story {
 static void on_open(const rt_opened *opened, void *user) {
   (void)opened;
   story *s = user;
-  /* The server drops it at once; by then there is no network. */
+  /* The server drops the connection at once; by then there is no network. */
   if (s->opened++ == 0) CHECK_OK(rt_reachability_set_online(s->reachability, false));
 }
 
@@ -167,7 +167,7 @@ static void comes_back(rt_loop *loop, const char *server) {
   rt_reachability_free(s.reachability);
 }
 
-/* Freed while it is used: it goes on saying what it said, and the wait can be ended. */
+/* Freed while in use: it keeps its last state, and the wait can be ended. */
 static void outlives_its_handle(rt_loop *loop, const char *server) {
   story s = {0};
   rt_websocket *websocket;
@@ -197,7 +197,7 @@ static void belongs_to_its_loop(rt_loop *loop, const char *server) {
   rt_reachability_free(reachability);
 }
 
-/* All of it from another thread than the loop's, where the callbacks are. */
+/* All of it from a thread that is not the loop's, while callbacks run on the loop's. */
 static void from_another_thread(void) {
   rt_loop *loop = new_loop();
   rt_reachability *reachability = new_reachability(loop, RT_REACHABILITY_MANUAL);

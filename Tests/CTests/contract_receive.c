@@ -1,11 +1,11 @@
-/* The blocking form: calls that wait for a connection and for its messages, with a loop of the
- * library's own or one on a thread, from one thread or several. */
+/* Blocking calls that wait for a connection and for its messages, with the library's own loop or
+ * one on a thread, from one thread or several. */
 #include <pthread.h>
 #include <unistd.h>
 
 #include "contract.h"
 
-/* A guard against hanging. */
+/* Guards against hanging. */
 enum { PATIENCE_MS = 30000 };
 
 static void expect_text(rt_websocket *websocket, const char *text) {
@@ -63,7 +63,7 @@ static rt_websocket *lost(rt_loop *loop, const char *server, const char *path, i
   return websocket;
 }
 
-/* Once lost it is not open, until it is again. */
+/* A lost connection is not open until it has reconnected. */
 static void waits_for_another(const char *server) {
   rt_websocket *websocket = lost(NULL, server, "/flaky/one/1", 60000);
   CHECK_STATUS(rt_websocket_connect(websocket, 10), RT_ERROR_TIMEOUT);
@@ -75,7 +75,7 @@ static void waits_for_another(const char *server) {
   rt_websocket_free(websocket);
 }
 
-/* Far more than may wait: the rest stays with the peer, and nothing is lost. */
+/* Far more messages than may wait: the rest stays with the peer, and none are lost. */
 static void takes_slowly(const char *server) {
   rt_websocket *websocket = new_websocket(NULL, server, "/push/5000");
   rt_received *message = NULL;
@@ -90,7 +90,7 @@ static void takes_slowly(const char *server) {
   rt_websocket_free(websocket);
 }
 
-/* A pause is the caller's: room in the inbox does not end it. */
+/* A pause by the caller: room in the inbox does not end it. */
 static void pauses_while_full(const char *server) {
   rt_websocket *websocket = new_websocket(NULL, server, "/push/5000");
   rt_received *message = NULL;
@@ -110,7 +110,7 @@ static void pauses_while_full(const char *server) {
   rt_websocket_free(websocket);
 }
 
-/* Messages before the end are taken after it; then it says how it ended. */
+/* Messages from before the end can be received after it; then the call returns how it ended. */
 static void hears_the_end(const char *server) {
   rt_received *message = NULL;
   rt_websocket *websocket = new_websocket(NULL, server, "/close/4321");
@@ -163,12 +163,13 @@ static void several_receive(const char *server) {
     CHECK(receivers[index].end == RT_ERROR_CLOSED);
     sum += receivers[index].received;
   }
-  /* What comes after the close is not delivered. */
+  /* Messages after the close are not delivered. */
   CHECK(sum <= 300);
   rt_websocket_free(websocket);
 }
 
-/* What has come and is not taken goes with its connection: under valgrind a leak is an error. */
+/* Messages that nobody receives are freed with their connection: under valgrind a leak is an error.
+ * */
 static void nobody_takes(const char *server) {
   rt_websocket *websocket = new_websocket(NULL, server, "/push/20");
   rt_websocket_statistics statistics = {0};
@@ -190,7 +191,7 @@ static bool sleeps(pid_t thread) {
   return state == 'S';
 }
 
-/* Freed while another thread waits, by itself or with its loop, it ends the wait. */
+/* Freeing the connection, or its loop, ends another thread's wait. */
 static void freed_while_one_waits(const char *server, bool frees_loop) {
   rt_loop *loop = new_loop();
   rt_websocket *websocket = new_websocket(loop, server, "/echo");
@@ -216,7 +217,7 @@ static void freed_while_one_waits(const char *server, bool frees_loop) {
   }
 }
 
-/* The end of the loop ends the wait, also while the connection waits for its next attempt. */
+/* Freeing the loop ends the wait, even while the connection waits for its next attempt. */
 static void loop_freed_between_attempts(const char *server) {
   rt_loop *loop = new_loop();
   rt_websocket *websocket;
@@ -249,7 +250,7 @@ static void on_message(rt_message_kind kind, const uint8_t *data, size_t length,
   __atomic_add_fetch(&callbacks->messages, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A callback takes the messages, and cannot wait for more. */
+/* While a callback gets the messages, no thread can wait for them. */
 static void beside_callbacks(const char *server) {
   rt_websocket *websocket = new_websocket(NULL, server, "/echo");
   struct callbacks callbacks = {.websocket = websocket};
@@ -261,7 +262,7 @@ static void beside_callbacks(const char *server) {
   while (!__atomic_load_n(&callbacks.messages, __ATOMIC_SEQ_CST)) usleep(1000);
   CHECK(callbacks.connect == RT_ERROR_REENTRANT && callbacks.receive == RT_ERROR_REENTRANT);
   rt_websocket_free(websocket);
-  /* One that was started otherwise has no place for messages. */
+  /* A connection that was started with callbacks has no inbox. */
   websocket = new_websocket(NULL, server, "/echo");
   CHECK_OK(rt_websocket_start(websocket));
   CHECK_STATUS(rt_websocket_connect(websocket, -1), RT_ERROR_STATE);
@@ -273,8 +274,8 @@ static void count_message(rt_message_kind kind, const uint8_t *data, size_t leng
   __atomic_add_fetch((int *)user, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A callback that is set later takes what has not come yet, more than may wait; without it messages
- * wait again. */
+/* A callback that is set later gets the messages that have not been received yet, even more than
+ * may wait. When it is removed, messages wait in the inbox again. */
 static void callback_for_a_while(const char *server) {
   enum { ALL = 5000 };
   rt_websocket *websocket = new_websocket(NULL, server, "/push/5000");

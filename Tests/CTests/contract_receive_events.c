@@ -1,14 +1,14 @@
-/* The blocking form of event sources, long polls and Spreadbot connections: calls that wait for
- * messages, with a loop of the library's own or one on a thread, from one thread or several. */
+/* Blocking calls that wait for the messages of event sources, long polls and Spreadbot connections,
+ * with the library's own loop or one on a thread, from one thread or several. */
 #include <pthread.h>
 #include <unistd.h>
 
 #include "contract.h"
 
-/* A guard against hanging; and how many messages may wait. */
+/* Guards against hanging; and the capacity of the inbox. */
 enum { PATIENCE_MS = 30000, CAPACITY = 1024 };
 
-/* What messages are received from. */
+/* An object from which messages are received. */
 typedef struct object {
   void *handle;
   rt_status (*receive)(void *handle, int64_t timeout_ms, rt_event **out);
@@ -129,7 +129,7 @@ static void takes_all_kinds(rt_loop *loop) {
   spreadbot.free(spreadbot.handle);
 }
 
-/* Far more than may wait: the rest stays with the server, and nothing is lost. */
+/* Far more messages than may wait: the rest stays with the server, and none are lost. */
 static void takes_slowly(void) {
   object source = source_at(NULL, "/events/5000");
   object poll = poll_at(NULL, "/batch/5000");
@@ -146,7 +146,7 @@ static void takes_slowly(void) {
   }
   for (number = 1; number <= 5000; number++) {
     rt_event_free(receive(poll));
-    /* The cursor moves when the last message of the batch begins to wait. */
+    /* The cursor moves when the last message of the batch enters the inbox. */
     CHECK_OK(poll.id(poll.handle, id, sizeof id, &length));
     CHECK(length == 0 || 5000 - number <= CAPACITY);
   }
@@ -173,7 +173,7 @@ static void refusals(void) {
   CHECK_STATUS(rt_eventsource_receive(NULL, 0, &event), RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_longpoll_receive(NULL, 0, &event), RT_ERROR_INVALID_ARGUMENT);
   CHECK_STATUS(rt_spreadbot_receive(NULL, 0, &event), RT_ERROR_INVALID_ARGUMENT);
-  /* One that was started otherwise has no place for messages. */
+  /* An object that was started with callbacks has no inbox. */
   CHECK_OK(rt_eventsource_start(all[0].handle));
   CHECK_OK(rt_longpoll_start(all[1].handle));
   CHECK_STATUS(rt_spreadbot_connect(all[2].handle, NULL, 0), RT_ERROR_INVALID_ARGUMENT);
@@ -187,7 +187,7 @@ static void refusals(void) {
   }
 }
 
-/* What came before the end can be taken after it; then it says how it ended. */
+/* Messages from before the end can be received after it; then the call returns how it ended. */
 static void hears_the_end(void) {
   object from = source_at(NULL, "/events/2");
   CHECK_OK(rt_eventsource_set_reconnect(from.handle, false));
@@ -213,7 +213,7 @@ static void hears_the_end(void) {
   from.free(from.handle);
 }
 
-/* A Spreadbot connection can be made again. */
+/* A Spreadbot connection can connect again. */
 static void connects_again(void) {
   object from = spreadbot_on(NULL);
   CHECK_STATUS(rt_spreadbot_connect(from.handle, "refuse", -1), RT_ERROR_HTTP_STATUS);
@@ -271,7 +271,7 @@ static bool sleeps(receiver *r) {
 
 enum how { CLOSED, FREED, LOOP_FREED };
 
-/* Three threads take each message once, and wait: what ends the object ends the wait. */
+/* Three threads receive each message once, then wait; the end of the object ends their waits. */
 static void several_receive(object from, rt_loop *loop, int count, enum how how) {
   receiver receivers[3];
   int index, sum = 0;
@@ -306,7 +306,7 @@ static rt_loop *running_loop(void) {
 static void several_receive_of_each(enum how how) {
   rt_loop *loop = running_loop();
   object source = source_at(loop, "/events/4");
-  /* After its first stream it waits: nothing of it is on the loop but a timer. */
+  /* After its first stream it waits: only a timer keeps it on the loop. */
   CHECK_OK(rt_eventsource_set_min_reconnection_time_ms(source.handle, 3600000));
   several_receive(source, loop, 4, how);
   loop = running_loop();
@@ -329,8 +329,8 @@ static void on_event(const rt_event *event, void *user) {
   __atomic_add_fetch(&c->told, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A callback that is set later takes what has not come yet, more than may wait; it cannot wait for
- * more. */
+/* A callback that is set later gets the messages that have not been received yet, even more than
+ * may wait. While it is set, no thread can wait. */
 static void callback_for_the_rest(object from, int count) {
   callbacks c = {.from = from};
   rt_event *event = NULL;
@@ -354,7 +354,7 @@ static void count_event(const rt_event *event, void *user) {
   __atomic_add_fetch((int *)user, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Events that have a listener do not wait. */
+/* Events that have a listener do not go to the inbox. */
 static void beside_listeners(void) {
   object source = source_at(NULL, "/events/4");
   int odd = 0;
@@ -373,7 +373,7 @@ static void beside_listeners(void) {
   source.free(source.handle);
 }
 
-/* A client of a connection on the library's own loop keeps that loop. */
+/* A client made from a connection on the library's own loop keeps that loop alive. */
 static void client_outlives(void) {
   object from = spreadbot_on(NULL);
   rt_rest *rest = NULL;

@@ -1,5 +1,5 @@
-/* A connection that is lost is made again by its backoff, as often as it says; what is sent
- * meanwhile is kept; the callback before an attempt may change it or end it. */
+/* A lost connection reconnects after its backoff, up to the number of attempts that is set.
+ * Messages sent meanwhile are kept. The callback before an attempt may change or end it. */
 #include "contract.h"
 #include <math.h>
 
@@ -9,7 +9,7 @@ typedef struct story {
   int opened, lost, attempts, errors, closed, drained, messages, stop_at;
   int64_t delay_ms;
   uint32_t last_attempt;
-  /* Of the peer's close frame; 0 for none. */
+  /* From the peer's close frame; 0 without one. */
   uint16_t code;
   char texts[8][32];
 } story;
@@ -28,7 +28,7 @@ static void on_text(rt_message_kind kind, const uint8_t *data, size_t length, vo
 
 static void on_error(const rt_failure *failure, void *user) {
   story *s = user;
-  /* An end in order is told too, when another attempt follows. */
+  /* A normal end is reported, too, if another attempt follows. */
   CHECK(failure->status == (s->code ? RT_ERROR_CLOSED : RT_ERROR_CONNECTION_LOST));
   CHECK(failure->message[0] != '\0');
   s->errors += failure->status == RT_ERROR_CONNECTION_LOST;
@@ -97,7 +97,7 @@ static void comes_back(rt_loop *loop, const char *server) {
   rt_websocket_free(s.websocket);
 }
 
-/* Kept messages go out in order, on the connection that the callback led elsewhere. */
+/* Kept messages are sent in order, on the connection to which the callback has redirected. */
 static void keeps_messages(rt_loop *loop, const char *server) {
   story s = {0};
   char echo[64];
@@ -111,12 +111,12 @@ static void keeps_messages(rt_loop *loop, const char *server) {
   CHECK_OK(rt_websocket_send_text(s.websocket, "first", 5));
   CHECK_OK(rt_websocket_send_text(s.websocket, "second", 6));
   CHECK_STATUS(rt_websocket_send_text(s.websocket, "third", 5), RT_ERROR_BUFFER_FULL);
-  /* Each counts with the longest header of a frame. */
+  /* Each message counts with the longest header that a frame can have. */
   CHECK(rt_websocket_buffered_bytes(s.websocket) == 5 + 6 + 2 * 14);
   TURN_UNTIL(loop, s.messages == 2);
   CHECK(strcmp(s.texts[0], "first") == 0 && strcmp(s.texts[1], "second") == 0);
   CHECK(rt_websocket_buffered_bytes(s.websocket) == 0);
-  /* One was refused: when they are gone is told. */
+  /* One send was refused, so drained is called when the others are sent. */
   TURN_UNTIL(loop, s.drained == 1);
   rt_websocket_free(s.websocket);
 }
@@ -136,7 +136,7 @@ static void gives_up(rt_loop *loop, const char *server) {
   CHECK(vetoed.attempts == 2 && vetoed.errors == 2);
   rt_websocket_free(vetoed.websocket);
 
-  /* Closed while it waits: the close callback and nothing more. */
+  /* Closed while it waits: only the close callback runs. */
   reconnecting(&closed, loop, server, "/drop", 0);
   CHECK_OK(rt_websocket_start(closed.websocket));
   TURN_UNTIL(loop, closed.lost == 1);
@@ -190,7 +190,7 @@ static void backoffs(void) {
   rt_backoff_free(NULL);
 }
 
-/* Where that is wanted, a server's normal close is a loss like others; ours is the end. */
+/* If it is set so, a server's normal close is a loss like others; our own close is the end. */
 static void after_a_normal_close(rt_loop *loop, const char *server) {
   story s = {.code = 1000};
   reconnecting(&s, loop, server, "/close/1000", 0);

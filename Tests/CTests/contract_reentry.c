@@ -1,4 +1,5 @@
-/* What would wait for itself answers RT_ERROR_REENTRANT; a second driver is told RT_ERROR_BUSY. */
+/* A call that would wait for itself returns RT_ERROR_REENTRANT; a second driver gets RT_ERROR_BUSY.
+ * */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -18,7 +19,7 @@ static void reenter(void *user) {
   CHECK_STATUS(rt_loop_stop_and_wait(t->loop), RT_ERROR_REENTRANT);
   CHECK_STATUS(rt_loop_start(t->loop), RT_ERROR_BUSY);
   CHECK(rt_loop_fd(t->loop) >= 0);
-  /* Another loop is another world: it may be driven from in here. */
+  /* Another loop can be driven in here. */
   CHECK_OK(rt_loop_post(t->other, count_up, &ran, NULL));
   CHECK_OK(rt_loop_dispatch(t->other, 1000));
   CHECK(ran == 1);
@@ -53,7 +54,7 @@ static void *dispatch(void *user) {
   return NULL;
 }
 
-/* While one thread is inside a turn, another is turned away and does not wait. */
+/* While one thread is inside a turn, another one's call fails and does not wait. */
 static void busy_in_dispatch(rt_loop *loop) {
   turn t = {0};
   pthread_t thread;
@@ -99,7 +100,7 @@ static void *run_again_and_again(void *user) {
   return NULL;
 }
 
-/* Another thread's `run` may take a stop, but not the one that somebody waits for. */
+/* Another thread's `run` may be ended by a plain stop, but not by a stop that a thread waits for. */
 static void beside_another_run(rt_loop *loop) {
   turn t = {0};
   pthread_t thread;
@@ -130,7 +131,7 @@ int main(void) {
   CHECK_OK(rt_loop_run(t.loop));
   CHECK(atomic_load(&t.done));
 
-  /* A stop that came before makes run return at once, and is used up by that. */
+  /* A stop before the run makes it return at once; the next run is not affected. */
   CHECK_OK(rt_loop_stop(t.loop));
   CHECK_OK(rt_loop_run(t.loop));
   atomic_store(&t.done, 0);

@@ -1,5 +1,5 @@
-/* REST: each request has one terminal callback, never inside the call that sent it; options, bodies
- * both ways, retries, the queue, credentials, cancel and close. */
+/* REST: each request has one terminal callback, never inside the call that sent it. Also options,
+ * bodies in both directions, retries, the queue, credentials, cancel and close. */
 #include "contract.h"
 #include "rest_views.h"
 
@@ -154,7 +154,7 @@ static void options(rt_loop *loop, const char *server) {
   rt_rest_free(NULL);
 }
 
-/* What the client sends to all may be seen by the origin of its base URL, and by no other. */
+/* Headers of the client are sent only to the origin of its base URL. */
 static void other_origins(rt_loop *loop, const char *server) {
   char path[160];
   int trusted;
@@ -342,7 +342,7 @@ static void a_queue(rt_loop *loop, const char *server) {
   over(loop, &e[0], RT_ERROR_CANCELLED, 0, 0);
   CHECK(e[1].count == 0 && e[2].count == 0);
   CHECK_OK(rt_rest_close(rest));
-  /* Nobody runs the loop, so that they were told inside the call. */
+  /* Nobody runs the loop, so close reports the end inside the call. */
   CHECK(e[1].count == 1 && e[1].error == RT_ERROR_CLOSED);
   CHECK(e[2].count == 1 && e[2].error == RT_ERROR_CLOSED);
   {
@@ -392,7 +392,7 @@ static void credentials(rt_loop *loop, const char *server, rt_credentials answer
   }
   over(loop, &one, answer ? RT_OK : RT_ERROR_AUTH, answer ? 200 : 401, 1);
   over(loop, &two, answer ? RT_OK : RT_ERROR_AUTH, answer ? 200 : 401, 1);
-  /* A second refusal may come behind the first answer; it is not asked about again. */
+  /* A second refusal may come after the first answer; the program is not asked about it again. */
   CHECK(k.asked == 1 || (answer == RT_CREDENTIALS_NONE && k.asked == 2));
   rt_rest_free(rest);
 }
@@ -411,7 +411,7 @@ static void endings(const char *server) {
   rest = client(loop, server);
   asked(rest, "GET", "/silent/y/1", &freed);
   settle(loop);
-  /* The loop first: what is outstanding is told before it is gone. */
+  /* The loop is freed first: unfinished requests are reported before it is gone. */
   rt_loop_free(loop);
   CHECK(freed.count == 1 && freed.error == RT_ERROR_CLOSED);
   rt_rest_free(rest);

@@ -1,4 +1,5 @@
-/* A request's body from a callback: as long as was said, and for one request at a time. */
+/* A request's body from a callback: it has the promised length, and serves one request at a time.
+ * */
 #include "contract.h"
 
 typedef struct ending {
@@ -65,7 +66,7 @@ static void over(rt_loop *loop, ending *e, rt_status error) {
   CHECK(error != RT_OK || (e->status == 200 && strstr(e->body, "\"hello\"") != NULL));
 }
 
-/* The same request any number of times, one after the other. */
+/* Sends the same request several times, one after the other. */
 static void again(rt_loop *loop, rt_rest *rest) {
   source s = {0};
   ending e;
@@ -85,7 +86,7 @@ static void again(rt_loop *loop, rt_rest *rest) {
   CHECK(s.destroyed == 1);
 }
 
-/* Without a rewind once, until another source is set. */
+/* Without a rewind function it can be sent once, until another source is set. */
 static void once(rt_loop *loop, rt_rest *rest) {
   source s = {0}, other = {0};
   ending e;
@@ -104,7 +105,8 @@ static void once(rt_loop *loop, rt_rest *rest) {
   CHECK(other.destroyed == 1);
 }
 
-/* Neither waits a server for the rest, nor is what is too much its next request. */
+/* If the body is too short, the server does not wait for the rest; if it is too long, the excess
+ * does not become the next request. */
 static void lengths(rt_loop *loop, rt_rest *rest) {
   const char *faults[] = {"is longer than its 4 bytes", "ended after 5 of 6 bytes"};
   int index;

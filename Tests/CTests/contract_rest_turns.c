@@ -1,7 +1,7 @@
-/* What the callbacks of a turn send goes out behind the last of them: a server wakes once. An
- * answer that has come is in time, however late the turn is. What is held up behind a long call of
- * libcurl's goes on. And a client asks once for each change of its reachability, not once for each
- * request. */
+/* Requests that callbacks send during a turn go out together after the last callback, so that the
+ * server wakes once. A response that has arrived is in time, however late the turn is. A response
+ * that a long libcurl call delays is still delivered. A client queries each change of its
+ * reachability once, not once per request. */
 #include <arpa/inet.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -32,7 +32,7 @@ static uint64_t bytes_sent(void) {
   return sum;
 }
 
-/* Sockets of this process with something to read. */
+/* The number of sockets in this process with something to read. */
 static int answered(void) {
   int fd, sockets = 0;
   for (fd = 3; fd < LAST_FD; fd++) {
@@ -47,13 +47,13 @@ static int answered(void) {
 
 static void begin(turn *t);
 
-/* Of those that callbacks began; one may come in the same turn. */
+/* For requests that callbacks sent; one response may come in the same turn. */
 static void on_second(rt_rest_response *response, void *user) {
   CHECK(rt_rest_response_status(response) == 200);
   ((turn *)user)->done += 1;
 }
 
-/* Counts those that are told with nothing sent since the one before, which began another. */
+/* Counts responses between which nothing was sent, although each callback begins a request. */
 static void on_first(rt_rest_response *response, void *user) {
   turn *t = user;
   uint64_t sent = bytes_sent();
@@ -74,7 +74,7 @@ static void begin(turn *t) {
   rt_rest_request_free(request);
 }
 
-/* Whether all answers were told in one turn, and requests that they began went out in it. */
+/* Whether all responses came in one turn, and the requests that they caused went out in it. */
 static int together(rt_loop *loop, const char *server) {
   int64_t end_ms = now_ms() + 10000;
   int found = 0;
@@ -83,7 +83,7 @@ static int together(rt_loop *loop, const char *server) {
   while (t.begun < TOGETHER) begin(&t);
   while (t.done < 2 * TOGETHER) {
     CHECK(now_ms() < end_ms);
-    /* Once all are connected, their answers are let come. */
+    /* Once all are connected, let their responses arrive. */
     if (t.done == 0 && answered() > 0) {
       int64_t soon_ms = now_ms() + 200;
       while (answered() < TOGETHER && now_ms() < soon_ms) {}
@@ -111,7 +111,7 @@ static void on_end(rt_rest_response *response, void *user) {
   e->count += 1;
 }
 
-/* In the place of the system's: a machine under load, where a call may last long. */
+/* Replaces libc's function: on a machine under load a call may take long. */
 static int send_ms;
 
 ssize_t send(int fd, const void *bytes, size_t count, int flags) {
@@ -119,8 +119,9 @@ ssize_t send(int fd, const void *bytes, size_t count, int flags) {
   return sendto(fd, bytes, count, flags, NULL, 0);
 }
 
-/* Whether the answer came between two turns, the second one late; it may come in the first.
- * slow_ms: how long the sending of the request takes. */
+/* Whether the response came between two turns, of which the second is late. It may also come in the
+ * first.
+ * slow_ms: how long sending the request takes. */
 static int in_time(rt_loop *loop, const char *server, const char *method, int slow_ms) {
   int64_t end_ms = now_ms() + 10000;
   uint64_t before = bytes_sent();
@@ -151,7 +152,7 @@ static int in_time(rt_loop *loop, const char *server, const char *method, int sl
   return is_between;
 }
 
-/* A server of this program's own, which answers when the test wants. */
+/* A server in this program, which answers when the test wants. */
 static int listening(char *url, size_t size) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof at;
@@ -167,7 +168,7 @@ static bool is_readable(int fd) {
   return poll(&one, 1, 0) == 1;
 }
 
-/* The next connection, with a request that can be read. */
+/* Accepts the next connection, once its request can be read. */
 static int asked(rt_loop *loop, int server) {
   int fd;
   TURN_UNTIL(loop, is_readable(server));
@@ -192,8 +193,8 @@ static void on_cancelled(rt_rest_response *response, void *user) {
   ++*(int *)user;
 }
 
-/* The answer to a request whose body waits is held up, as the call before its socket became ready
- * was a long one. libcurl, which neither sends nor receives for it now, asks for nothing. */
+/* A response to a request whose body waits is delayed, because the previous call took long. libcurl
+ * neither sends nor receives for this request now, so it does not ask for a call itself. */
 static void held_up(rt_loop *loop) {
   static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   char url[64];
@@ -227,8 +228,9 @@ static void held_up(rt_loop *loop) {
   close(server);
 }
 
-/* Nanoseconds of this thread's processor time for requests that wait for a network.
- * is_fresh: whether the loop has had no turn since the network went. */
+/* Returns how many nanoseconds of this thread's processor time it takes to send requests that wait
+ * for a network.
+ * is_fresh: the loop has had no turn since the network was lost. */
 static int64_t send_offline(rt_loop *loop, bool is_fresh) {
   struct timespec begin, end;
   rt_rest *rest = NULL;

@@ -1,6 +1,6 @@
-/* rt_loop_stop is async-signal-safe: called in a signal handler it ends the run, allocates nothing,
- * keeps errno, and does not wait for a lock that the interrupted call holds. The allocator is this
- * program's own, and counts what the handler asks for. */
+/* rt_loop_stop is async-signal-safe: called in a signal handler, it ends the run, allocates
+ * nothing, keeps errno, and does not wait for a lock that the interrupted call holds. This program
+ * replaces the allocator, and counts the handler's calls. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -70,7 +70,7 @@ static void a_signal_ends_the_run(rt_loop *loop) {
   CHECK(allocations == 0);
 }
 
-/* It waits for nothing but the signal. */
+/* Only the signal wakes it. */
 static void a_signal_wakes_an_idle_run(void) {
   const struct itimerval once = {{0, 0}, {0, 20000}};
   rt_loop *idle = new_loop();
@@ -83,7 +83,7 @@ static void a_signal_wakes_an_idle_run(void) {
   rt_loop_free(idle);
 }
 
-/* A child that inherits the handler is refused in the same way. */
+/* A child that inherits the handler gets the same error. */
 static void a_forked_child_is_refused(rt_loop *loop) {
   pid_t child;
   int status = 0;

@@ -1,5 +1,5 @@
-/* Spreadbot connections: the ladder, the cursor, tokens, sends, options that may be set and those
- * that may not, pauses, and what may be done in callbacks. */
+/* Spreadbot connections: the ladder, the cursor, tokens, sends, which options can be set when,
+ * pauses, and calls from callbacks. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -119,7 +119,7 @@ static void the_ladder_is_climbed_down(rt_loop *loop, const char *server) {
   h.disconnect_at = 3;
   CHECK_OK(rt_spreadbot_establish(spreadbot, "/events/3"));
   CHECK(h.errors == 0);
-  /* The handshake is answered with 200: no WebSocket. */
+  /* The handshake is answered with 200, so there is no WebSocket. */
   TURN_UNTIL(loop, h.disconnected);
   CHECK(strcmp(h.text, "5 odd number\n5;6 /events/3 number\n6;7 odd number\n7;") == 0);
   CHECK(strcmp(h.legs, "20") == 0 && h.errors == 1 && h.last_error == RT_ERROR_HTTP_STATUS);
@@ -127,7 +127,7 @@ static void the_ladder_is_climbed_down(rt_loop *loop, const char *server) {
   check_id(spreadbot, "7");
   CHECK(rt_spreadbot_get_transport(spreadbot) == RT_SPREADBOT_TRANSPORT_NONE);
   CHECK(rt_spreadbot_get_phase(spreadbot) == RT_SPREADBOT_PHASE_NONE);
-  /* The same path goes on; another one begins anew. */
+  /* On the same path the cursor continues; on another path it starts over. */
   h.disconnect_at = 4;
   CHECK_OK(rt_spreadbot_establish(spreadbot, "/events/3"));
   TURN_UNTIL(loop, h.disconnected == 2);
@@ -164,7 +164,7 @@ static void sends_are_confirmed(rt_loop *loop, const char *server) {
   CHECK_OK(rt_spreadbot_send_text(spreadbot, "last", 4, NULL));
   CHECK_OK(rt_spreadbot_disconnect(spreadbot));
   TURN_UNTIL(loop, h.disconnected);
-  /* It went out before the close frame, which the server answered. */
+  /* It was sent before the close frame, which the server answered. */
   CHECK(h.sent == 4 && h.last_sent == RT_OK && h.errors == 0 && strcmp(h.legs, "10") == 0);
   CHECK_OK(rt_spreadbot_disconnect(spreadbot));
   rt_spreadbot_free(spreadbot);
@@ -176,7 +176,7 @@ static void a_pause_keeps_options_and_sends(rt_loop *loop, const char *server) {
   heard h;
   rt_websocket *release;
   rt_spreadbot *spreadbot = listen(&h, loop, server);
-  /* Before it is used, none of these begins anything. */
+  /* Before the connection is used, these calls start nothing. */
   CHECK_OK(rt_spreadbot_pause(spreadbot));
   CHECK_OK(rt_spreadbot_resume(spreadbot));
   CHECK_OK(rt_spreadbot_cancel(spreadbot, 7));
@@ -187,7 +187,7 @@ static void a_pause_keeps_options_and_sends(rt_loop *loop, const char *server) {
   CHECK(strcmp(h.legs, "20") == 0 && h.errors == 0);
   rt_spreadbot_free(spreadbot);
 
-  /* Sent in a pause, and not written before its end. */
+  /* Sent in a pause; not fully written before the pause ends. */
   spreadbot = listen(&h, loop, server);
   CHECK_OK(rt_spreadbot_set_compression(spreadbot, false));
   CHECK_OK(rt_spreadbot_establish(spreadbot, "stall"));

@@ -1,5 +1,5 @@
-/* Messages in pieces, both ways; the choice of compression for each message; and the numbers that
- * say what went through. */
+/* Messages in pieces, in both directions; compression chosen for each message; and the statistics.
+ * */
 #include <pthread.h>
 
 #include "contract.h"
@@ -47,7 +47,7 @@ static void open_streamed(rt_loop *loop, const char *server, bool compression, i
   CHECK_STATUS(rt_websocket_set_compression_memory_level(in->websocket, 0),
                RT_ERROR_INVALID_ARGUMENT);
   CHECK_OK(rt_websocket_set_compression_memory_level(in->websocket, 5));
-  /* Far below what comes: it counts for whole messages alone. */
+  /* Far below the message sizes: this limit applies only to whole messages. */
   CHECK_OK(rt_websocket_set_max_message_bytes(in->websocket, 1000));
   CHECK_OK(rt_websocket_on_open(in->websocket, on_open, in, NULL));
   CHECK_OK(rt_websocket_on_piece(in->websocket, on_piece, in, NULL));
@@ -61,7 +61,7 @@ static void finish(inbox *in) {
   free(in->bytes);
 }
 
-/* A text of euro signs, cut inside them. */
+/* A text of euro signs, cut inside their bytes. */
 static void text_in_pieces(rt_loop *loop, const char *server, bool compression) {
   inbox in = {0};
   const uint8_t *euro = (const uint8_t *)"\xe2\x82\xac";
@@ -84,7 +84,7 @@ static void text_in_pieces(rt_loop *loop, const char *server, bool compression) 
   TURN_UNTIL(loop, in.messages == 1);
   CHECK(in.kind == RT_MESSAGE_TEXT && in.length == 3000);
   for (i = 0; i < 1000; i++) CHECK(memcmp(in.bytes + 3 * i, euro, 3) == 0);
-  /* Nothing but a beginning and an end. */
+  /* An empty message: only a beginning and an end. */
   CHECK_OK(rt_websocket_begin_message(in.websocket, RT_MESSAGE_BINARY, RT_COMPRESSION_ALWAYS));
   CHECK_OK(rt_websocket_end_message(in.websocket));
   TURN_UNTIL(loop, in.messages == 2);
@@ -117,12 +117,12 @@ static void *send_meanwhile(void *user) {
   return NULL;
 }
 
-/* What another thread queued before a message in pieces began stays whole. */
+/* A message that another thread queued before a message in pieces began stays whole. */
 static void threads_do_not_mix(rt_loop *loop, const char *server) {
   inbox in = {0};
   pthread_t thread;
   open_streamed(loop, server, true, &in);
-  /* On its way from the other thread when the message begins here. */
+  /* In transit from the other thread when the message begins here. */
   CHECK(pthread_create(&thread, NULL, send_meanwhile, &in) == 0);
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK_OK(rt_websocket_begin_message(in.websocket, RT_MESSAGE_BINARY, 0));

@@ -1,17 +1,17 @@
-"""One C program for each rule of the contract: silent and status 0, or it says where it broke."""
+"""Runs one C program for each rule of the contract: it must print nothing and exit with 0."""
 
 from __future__ import annotations
 
 import pytest
 from suite import HERE, LIBRARY, SCRATCH, compile_c, expect, run, server
 
-# Swift's own crash handler would take the signal of a crash, and can hang.
+# Swift's crash handler would catch the signal of a crash, and can hang.
 ENVIRONMENT = {"SWIFT_BACKTRACE": "enable=no", "MALLOC_PERTURB_": "165"}
 
 MEMCHECK = [
     "valgrind",
     "--quiet",
-    # Threads take turns: one that is always ready would keep the others out.
+    # Threads take turns; otherwise one that is always ready would starve the others.
     "--fair-sched=yes",
     "--error-exitcode=9",
     "--leak-check=full",
@@ -19,13 +19,13 @@ MEMCHECK = [
     "--errors-for-leak-kinds=definite",
 ]
 
-#: What ends a process in the middle, or leaves the parent's handles alone in a child, keeps memory.
+#: These end a process abruptly, or leave the parent's handles alone in a child, so they leak.
 KEEPS_MEMORY = {"contract_exit", "contract_fork"}
 
-#: Needs to be faster than the peer, or measures itself.
+#: These must be faster than the peer, or measure time.
 ALONE = {"contract_decoding", "contract_fairness", "contract_inflate", "contract_rest_turns"}
 
-#: So do those with an allocator or signals of their own.
+#: These do so, too, or have an allocator or signals of their own.
 NOT_UNDER_VALGRIND = ALONE | {"contract_allocations", "contract_signals"}
 
 
@@ -46,9 +46,9 @@ def test_rule(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(SOURCES.keys() - KEEPS_MEMORY - NOT_UNDER_VALGRIND))
 def test_memory(name: str) -> None:
-    """The same under valgrind: nothing invalid is read or written, nothing is lost."""
+    """The same under valgrind: no invalid access, no leak."""
     program = compile_c(SOURCES[name])
-    # valgrind 3.19 cannot read this compiler's debugging information; names are enough.
+    # valgrind 3.19 cannot read this compiler's debugging information; function names are enough.
     folder = SCRATCH / "without_debug"
     folder.mkdir(parents=True, exist_ok=True)
     run(["strip", "-g", "-o", folder / "librealtime.so.0", LIBRARY.resolve()])

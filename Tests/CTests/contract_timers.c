@@ -1,4 +1,4 @@
-/* Timers: never early, in the order of their time, cancelled from anywhere, seen by poll(2). */
+/* Timers: never early, in the order of their time, cancelled from anywhere, visible to poll(2). */
 #include <poll.h>
 
 #include "contract.h"
@@ -9,7 +9,7 @@ typedef struct timer {
   rt_loop *loop;
   int number, times, cancel_after, destroyed;
   uint64_t id;
-  /* Between these it is due: read from the clock before and after it was added. */
+  /* It is due between these times, which were read before and after it was added. */
   int64_t earliest_ms, latest_ms;
 } timer;
 
@@ -28,11 +28,11 @@ static void add(rt_loop *loop, timer *t, int number, int64_t delay_ms) {
   t->number = number;
   t->earliest_ms = now_ms() + delay_ms;
   CHECK_OK(rt_loop_add_timer(loop, delay_ms, 0, fire, t, destroy_timer, &t->id));
-  /* The clock as this test reads it is cut to whole milliseconds. */
+  /* This test's clock is rounded down to whole milliseconds. */
   t->latest_ms = now_ms() + delay_ms + 1;
 }
 
-/* A timer that was due before another fires before it, however slow the machine is. */
+/* A timer that is due before another fires before it, however slow the machine is. */
 static void in_order(rt_loop *loop) {
   static const int64_t delays_ms[] = {60, 20, 40, 0};
   timer t[4];
@@ -97,7 +97,7 @@ static void seen_by_poll(rt_loop *loop) {
   CHECK(poll(&p, 1, 0) == 0);
 }
 
-/* -1 waits for the next event, however far; what is due bounds a longer wait. */
+/* -1 waits for the next event, however late; the next timer ends a longer wait. */
 static void dispatch_waits(rt_loop *loop) {
   timer t;
   int64_t begin_ms;

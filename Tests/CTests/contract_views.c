@@ -1,12 +1,12 @@
-/* What callbacks receive: what is known of a connection that opened, and of an answer that refuses,
- * with its headers and the beginning of its body, whichever object asked. */
+/* The views that callbacks receive: the details of an opened connection; and of a refusal, with its
+ * headers and the beginning of its body, for each kind of object. */
 #include <errno.h>
 
 #include "contract.h"
 
 static const char *server;
 
-/* What one object was told. */
+/* What was reported to one object. */
 typedef struct told {
   int opens, failures, ends;
   int32_t opened_status, http_status, status, system_error, transport;
@@ -118,7 +118,7 @@ static void a_refusal_has_its_body(rt_loop *loop) {
   CHECK(strcmp(t.body, "{\"error\": \"no seat is free\"}") == 0);
   rt_eventsource_free(source);
 
-  /* A pause holds events back, not the reason why there are none. */
+  /* A pause holds events back, but not the error that explains why there are none. */
   source = new_source(loop, "/explain/0", &t);
   CHECK_OK(rt_eventsource_pause(source));
   CHECK_OK(rt_eventsource_start(source));
@@ -206,7 +206,7 @@ static void credentials_are_asked_for_with_the_answer(rt_loop *loop) {
   rt_eventsource_free(source);
 }
 
-/* A port that was free a moment ago: the system's error is told. */
+/* A port that was free a moment ago: the system's error is reported. */
 static void the_systems_error_is_told(rt_loop *loop) {
   told t;
   rt_eventsource *source = NULL;

@@ -1,4 +1,4 @@
-"""The header alone compiles without a warning wherever C or C++ programs may include it."""
+"""The header compiles by itself, without warnings, in each dialect of C and C++ that we support."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODES = [
     ("clang++", "c++", "c++20"),
 ]
 
-# Included twice: the guard is part of the header.
+# Included twice, to test the include guard.
 TEXT = "#include <realtime.h>\n#include <realtime.h>\nint unused_but_not_empty;\n"
 
 

@@ -1,4 +1,4 @@
-"""An installed tree serves C projects: pkg-config, find_package, and when moved elsewhere."""
+"""C projects can use an installed tree by pkg-config and find_package, even after it was moved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LINES = "one\ntwo\n"
 
 
 def installed() -> Path:
-    """A fresh installation. It is moved after being installed: nothing may remember the place."""
+    """A new installation. It is moved after the install, so no file may contain its first path."""
     first, prefix = SCRATCH / "first", SCRATCH / "prefix"
     for folder in (first, prefix):
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The shared library as a file: what it exports and needs, and what loading it does."""
+"""The shared library as a file: its exports, its dependencies, and the effects of loading it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import statistics
 import pytest
 from suite import HERE, LIBRARY, SCRATCH, compile_c, expect, run
 
-#: Swift's runtime and standard library are 6.9 MiB of it.
+#: Of this, Swift's runtime and standard library take 6.9 MiB.
 MAX_STRIPPED_BYTES = 9 << 20
 MAX_LOAD_MILLISECONDS = 15.0
 
@@ -17,7 +17,7 @@ def dynamic(tag: str) -> list[str]:
     return re.findall(rf"\({tag}\).*\[(.*)\]", run(["readelf", "-d", LIBRARY]))
 
 
-def test_exports_rt_symbols_alone_and_versioned() -> None:
+def test_exports_only_versioned_rt_symbols() -> None:
     lines = run(["nm", "-D", "--defined-only", LIBRARY]).splitlines()
     wrong = [
         line
@@ -39,7 +39,7 @@ def test_cannot_be_unloaded() -> None:
     expect("NODELETE" in run(["readelf", "-d", LIBRARY]), "not linked with -z nodelete")
 
 
-def test_needs_no_swift_and_no_foundation() -> None:
+def test_needs_neither_swift_nor_foundation() -> None:
     needed = dynamic("NEEDED")
     expect("libcurl.so.4" in needed, f"needs {needed}")
     known = r"lib(m|c|gcc_s|stdc\+\+|pthread|dl|curl|z|crypto|ssl|sodium)\.so.*|ld-linux.*"
@@ -73,8 +73,8 @@ def test_is_small() -> None:
 @pytest.mark.alone
 def test_loading_has_no_side_effect_and_is_quick() -> None:
     program = compile_c(HERE / "loading.c", "-ldl")
-    # Processor time of the loading alone, which other work on the machine does not add to; the
-    # median, since a cold cache does.
+    # Processor time of the loading only, so that other work on the machine does not count. The
+    # median, because a cold cache does count.
     times = [float(run([program, LIBRARY])) for _ in range(9)]
     median = statistics.median(times)
     expect(

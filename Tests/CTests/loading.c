@@ -41,7 +41,7 @@ static void look(state *s) {
   s->descriptors = entries("/proc/self/fd");
   for (number = 1; number <= 64; number++) {
     struct sigaction action;
-    /* The two that the C library keeps for itself cannot be asked for. */
+    /* sigaction() fails for the two signals that the C library reserves. */
     if (sigaction(number, NULL, &action) == 0) s->handlers[number] = action.sa_handler;
   }
   CHECK(sigprocmask(SIG_BLOCK, NULL, &s->blocked) == 0);
@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
   *(void **)&version = dlsym(library, "rt_version");
   CHECK(version != NULL && version()[0] != '\0');
   CHECK(dlclose(library) == 0);
-  CHECK(version()[0] != '\0'); /* -z nodelete: it stays */
+  CHECK(version()[0] != '\0'); /* still loaded, by -z nodelete */
   printf("%.3f\n", end - begin);
   return 0;
 }

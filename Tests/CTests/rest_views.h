@@ -1,4 +1,4 @@
-/* What the views of a response say must be what its functions say. */
+/* The views of a response must agree with its functions. */
 #include "contract.h"
 
 static void check_views(

@@ -1,34 +1,34 @@
-"""The peer of the contract programs: a WebSocket server that does what the path says.
+"""The contract programs' peer: a WebSocket server whose path selects what it does.
 
-Prints its port on a line of its own and runs until its standard input ends.
+Prints its port on a line of its own and runs until its standard input ends. Paths that say "HTTP"
+are answered without a WebSocket.
 
 /echo            sends every message back
 /flood           sends 64 KiB again and again
 /bombs/N         sends N messages of 60 MB of zeros, each as 60 kB
-/sink            reads and forgets
-/stall           reads nothing until somebody opens /release, then reads and forgets
-/release         lets the stalled ones go on
+/sink            reads and discards
+/stall           reads nothing until somebody opens /release, then reads and discards
+/release         lets the stalled connections continue
 /push/N          sends N numbered text messages, then waits for the client to close
 /close/CODE      closes at once with CODE and the reason "because"
-/headers         sends the request's headers as one text, a line each
+/headers         sends the request's headers as one text, one per line
 /drop            cuts the connection without a closing handshake
 /refuse          answers the handshake with 404
-/explain/N       refuses anything with 403 and N bytes of JSON, or as many as there are for 0
-/redirect/N      leads to /redirect/N-1, and /redirect/0 to /echo
-/away            leads to /headers under another name of this host
+/explain/N       refuses any request with 403 and N bytes of JSON; with all of it if N is 0
+/redirect/N      redirects to /redirect/N-1, and /redirect/0 to /echo
+/away            redirects to /headers under another name of this host
 /flaky/NAME/N    cuts the first N connections of this NAME, then sends every message back
-/events/N        no WebSocket: a stream of N events behind the one that Last-Event-ID names, then
-                 its end; each has an id, a comment before it, and "odd" ones have that type
-/flood-events    no WebSocket: 200 MiB of events without an id, each of 1 KiB that compresses badly
+/events/N        HTTP: a stream of the N events after Last-Event-ID; then it ends. Each has an id,
+                 and a comment before it; those with an odd number have the type "odd"
+/flood-events    HTTP: 200 MiB of events without an id, each of 1 KiB that compresses badly
 /flood-events/gzip                             the same, compressed
-/bomb/CODING     no WebSocket: 200 MiB of zeros in gzip, zstd, br, or gzip twice
-/bomb/events     48 MiB of events of 1 KiB, in gzip
-/tokens          the same with one event, for those with "Authorization: Bearer good"
-/poll/N          no WebSocket: the message behind the one that Last-Event-ID names, up to the Nth,
-                 then nothing; for those with "Authorization: Bearer good"
-/batch/N         no WebSocket: a batch of N empty messages, then nothing; without its end when N is
-                 negative
-/gone            answers 410
+/bomb/CODING     HTTP: 200 MiB of zeros in gzip, zstd, br, or gzip twice
+/bomb/events     HTTP: 48 MiB of events of 1 KiB, in gzip
+/tokens          HTTP: a stream of one event; needs "Authorization: Bearer good"
+/poll/N          HTTP: the message after Last-Event-ID, up to the Nth, then nothing; needs
+                 "Authorization: Bearer good"
+/batch/N         HTTP: a batch of N empty messages, then nothing; cut short if N is negative
+/gone            HTTP: 410
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-# brotli's 200 MiB of zeros.
+# 200 MiB of zeros in br.
 BROTLI_BOMB = bytes.fromhex(
     "cfffff7f002400e2b14072effff9ffff0f8004401c1680eefd3fffffff01900088c302d0bdffe7ffff3f0012"
     "00715800baf7fffcffff074002200e0b40f7fe9fffffff004800c46101e8defff3ffff1f000980382c00ddfb"
@@ -61,7 +61,7 @@ cut: dict[str, int] = {}
 
 
 def last_number(request: Request) -> int:
-    """Random calls send ids that are no numbers, too."""
+    """The number in Last-Event-ID; random calls also send other ids."""
     text = request.headers.get("Last-Event-ID", "")
     return int(text) if text.isascii() and text.isdecimal() else 0
 
@@ -94,7 +94,7 @@ def flood(connection: ServerConnection, *codings: str) -> Response:
 
 
 def repeated(unit: bytes, count: int) -> bytes:
-    """The unit so many times, in gzip: as one member, made of copies of its deflate blocks."""
+    """The unit repeated, as one gzip member made of copies of its deflate blocks."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     blocks = packer.compress(unit) + packer.flush(zlib.Z_FULL_FLUSH)
     checksum = 0
@@ -231,7 +231,7 @@ async def answer(connection: ServerConnection) -> None:
         async for _ in connection:
             pass
     elif action == "release":
-        # Those that stall by now; later ones wait again.
+        # Releases the connections that stall now; later ones wait again.
         released.set()
         released.clear()
     async for message in connection:
@@ -242,7 +242,7 @@ async def handle(connection: ServerConnection) -> None:
     try:
         await answer(connection)
     except ConnectionClosed:
-        pass  # A client that leaves without a word is one of the things tested.
+        pass  # Tests include clients that disconnect without a close frame.
 
 
 async def main() -> None:

@@ -1,4 +1,4 @@
-"""What the test files share: the tools they run."""
+"""Tools that the test files share."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "Tests" / "CTests"
 BUILD = ROOT / "build"
-#: Another place of the library is for `make coverage`.
+#: `make coverage` uses a library elsewhere.
 FOLDER = Path(os.environ.get("LIBREALTIME_FOLDER", BUILD))
 LIBRARY = FOLDER / "librealtime.so"
 INCLUDE = ROOT / "include"
-#: Workers have a folder each.
+#: Each worker has its own folder.
 SCRATCH = BUILD / "ctests" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
-#: A program that hangs is ended after this many seconds and counts as failed.
+#: A program that runs longer than this many seconds is killed and counts as failed.
 PROGRAM_SECONDS = 120
 
 
 class Failure(AssertionError):
-    """A test's verdict, with what was found."""
+    """A failed test, with an explanation."""
 
 
 def expect(condition: bool, message: str) -> None:
@@ -45,7 +45,7 @@ def run(
     status: int = 0,
     seconds: int = PROGRAM_SECONDS,
 ) -> str:
-    """Runs a command and returns its output; any other exit status is a failure."""
+    """Runs a command and returns its output. Another exit status is a failure."""
     words = [str(word) for word in command]
     if shutil.which(words[0]) is None:
         raise Failure(f"{words[0]} is not installed")
@@ -70,7 +70,7 @@ def run(
 
 
 def compile_c(source: Path, *extra: str) -> Path:
-    """A program built against the library in the build folder."""
+    """Builds a program with the library in the build folder."""
     SCRATCH.mkdir(parents=True, exist_ok=True)
     program = SCRATCH / source.stem
     warnings = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
@@ -89,14 +89,14 @@ def compile_c(source: Path, *extra: str) -> Path:
 
 
 def model() -> dict[str, Any]:
-    """The interface as abigen read it."""
+    """The interface's model, as abigen printed it."""
     loaded: dict[str, Any] = json.loads((INCLUDE / "realtime.abi.json").read_text())
     return loaded
 
 
 @contextmanager
 def server(program: str = "") -> Iterator[str]:
-    """A contract program's peer; yields its address, ws://127.0.0.1:PORT for all but REST."""
+    """Runs a contract program's peer; yields its address, ws://127.0.0.1:PORT except for REST."""
     is_rest = program.startswith("contract_rest")
     script = ROOT / "Tests" / "Support" / "rest_server.py" if is_rest else HERE / "server.py"
     with subprocess.Popen(
@@ -112,7 +112,7 @@ def server(program: str = "") -> Iterator[str]:
         try:
             yield said if is_rest else f"ws://127.0.0.1:{said}"
         finally:
-            process.stdin.close()  # It ends with its input.
+            process.stdin.close()  # end of input ends it
             try:
                 process.wait(timeout=10)
             except subprocess.TimeoutExpired:
